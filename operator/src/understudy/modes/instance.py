@@ -1,0 +1,181 @@
+"""What every mode has in common: who leads, who follows, and the books of the one who leads.
+
+| role      | on                    | becomes   | does |
+|-----------|-----------------------|-----------|------|
+| standby   | Lease free            | standby   | tries the Lease |
+| standby   | Lease held by another | standby   | follows the holder |
+| standby   | Lease won             | primary   | leads from what it has stored |
+| standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set on what it last saw) |
+| primary   | newer epoch           | standby   | steps down, forgets everything |
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Command
+from understudy.protocol.detector import Detector
+from understudy.protocol.duplicates import Hole
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ledger import Ledger, Wiring
+
+Commands = tuple[Command, ...]
+
+
+class Role(Enum):
+    STANDBY = "standby"
+    PRIMARY = "primary"
+
+
+class Instance:
+    """The part of an instance that no mode changes. Modes override the hooks at the end."""
+
+    def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
+        self.name = name
+        self.wiring = wiring
+        self.detector = detector
+        self.role = Role.STANDBY
+        self.epoch = Epoch(0)
+        self.lease: LeaseRecord | None = None
+        self.ledger = Ledger.empty(wiring)
+        self._trying = False
+
+    def handle(self, event: Event) -> Commands:
+        match event:
+            case on.LeaseSeen():
+                return self._lease_seen(event.record)
+            case on.LeaseWon():
+                return self._won(event.record)
+            case on.KeepAlive():
+                return self._heard(event)
+            case on.PeerClosed():
+                return self._suspect("its connection closed: the process is dead")
+            case on.Tick():
+                return self._tick(event.now)
+            case on.NewerEpoch():
+                return self._newer(event.epoch)
+            case _ if self.role is Role.PRIMARY:
+                return self._as_primary(event)
+            case _:
+                return self.follow(event)
+
+    # --- Lease and suspicion
+
+    def _lease_seen(self, record: LeaseRecord | None) -> Commands:
+        self._trying = False
+        self.lease = record
+        if self.role is Role.PRIMARY:
+            return self._newer(record.epoch) if record and record.holder != self.name else ()
+        if record is None:
+            return self._try("nobody holds the Lease")
+        if record.holder == self.name:
+            return self._try("the Lease names an earlier life of this instance")
+        return (do.Follow(record),)
+
+    def _won(self, record: LeaseRecord) -> Commands:
+        self._trying = False
+        self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
+        self.detector = self.detector.forget()
+        checkpoint = self.stored()
+        self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
+        why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
+        return (do.Lead(record.epoch, checkpoint, why), *self.start_inputs(checkpoint))
+
+    def _heard(self, event: on.KeepAlive) -> Commands:
+        if event.epoch < self.epoch:
+            return ()
+        self.epoch = event.epoch
+        self.detector = self.detector.on_keep_alive(event.now)
+        return ()
+
+    def _tick(self, now: Millis) -> Commands:
+        if self.role is Role.PRIMARY:
+            return self.lead_tick(now)
+        if self.detector.suspects(now):
+            return self._suspect(f"no keep-alive for {self.detector.tau} ms")
+        return ()
+
+    def _suspect(self, why: str) -> Commands:
+        self.detector = self.detector.forget()
+        return self._try(why) if self.role is Role.STANDBY else ()
+
+    def _try(self, why: str) -> Commands:
+        if self._trying:
+            return ()
+        self._trying = True
+        return (do.TryLease(self.lease, why),)
+
+    def _newer(self, epoch: Epoch) -> Commands:
+        if epoch <= self.epoch or self.role is not Role.PRIMARY:
+            return ()
+        why = f"epoch {epoch} has begun, ours was {self.epoch}"
+        self.role = Role.STANDBY
+        self.ledger = Ledger.empty(self.wiring)
+        self.forget()
+        return (do.StepDown(why), do.ReadLease("to follow the new primary"))
+
+    # --- the primary's books
+
+    def _as_primary(self, event: Event) -> Commands:
+        match event:
+            case on.Arrived():
+                self.ledger, new = self.ledger.arrived(event)
+                return self._take(event.stream, new)
+            case on.Processed():
+                self.ledger, _ = self.ledger.processed(event)
+                return self.processed(event)
+            case on.Acked():
+                self.ledger, held_from = self.ledger.acked(event)
+                return (do.Trim(event.stream, held_from), *self.acked(event))
+            case _:
+                return self.lead(event)
+
+    def _take(self, stream: Stream, new: Range | Hole | None) -> Commands:
+        match new:
+            case None:
+                return ()
+            case Hole():
+                self.ledger = self.ledger.skipped_to(stream, new.arrived.stop)
+                return (do.ReportLoss(stream, new), do.Take(stream, new.arrived))
+            case Range():
+                return (do.Take(stream, new),) if len(new) else ()
+
+    def publish(self, element: str, upto: Seq | None = None) -> do.Publish:
+        queue = self.ledger.queues[Stream(element)]
+        limit = queue.next if upto is None else upto
+        return do.Publish(queue.stream, limit, queue.ended and limit == queue.next)
+
+    # --- hooks
+
+    def stored(self) -> Checkpoint | None:
+        """What a new primary continues from."""
+        return None
+
+    def forget(self) -> None:
+        """Drop what belonged to an earlier role."""
+
+    def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
+        """From where a new primary reads its inputs."""
+        raise NotImplementedError
+
+    def follow(self, event: Event) -> Commands:
+        """An event at a standby."""
+        return ()
+
+    def lead(self, event: Event) -> Commands:
+        """An event at a primary that the books do not handle."""
+        return ()
+
+    def lead_tick(self, now: Millis) -> Commands:
+        return ()
+
+    def processed(self, event: on.Processed) -> Commands:
+        return (self.publish(event.element),)
+
+    def acked(self, event: on.Acked) -> Commands:
+        return ()

@@ -1,0 +1,44 @@
+"""What a passive standby is sent (Hwang §5.1, Zhang): positions, the tail behind them, the output queues.
+
+A checkpoint names ranges; the shell attaches the rows. Input queues are not part of it: what was received but not
+processed is still in the upstream output queue, because only a stored checkpoint acks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from understudy.protocol.ids import Epoch, Range, Seq, Stream
+
+
+@dataclass(frozen=True, slots=True)
+class ElementState:
+    """One element between two micro-batches: selector, tail and sequencer."""
+
+    positions: Mapping[Stream, Seq]  # next tuple of each input
+    selection: Mapping[Stream, Seq]  # first tuple of each input that the state still needs
+    held: Range  # its output queue; held.stop is the sequencer
+    ended: bool = False
+
+    def tail(self, stream: Stream) -> Range:
+        return Range(min(self.selection[stream], self.positions[stream]), self.positions[stream])
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    epoch: Epoch
+    number: int
+    elements: Mapping[str, ElementState]
+
+    def position(self, stream: Stream) -> Seq | None:
+        """The position on a subjob input that this checkpoint covers: the least of all elements that read it."""
+        found = [e.positions[stream] for e in self.elements.values() if stream in e.positions]
+        return min(found) if found else None
+
+
+def missing(wanted: Range, stored: Range | None) -> Range:
+    """The part of `wanted` that a receiver who has `stored` still needs. Queues and tails only grow at their end."""
+    if stored is None or stored.stop < wanted.start or stored.start > wanted.start:
+        return wanted
+    return wanted.from_(stored.stop)

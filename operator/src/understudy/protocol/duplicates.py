@@ -1,0 +1,30 @@
+"""The duplicate filter: accept a tuple iff its seq is greater than the greatest accepted (Xiao, Algorithm 2).
+
+On ranges: the part of an arriving range that is new. Streams are consecutive, so a range that starts beyond what is
+expected is a hole: it means loss, and is never taken silently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.protocol.ids import Range, Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Tuples that were skipped: `missing` did not arrive before `arrived`."""
+
+    missing: Range
+    arrived: Range
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateFilter:
+    expected: Seq = Seq(0)
+
+    def accept(self, arrived: Range) -> tuple[DuplicateFilter, Range | Hole]:
+        if arrived.start > self.expected:
+            return self, Hole(Range(self.expected, arrived.start), arrived)
+        new = arrived.from_(self.expected)
+        return DuplicateFilter(Seq(max(self.expected, arrived.stop))), new

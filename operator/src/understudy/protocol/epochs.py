@@ -1,0 +1,26 @@
+"""Fencing: one accepted writer per epoch. A receiver refuses whatever carries an older epoch than it has seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.protocol.ids import Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class EpochGuard:
+    newest: Epoch = Epoch(0)
+
+    def admit(self, epoch: Epoch) -> tuple[EpochGuard, bool]:
+        if epoch < self.newest:
+            return self, False
+        return EpochGuard(epoch), True
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """What the Lease says: who serves the subjob, where, since which change of hands."""
+
+    holder: str
+    address: str
+    epoch: Epoch

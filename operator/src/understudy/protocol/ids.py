@@ -1,0 +1,32 @@
+"""Numbers that must not be mixed up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+Seq = NewType("Seq", int)  # place of a tuple on its stream
+Epoch = NewType("Epoch", int)  # how often the subjob's Lease changed hands
+Stream = NewType("Stream", str)
+Consumer = NewType("Consumer", str)
+Millis = NewType("Millis", int)  # a moment; where it counts from is the shell's business
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Consecutive tuples of one stream: `[start, stop)`."""
+
+    start: Seq
+    stop: Seq
+
+    def __post_init__(self) -> None:
+        if self.stop < self.start:
+            raise ValueError(f"range ends before it starts: [{self.start}, {self.stop})")
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def from_(self, seq: Seq) -> Range:
+        """The part at and after `seq`."""
+        start = min(max(self.start, seq), self.stop)
+        return Range(Seq(start), self.stop)

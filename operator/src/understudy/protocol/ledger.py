@@ -1,0 +1,115 @@
+"""One instance's books: how far it has come on each input, what it holds of each output.
+
+Elements inside a subjob read each other's queues; to the books those are streams like any other, and `Wiring` says
+which streams cross the subjob's border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from understudy.protocol.checkpoint import Checkpoint, ElementState
+from understudy.protocol.duplicates import DuplicateFilter, Hole
+from understudy.protocol.epochs import EpochGuard
+from understudy.protocol.events import Acked, Arrived, Processed
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.queue import OutputQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The shape of a subjob: each element's inputs, each element's consumers (its stream has its name)."""
+
+    inputs: Mapping[str, tuple[Stream, ...]]
+    consumers: Mapping[str, tuple[Consumer, ...]]
+    replayable: frozenset[Stream] = frozenset()  # sources read inside the subjob: nobody to ack
+
+    @property
+    def external(self) -> tuple[Stream, ...]:
+        """Streams pulled from another subjob, in the manifest's order."""
+        seen = dict.fromkeys(s for ins in self.inputs.values() for s in ins)
+        return tuple(s for s in seen if s not in self.inputs and s not in self.replayable)
+
+    def readers(self, stream: Stream) -> Iterator[str]:
+        return (name for name, ins in self.inputs.items() if stream in ins)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    positions: Mapping[Stream, Seq]
+    selection: Mapping[Stream, Seq]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    wiring: Wiring
+    elements: Mapping[str, Inputs]
+    queues: Mapping[Stream, OutputQueue]
+    filters: Mapping[Stream, DuplicateFilter] = field(default_factory=dict)
+    producers: Mapping[Stream, EpochGuard] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, wiring: Wiring) -> Ledger:
+        zero = {name: dict.fromkeys(ins, Seq(0)) for name, ins in wiring.inputs.items()}
+        return cls(
+            wiring,
+            {name: Inputs(z, z) for name, z in zero.items()},
+            {Stream(n): OutputQueue.empty(Stream(n), wiring.consumers[n]) for n in wiring.inputs},
+        )
+
+    @classmethod
+    def restored(cls, wiring: Wiring, checkpoint: Checkpoint) -> Ledger:
+        """The books as a checkpoint left them. Its consumers have released at least what it no longer holds."""
+        queues = {}
+        for name, element in checkpoint.elements.items():
+            queue = OutputQueue.empty(Stream(name), wiring.consumers[name], element.held.start)
+            queues[Stream(name)] = replace(queue, next=element.held.stop, ended=element.ended)
+        elements = {n: Inputs(e.positions, e.selection) for n, e in checkpoint.elements.items()}
+        filters = {
+            s: DuplicateFilter(p) for s in wiring.external if (p := checkpoint.position(s)) is not None
+        }
+        return cls(wiring, elements, queues, filters)
+
+    def arrived(self, event: Arrived) -> tuple[Ledger, Range | Hole | None]:
+        """What of an arrival is new; None if it comes from a fenced producer."""
+        guard, admitted = self.producers.get(event.stream, EpochGuard()).admit(event.epoch)
+        if not admitted:
+            return self, None
+        filter_, new = self.filters.get(event.stream, DuplicateFilter()).accept(event.range)
+        books = replace(
+            self,
+            filters={**self.filters, event.stream: filter_},
+            producers={**self.producers, event.stream: guard},
+        )
+        return books, new
+
+    def skipped_to(self, stream: Stream, seq: Seq) -> Ledger:
+        """A gap was accepted: the next tuple expected on the stream is `seq`."""
+        return replace(self, filters={**self.filters, stream: DuplicateFilter(seq)})
+
+    def processed(self, event: Processed) -> tuple[Ledger, Range]:
+        stream = Stream(event.element)
+        queue, emitted = self.queues[stream].append(event.emitted)
+        if event.ended:
+            queue = queue.end()
+        books = replace(
+            self,
+            elements={**self.elements, event.element: Inputs(event.positions, event.selection)},
+            queues={**self.queues, stream: queue},
+        )
+        return books, emitted
+
+    def acked(self, event: Acked) -> tuple[Ledger, Seq]:
+        """Take an ack and trim; also says from where the queue is held now."""
+        queue, held_from = (
+            self.queues[event.stream].acked(event.consumer, event.level, event.upto, event.epoch).trim()
+        )
+        return replace(self, queues={**self.queues, event.stream: queue}), held_from
+
+    def checkpoint(self, epoch: Epoch, number: int) -> Checkpoint:
+        states = {}
+        for name, at in self.elements.items():
+            queue = self.queues[Stream(name)]
+            states[name] = ElementState(at.positions, at.selection, queue.held, queue.ended)
+        return Checkpoint(epoch, number, states)

@@ -1,0 +1,79 @@
+"""The output queue of a stream (Hwang §5.2.1): sending removes nothing, only a trim does.
+
+The queue knows its consumers from the manifest, before they connect: a tuple stays until every one of them has
+acked it at level 1. Level 0 says "received"; level 1 says "no longer needed to rebuild my state".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Acks:
+    """How far one consumer has come: positions, so an ack of tuple n is n + 1 here."""
+
+    received: Seq = Seq(0)  # level 0
+    released: Seq = Seq(0)  # level 1
+    epoch: Epoch = Epoch(0)  # of the consumer's newest ack
+
+    def advance(self, level: int, upto: Seq, epoch: Epoch) -> Acks:
+        if level == 0:
+            return replace(self, received=Seq(max(self.received, upto)), epoch=epoch)
+        released = Seq(max(self.released, upto))
+        return Acks(Seq(max(self.received, released)), released, epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputQueue:
+    """Which tuples of a stream its producer still holds, and what its consumers said of them."""
+
+    stream: Stream
+    trimmed: Seq  # the first tuple still held
+    next: Seq  # the sequencer: the seq the next tuple gets
+    acks: Mapping[Consumer, Acks]
+    ended: bool = False  # no tuple will follow
+
+    @classmethod
+    def empty(cls, stream: Stream, consumers: Iterable[Consumer], at: Seq = Seq(0)) -> OutputQueue:
+        return cls(stream, at, at, {c: Acks(at, at) for c in consumers})
+
+    @property
+    def held(self) -> Range:
+        return Range(self.trimmed, self.next)
+
+    @property
+    def received_by_all(self) -> Seq:
+        """The position that every consumer has acked at level 0."""
+        return min((a.received for a in self.acks.values()), default=self.next)
+
+    def append(self, count: int) -> tuple[OutputQueue, Range]:
+        if self.ended and count:
+            raise ValueError(f"{self.stream} has ended at {self.next}")
+        stop = Seq(self.next + count)
+        return replace(self, next=stop), Range(self.next, stop)
+
+    def end(self) -> OutputQueue:
+        return replace(self, ended=True)
+
+    def acked(self, consumer: Consumer, level: int, upto: Seq, epoch: Epoch) -> OutputQueue:
+        """Take an ack. One of an older epoch, of a stranger, or beyond what was produced changes nothing."""
+        known = self.acks.get(consumer)
+        if known is None or epoch < known.epoch or upto > self.next:
+            return self
+        return replace(self, acks={**self.acks, consumer: known.advance(level, upto, epoch)})
+
+    def trim(self) -> tuple[OutputQueue, Seq]:
+        """Drop what every consumer released (the oldest level-1 ack of all); also says from where it is held now."""
+        upto = min((a.released for a in self.acks.values()), default=self.next)
+        trimmed = Seq(max(self.trimmed, upto))
+        return (self if trimmed == self.trimmed else replace(self, trimmed=trimmed)), trimmed
+
+    def refusal(self, start: Seq) -> str | None:
+        """Why a consumer can't be served from `start`, or None."""
+        if start < self.trimmed:
+            return f"{self.stream} is held from {self.trimmed} on; {start} was trimmed"
+        return None
