@@ -3,7 +3,7 @@
 Input preservation: an input tuple is released upstream only when the secondary has stored a checkpoint that covers it.
 Output preservation: the secondary is always behind, so what it sends again after a take-over was sent before.
 
-Without a secondary nothing is released: upstream keeps what a first secondary, or a restart from the beginning, will need.
+Without a secondary nothing is released: upstream keeps what a first secondary, or a restart from zero, will need.
 
 `hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded.
 """

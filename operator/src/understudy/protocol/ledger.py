@@ -66,9 +66,7 @@ class Ledger:
             queue = OutputQueue.empty(Stream(name), wiring.consumers[name], element.held.start)
             queues[Stream(name)] = replace(queue, next=element.held.stop, ended=element.ended)
         elements = {n: Inputs(e.positions, e.selection) for n, e in checkpoint.elements.items()}
-        filters = {
-            s: DuplicateFilter(p) for s in wiring.external if (p := checkpoint.position(s)) is not None
-        }
+        filters = {s: DuplicateFilter(p) for s in wiring.external if (p := checkpoint.position(s)) is not None}
         return cls(wiring, elements, queues, filters)
 
     def arrived(self, event: Arrived) -> tuple[Ledger, Range | Hole | None]:
@@ -102,9 +100,7 @@ class Ledger:
 
     def acked(self, event: Acked) -> tuple[Ledger, Seq]:
         """Take an ack and trim; also says from where the queue is held now."""
-        queue, held_from = (
-            self.queues[event.stream].acked(event.consumer, event.level, event.upto, event.epoch).trim()
-        )
+        queue, held_from = self.queues[event.stream].acked(event.consumer, event.level, event.upto, event.epoch).trim()
         return replace(self, queues={**self.queues, event.stream: queue}), held_from
 
     def checkpoint(self, epoch: Epoch, number: int) -> Checkpoint:
