@@ -1,6 +1,7 @@
 """Amnesia (Hwang §4): gap recovery. A replacement starts empty, at the newest input; what was in between is lost.
 
-No run-time cost: an input is released as soon as it is processed.
+No run-time cost: an input is released as soon as it is processed. A replacement first hears from its consumers how far
+its stream had come, so that seqs go on without a hole, and only then takes input.
 """
 
 from __future__ import annotations
@@ -9,14 +10,33 @@ from understudy.modes.instance import Commands, Instance
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.detector import Detector
+from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Seq
+from understudy.protocol.ledger import Wiring
 
 
 class Amnesia(Instance):
+    def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
+        super().__init__(name, wiring, detector)
+        self.forget()
+
+    def forget(self) -> None:
+        self._awaited = set(self.wiring.leaving)
+
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         first_life = self.epoch == Epoch(1)
-        start = Seq(0) if first_life else None
-        return tuple(do.ReadInput(s, start) for s in self.wiring.external)
+        return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering) if first_life else ()
+
+    def lead(self, event: Event) -> Commands:
+        match event:
+            case on.Subscribed() if self.epoch > Epoch(1) and event.stream in self._awaited:
+                self.ledger = self.ledger.rebased(event.stream, event.start)
+                self._awaited.discard(event.stream)
+                newest = tuple(do.ReadInput(s, None) for s in self.wiring.entering)
+                return () if self._awaited else newest
+            case _:
+                return ()
 
     def processed(self, event: on.Processed) -> Commands:
         released = tuple(do.SendAck(s, 1, upto) for s, upto in event.positions.items())

@@ -132,6 +132,8 @@ class Instance:
             case on.Acked():
                 self.ledger, held_from = self.ledger.acked(event)
                 return (do.Trim(event.stream, held_from), *self.acked(event))
+            case on.Resumes():
+                return self._resumes(event)
             case _:
                 return self.lead(event)
 
@@ -141,9 +143,17 @@ class Instance:
                 return ()
             case Hole():
                 self.ledger = self.ledger.skipped_to(stream, new.arrived.stop)
-                return (do.ReportLoss(stream, new), do.Take(stream, new.arrived))
+                return (*self._lost(stream, new.missing), do.Take(stream, new.arrived))
             case Range():
                 return (do.Take(stream, new),) if len(new) else ()
+
+    def _lost(self, stream: Stream, missing: Range) -> Commands:
+        skip = do.Skip(stream, missing.stop)
+        return (do.ReportLoss(stream, missing), skip) if len(missing) else (skip,)
+
+    def _resumes(self, event: on.Resumes) -> Commands:
+        self.ledger = self.ledger.skipped_to(event.stream, event.start)
+        return self._lost(event.stream, Range(min(event.released, event.start), event.start))
 
     def publish(self, element: str, upto: Seq | None = None) -> do.Publish:
         queue = self.ledger.queues[Stream(element)]

@@ -52,8 +52,8 @@ class PassiveStandby(Instance):
                 return ()
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
-        at = {s: checkpoint.position(s) if checkpoint else None for s in self.wiring.external}
-        return tuple(do.ReadInput(s, at[s] or Seq(0)) for s in self.wiring.external)
+        at = {s: checkpoint.position(s) if checkpoint else None for s in self.wiring.entering}
+        return tuple(do.ReadInput(s, at[s] or Seq(0)) for s in self.wiring.entering)
 
     # --- primary
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.duplicates import Hole
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
 
@@ -41,7 +40,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class ReadInput:
-    """Pull a stream from `start` on; from its newest tuple where start is None (amnesia)."""
+    """Take a stream or source from `start` on; from its newest tuple where start is None (amnesia)."""
 
     stream: Stream
     start: Seq | None
@@ -57,8 +56,18 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class ReportLoss:
+    """Input that no one will process any more. Nothing is dropped silently."""
+
     stream: Stream
-    hole: Hole
+    missing: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """The elements' position on this input becomes `to`."""
+
+    stream: Stream
+    to: Seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +122,7 @@ Command = (
     | ReadInput
     | Take
     | ReportLoss
+    | Skip
     | Publish
     | Trim
     | SendAck

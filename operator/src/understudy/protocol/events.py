@@ -95,6 +95,24 @@ class Acked:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscribed:
+    """A consumer asks for a stream from `start` on."""
+
+    stream: Stream
+    consumer: Consumer
+    start: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Resumes:
+    """Upstream can serve the stream only from `start` on; an earlier life of ours had released up to `released`."""
+
+    stream: Stream
+    released: Seq
+    start: Seq
+
+
+@dataclass(frozen=True, slots=True)
 class NewerEpoch:
     """Somebody carries a newer epoch of this subjob than ours: we have been replaced."""
 
@@ -114,5 +132,7 @@ Event = (
     | Arrived
     | Processed
     | Acked
+    | Subscribed
+    | Resumes
     | NewerEpoch
 )

@@ -28,8 +28,18 @@ class Wiring:
     @property
     def external(self) -> tuple[Stream, ...]:
         """Streams pulled from another subjob, in the manifest's order."""
+        return tuple(s for s in self.entering if s not in self.replayable)
+
+    @property
+    def entering(self) -> tuple[Stream, ...]:
+        """All that comes from outside the subjob: other subjobs' streams and sources."""
         seen = dict.fromkeys(s for ins in self.inputs.values() for s in ins)
-        return tuple(s for s in seen if s not in self.inputs and s not in self.replayable)
+        return tuple(s for s in seen if s not in self.inputs)
+
+    @property
+    def leaving(self) -> tuple[Stream, ...]:
+        """Streams that consumers outside the subjob read."""
+        return tuple(Stream(n) for n, readers in self.consumers.items() if set(readers) - set(self.inputs))
 
     def readers(self, stream: Stream) -> Iterator[str]:
         return (name for name, ins in self.inputs.items() if stream in ins)
@@ -85,6 +95,13 @@ class Ledger:
     def skipped_to(self, stream: Stream, seq: Seq) -> Ledger:
         """A gap was accepted: the next tuple expected on the stream is `seq`."""
         return replace(self, filters={**self.filters, stream: DuplicateFilter(seq)})
+
+    def rebased(self, stream: Stream, at: Seq) -> Ledger:
+        """An empty queue whose earlier life had got as far as `at`: the sequencer goes on from there."""
+        queue = self.queues[stream]
+        if len(queue.held) or at <= queue.next:
+            return self
+        return replace(self, queues={**self.queues, stream: OutputQueue.empty(stream, queue.acks, at)})
 
     def processed(self, event: Processed) -> tuple[Ledger, Range]:
         stream = Stream(event.element)
