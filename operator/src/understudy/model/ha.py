@@ -1,0 +1,145 @@
+"""How a subjob is kept alive: mode, guarantee, checkpoints, detection; and what Spark gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field, StrictInt
+
+from .value import Duration, Name, Value
+
+
+class Mode(StrEnum):
+    AMNESIA = "amnesia"
+    PASSIVE_STANDBY = "passiveStandby"
+    UPSTREAM_BACKUP = "upstreamBackup"
+    ACTIVE_STANDBY = "activeStandby"
+    REPLICA_BACKUP = "replicaBackup"
+    SAVEPOINT = "savepoint"
+    AUTO = "auto"
+
+
+class Guarantee(StrEnum):
+    """Ordered from weakest to strongest."""
+
+    GAP = "gap"
+    ROLLBACK = "rollback"
+    PRECISE = "precise"
+
+    @property
+    def strength(self) -> int:
+        return list(Guarantee).index(self)
+
+
+class Strategy(StrEnum):
+    SYNCHRONOUS = "synchronous"
+    INDIVIDUAL = "individual"
+    SWEEPING = "sweeping"
+
+
+class Backups(StrEnum):
+    UNSYNCHRONIZED = "unsynchronized"
+    SYNCHRONIZED = "synchronized"
+    EXTENDED = "extended"
+
+
+class Checkpoint(Value):
+    """What passive standby ships to the standby, and when."""
+
+    strategy: Strategy = Strategy.SYNCHRONOUS
+    """How the elements of a subjob are checkpointed together; with one element all are the same. Default:
+    synchronous."""
+
+    interval: Duration = timedelta(milliseconds=500)
+    """Time between two checkpoints. Default: 500ms."""
+
+    backups: Backups = Backups.UNSYNCHRONIZED
+    """How checkpoints of neighbouring subjobs are coordinated. Default: unsynchronized (single failures are
+    safe)."""
+
+
+class Heartbeat(Value):
+    """Keep-alives between peers."""
+
+    interval: Duration = timedelta(milliseconds=100)
+    """Time between two keep-alives. Default: 100ms."""
+
+    misses: Annotated[StrictInt, Field(ge=1, le=100)] = 3
+    """So many missed in a row and the peer is suspected. Default: 3."""
+
+
+class FailureProcess(Value):
+    """An ordinary Kubernetes Job, run when nothing else is left."""
+
+    job_template: Mapping[str, Any]
+    """A Job template: metadata and spec."""
+
+
+class OnPermanentFailure(Value):
+    """What to do when a subjob has failed for good and no node can take it. Not available yet."""
+
+    alternative: Name | None = None
+    """The subjob that takes its place."""
+
+    process: FailureProcess | None = None
+    """The Job to run if there is no alternative."""
+
+
+class Ha(Value):
+    """How the subjob is kept alive."""
+
+    mode: Mode = Mode.PASSIVE_STANDBY
+    """The protocol. `auto` takes the cheapest that meets `guarantee` and `maxRecovery`. Default:
+    passiveStandby."""
+
+    guarantee: Guarantee | None = None
+    """The least to accept: gap, rollback or precise. Default: what the mode gives."""
+
+    max_recovery: Duration | None = None
+    """The longest acceptable time from a fault to the first new output. `auto` plans by it; the status says
+    whether it was met."""
+
+    checkpoint: Checkpoint = Checkpoint()
+    """What passive standby ships to the standby, and when."""
+
+    ack_interval: Duration = timedelta(milliseconds=50)
+    """Time between two acknowledgements to the upstream output queue. Default: 50ms."""
+
+    heartbeat: Heartbeat = Heartbeat()
+    """Keep-alives between peers."""
+
+    on_permanent_failure: OnPermanentFailure | None = None
+    """What to do when no node can take a subjob that failed for good. Not available yet."""
+
+
+class Driver(Value):
+    """Resources of the subjob's Spark driver."""
+
+    cores: Annotated[StrictInt, Field(ge=1, le=256)] = 1
+    """Cores of the driver; local tasks run there when there are no executors. Default: 1."""
+
+    memory: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,9}(Mi|Gi)$")] = "1Gi"
+    """Memory of the driver's pod, such as 1Gi or 800Mi. Default: 1Gi."""
+
+
+class Executors(Value):
+    """Executors of the subjob's Spark driver."""
+
+    instances: Annotated[StrictInt, Field(ge=0, le=1000)] = 0
+    """Number of executor pods; 0 runs tasks in the driver. Default: 0."""
+
+
+class SparkSettings(Value):
+    """What Spark gets for this subjob."""
+
+    driver: Driver = Driver()
+    """Resources of the driver."""
+
+    executors: Executors = Executors()
+    """Executor pods."""
+
+    conf: Annotated[Mapping[str, str], Field(max_length=200)] = Field(default_factory=dict)
+    """Further Spark settings; values are strings."""

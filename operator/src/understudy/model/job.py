@@ -1,0 +1,94 @@
+"""The StreamJob: a loop-free query network of sources, subjobs and sinks."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from .ha import Ha, SparkSettings
+from .operators import TaggedOperator
+from .sinks import Sink
+from .sources import Source
+from .value import Name, Value
+
+MAX_SOURCES: Final = 100
+MAX_SUBJOBS: Final = 100
+MAX_SINKS: Final = 100
+MAX_INPUTS: Final = 20
+MAX_OPERATORS: Final = 50
+
+
+class Merge(StrEnum):
+    ARRIVAL = "arrival"
+    EVENT_TIME = "eventTime"
+
+
+class ElementSpec(Value):
+    """One processing element of a subjob, with its own output queue."""
+
+    name: Name
+    """The element's name inside the subjob."""
+
+    inputs: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_INPUTS)]
+    """Inputs of the subjob or elements before this one."""
+
+    operators: Annotated[tuple[TaggedOperator, ...], Field(min_length=1, max_length=MAX_OPERATORS)]
+    """What it computes, in order; at most one of them an aggregate or a join."""
+
+
+class Subjob(Value):
+    """A part of the query network that lives and dies as one process, a Spark driver."""
+
+    name: Name
+    """The name of the subjob and of the stream that it emits."""
+
+    inputs: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_INPUTS)]
+    """Names of the sources and subjobs whose streams it reads."""
+
+    operators: Annotated[tuple[TaggedOperator, ...], Field(max_length=MAX_OPERATORS)] = ()
+    """What it computes, in order. Either this or `elements`."""
+
+    elements: Annotated[tuple[ElementSpec, ...], Field(max_length=MAX_OPERATORS)] = ()
+    """The subjob cut by hand into processing elements; the one that no other reads gives the subjob's
+    stream."""
+
+    merge: Merge = Merge.ARRIVAL
+    """How several inputs become one sequence. `arrival`: as they come, lowest latency, not repeatable.
+    `eventTime`: by ts, then by the input's place in the list; waits for the slowest input.
+    Default: arrival."""
+
+    ha: Ha = Ha()
+    """How it is kept alive. Default: passiveStandby with what that guarantees."""
+
+    spark: SparkSettings = SparkSettings()
+    """What Spark gets."""
+
+
+class StreamJob(Value):
+    """A stream job: a query network cut into subjobs, each with its own high-availability mode."""
+
+    name: Name
+    """metadata.name"""
+
+    namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = "default"
+    """metadata.namespace"""
+
+    sources: Annotated[tuple[Source, ...], Field(min_length=1, max_length=MAX_SOURCES)]
+    """Where streams come from."""
+
+    subjobs: Annotated[tuple[Subjob, ...], Field(min_length=1, max_length=MAX_SUBJOBS)]
+    """The query network, cut into the parts that fail and recover on their own."""
+
+    sinks: Annotated[tuple[Sink, ...], Field(max_length=MAX_SINKS)] = ()
+    """Where streams go."""
+
+    def source(self, name: str) -> Source | None:
+        return next((s for s in self.sources if s.name == name), None)
+
+    def subjob(self, name: str) -> Subjob | None:
+        return next((s for s in self.subjobs if s.name == name), None)
+
+    def sink(self, name: str) -> Sink | None:
+        return next((s for s in self.sinks if s.name == name), None)

@@ -1,0 +1,70 @@
+"""Where streams end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from .value import Name, Path, Value
+
+
+class SinkFormat(StrEnum):
+    JSONL = "jsonl"
+
+
+class FilesSink(Value):
+    """JSON lines: the tuple's columns plus `_seq`, its place on the stream. Each tuple once."""
+
+    path: Path
+    """The folder to write to; two sinks may not share one."""
+
+    format: SinkFormat = SinkFormat.JSONL
+    """Default: jsonl."""
+
+    volume: Mapping[str, Any] | None = None
+    """On Kubernetes: the pod volume source for the path, such as a persistentVolumeClaim. Without one the
+    files die with the pod."""
+
+
+class ConsoleSink(Value):
+    """Prints each tuple as a JSON line to the log."""
+
+
+class KafkaSink(Value):
+    """A Kafka topic. Not available yet."""
+
+    bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)]
+    """host:port, separated by commas."""
+
+    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
+    """The topic."""
+
+
+Target = FilesSink | ConsoleSink | KafkaSink
+
+
+class Sink(Value):
+    """Takes one stream out of the job: exactly one of files, console, kafka."""
+
+    name: Name
+    """The sink's name; sinks have names of their own."""
+
+    input: Name
+    """The subjob (or source) whose stream it writes."""
+
+    files: FilesSink | None = None
+    """Write files."""
+
+    console: ConsoleSink | None = None
+    """Print to the log."""
+
+    kafka: KafkaSink | None = None
+    """Write to a Kafka topic. Not available yet."""
+
+    @property
+    def target(self) -> Target:
+        """The one of the three that is set (`check` refuses a sink with none or several)."""
+        return next(t for t in (self.files, self.console, self.kafka) if t is not None)

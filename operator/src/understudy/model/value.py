@@ -1,0 +1,110 @@
+"""What every value of the model shares: frozen, camelCase in manifests, nothing unknown accepted.
+
+Field descriptions are the one source of the text in the CRDs and in docs/reference.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, StrictInt
+from pydantic.alias_generators import to_camel
+
+
+class Value(BaseModel):
+    """A part of a manifest. Python names are snake_case; the manifest's are camelCase."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        use_attribute_docstrings=True,
+    )
+
+
+# ---- durations -------------------------------------------------------------------------------------------
+
+DURATION_PATTERN: Final = r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)$"
+_DURATION: Final = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>ms|s|m|h)")
+_UNITS: Final = {
+    "h": timedelta(hours=1),
+    "m": timedelta(minutes=1),
+    "s": timedelta(seconds=1),
+    "ms": timedelta(milliseconds=1),
+}
+LONGEST: Final = timedelta(days=366)
+
+
+def parse_duration(raw: object) -> timedelta:
+    """`"500ms"`, `"3s"`, `"2m"`, `"1h"`; raises ValueError with a sentence for anything else."""
+    if isinstance(raw, timedelta):
+        return raw
+    if isinstance(raw, str):
+        text = raw.strip()
+        if text.startswith("-"):
+            raise ValueError(f"{raw!r} is negative: write a duration of zero or more, such as 500ms or 3s")
+        found = _DURATION.fullmatch(text)
+        if found and len(text) <= 20:
+            duration = float(found["number"]) * _UNITS[found["unit"]]
+            if duration <= LONGEST:
+                return duration
+            raise ValueError(f"{raw!r} is longer than a year: write a shorter duration, such as 3s")
+    raise ValueError(f"{raw!r} is not a duration: write a number and one of ms, s, m, h, such as 500ms or 3s")
+
+
+def print_duration(duration: timedelta) -> str:
+    """The shortest text that `parse_duration` reads back, in the largest unit that divides it."""
+    for unit, length in _UNITS.items():
+        if duration and duration % length == timedelta(0):
+            return f"{duration // length}{unit}"
+    return f"{duration / _UNITS['ms']:g}ms" if duration else "0s"
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    PlainSerializer(print_duration, return_type=str),
+    Field(json_schema_extra={"type": "string", "pattern": DURATION_PATTERN, "maxLength": 20}),
+]
+
+
+def parse_extent(raw: object) -> int | timedelta:
+    """A window's size or slide: a whole number of tuples, or a duration."""
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return raw
+    try:
+        return parse_duration(raw)
+    except ValueError:
+        if isinstance(raw, str) and raw.strip().startswith("-"):
+            raise
+    raise ValueError(
+        f"{raw!r} is neither a number of tuples nor a duration: "
+        "write a whole number for windows on _seq or a duration such as 10s for windows on ts"
+    )
+
+
+def print_extent(extent: int | timedelta) -> int | str:
+    return extent if isinstance(extent, int) else print_duration(extent)
+
+
+Extent = Annotated[
+    int | timedelta,
+    PlainValidator(parse_extent, json_schema_input_type=int | str),
+    PlainSerializer(print_extent),
+]
+
+# ---- names and text --------------------------------------------------------------------------------------
+
+NAME_PATTERN: Final = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+COLUMN_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN, min_length=1, max_length=40)]
+Column = Annotated[str, Field(pattern=COLUMN_PATTERN, min_length=1, max_length=128)]
+Expression = Annotated[str, Field(min_length=1, max_length=10_000)]
+Schema = Annotated[str, Field(min_length=1, max_length=10_000)]
+Path = Annotated[str, Field(min_length=1, max_length=1024)]
+Count = Annotated[StrictInt, Field(ge=1, le=10**15)]
