@@ -1,12 +1,23 @@
-"""A subjob cut into processing elements: each has an output queue and at most one stateful operator."""
+"""A subjob cut into processing elements: each has an output queue and at most one stateful operator.
+
+How several inputs meet in one chain of operators:
+
+- A `join` takes the stream that comes this far as its left side and the input that it names, as it is, as its
+  right side. So operators before a join work on the left side only.
+- Inputs that no join names are the left side. If there are several, the first operator is the `union` or the
+  `sql` that makes one stream of them.
+- Expressions call the stream that comes this far by the name of the subjob's first input.
+- `_seq` is the place on the element's input: after a union on the merged sequence, before a join on the left
+  input. After a stateful operator it is the place on that operator's output; hence the cut.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .job import Merge, Subjob
-from .operators import Aggregate, Filter, Join, Map, Operator, Sql
+from .job import ElementSpec, Merge, Subjob
+from .operators import Aggregate, Filter, Join, Map, Operator, Sample, Sql
 from .sql import mentions_seq
 
 
@@ -18,6 +29,8 @@ class Element:
     """Streams outside the subjob by their names, inner elements by theirs (`<subjob>.1`)."""
     operators: tuple[Operator, ...]
     merge: Merge
+    tables: tuple[str, ...]
+    """By what name expressions and queries know each input."""
 
 
 def is_stateful(operator: Operator) -> bool:
@@ -29,42 +42,52 @@ def elements_of(subjob: Subjob) -> tuple[Element, ...]:
     return _by_hand(subjob) if subjob.elements else _cut(subjob)
 
 
+def left_inputs(inputs: Sequence[str], operators: Sequence[Operator]) -> tuple[str, ...]:
+    """The inputs that no join names: what the first operator works on."""
+    joined = {op.with_ for op in operators if isinstance(op, Join)}
+    return tuple(name for name in inputs if name not in joined) or tuple(inputs[:1])
+
+
 # ---- cut by the operators --------------------------------------------------------------------------------
 
 
 def _cut(subjob: Subjob) -> tuple[Element, ...]:
-    chains = _chains(subjob.operators)
+    left = left_inputs(subjob.inputs, subjob.operators)
+    chains = _chains(subjob.operators, merged=len(left) > 1)
     names = [f"{subjob.name}.{n}" for n in range(1, len(chains))] + [subjob.name]
-    unread = [name for name in subjob.inputs if not _joined(name, subjob.operators)]
-    elements: list[Element] = []
+    elements = []
     for place, chain in enumerate(chains):
-        before = tuple(unread) if place == 0 else (names[place - 1],)
-        joined = tuple(op.with_ for op in chain if isinstance(op, Join) and op.with_ not in before)
-        elements.append(Element(names[place], before + joined, chain, subjob.merge))
+        right = tuple(op.with_ for op in chain if isinstance(op, Join))
+        streams, tables = (left, left) if place == 0 else ((names[place - 1],), left[:1])
+        elements.append(Element(names[place], streams + right, chain, subjob.merge, tables + right))
     return tuple(elements)
 
 
-def _joined(name: str, operators: Iterable[Operator]) -> bool:
-    return any(isinstance(op, Join) and op.with_ == name for op in operators)
-
-
-def _chains(operators: Sequence[Operator]) -> list[tuple[Operator, ...]]:
+def _chains(operators: Sequence[Operator], merged: bool) -> list[tuple[Operator, ...]]:
     chains: list[list[Operator]] = [[]]
     for operator in operators:
-        full = any(is_stateful(op) for op in chains[-1])
-        if full and (is_stateful(operator) or _numbers_anew(operator)):
+        if _begins_element(chains[-1], operator, merged and len(chains) == 1):
             chains.append([])
         chains[-1].append(operator)
     return [tuple(chain) for chain in chains]
 
 
-def _numbers_anew(operator: Operator) -> bool:
-    """After a stateful operator `_seq` means the place on that operator's output, which only a queue knows."""
+def _begins_element(chain: Sequence[Operator], operator: Operator, merged: bool) -> bool:
+    """A join has two inputs, so it does not share an element with the union that made its left side."""
+    if merged and chain and isinstance(operator, Join):
+        return True
+    return any(is_stateful(op) for op in chain) and (is_stateful(operator) or uses_seq(operator))
+
+
+def uses_seq(operator: Operator) -> bool:
+    """Whether a row-wise operator's result depends on the tuple's place."""
     match operator:
         case Filter(where=text) | Sql(query=text):
             return mentions_seq(text)
         case Map(select=select):
             return any(mentions_seq(text) for text in select.values())
+        case Sample(seed=seed):
+            return seed is not None
         case _:
             return False
 
@@ -73,11 +96,23 @@ def _numbers_anew(operator: Operator) -> bool:
 
 
 def _by_hand(subjob: Subjob) -> tuple[Element, ...]:
-    specs = {spec.name: spec for spec in subjob.elements}
-    read = {name for spec in subjob.elements for name in spec.inputs}
-    last = next((s for s in reversed(subjob.elements) if s.name not in read), subjob.elements[-1])
-    called = {name: subjob.name if name == last.name else f"{subjob.name}.{name}" for name in specs}
-    order = [*(s for s in subjob.elements if s is not last), last]
+    last = last_of(subjob.elements)
+    called = {
+        spec.name: subjob.name if spec is last else f"{subjob.name}.{spec.name}" for spec in subjob.elements
+    }
     return tuple(
-        Element(called[s.name], tuple(called.get(i, i) for i in s.inputs), s.operators, subjob.merge) for s in order
+        Element(
+            name=called[spec.name],
+            inputs=tuple(called.get(name, name) for name in spec.inputs),
+            operators=spec.operators,
+            merge=subjob.merge,
+            tables=spec.inputs,
+        )
+        for spec in (*(s for s in subjob.elements if s is not last), last)
     )
+
+
+def last_of(specs: Sequence[ElementSpec]) -> ElementSpec:
+    """The element that no other reads gives the subjob's stream."""
+    read = {name for spec in specs for name in spec.inputs}
+    return next((spec for spec in reversed(specs) if spec.name not in read), specs[-1])

@@ -1,4 +1,4 @@
-"""A refusal is a value, not an exception: why a manifest is not accepted, where, and what to write instead."""
+"""A refusal is a value, not an exception: why a manifest is not accepted, where, what to write instead."""
 
 from __future__ import annotations
 
