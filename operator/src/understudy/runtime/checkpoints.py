@@ -1,0 +1,147 @@
+"""Checkpoints on the wire and in the secondary's memory.
+
+The core names ranges; here they become rows. A message holds the rows that the secondary lacks, one Arrow IPC
+stream per part; the secondary puts each part behind what it has and drops what the new checkpoint no longer names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from understudy.protocol.checkpoint import Checkpoint, ElementState, missing
+from understudy.protocol.ids import Epoch, Range, Seq, Stream
+
+QUEUE = "queue"  # an element's output queue; any other part name is an input stream: its tail
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one range: of an element's output queue, or of the tail of one of its inputs."""
+
+    element: str
+    name: str
+    wanted: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A checkpoint as it travels: what it is, each element's inbox state, and the rows not yet at the secondary."""
+
+    checkpoint: Checkpoint
+    inboxes: Mapping[str, Any]
+    rows: Mapping[tuple[str, str], pa.Table] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return sum(table.nbytes for table in self.rows.values())
+
+
+def parts(checkpoint: Checkpoint, replayable: frozenset[Stream]) -> list[Part]:
+    """Everything a checkpoint consists of. Tails of sources are not shipped: they can be read again."""
+    found = []
+    for name, state in checkpoint.elements.items():
+        found.append(Part(name, QUEUE, state.held))
+        found += [Part(name, s, state.tail(s)) for s in state.positions if s not in replayable]
+    return found
+
+
+def to_ship(checkpoint: Checkpoint, base: Checkpoint | None, replayable: frozenset[Stream]) -> list[tuple[Part, Range]]:
+    """Each part with the range of it that a secondary that has stored `base` lacks."""
+    stored = {(p.element, p.name): p.wanted for p in parts(base, replayable)} if base else {}
+    return [(p, missing(p.wanted, stored.get((p.element, p.name)))) for p in parts(checkpoint, replayable)]
+
+
+class Shelf:
+    """What a secondary holds: the rows of its newest checkpoint."""
+
+    def __init__(self) -> None:
+        self.newest: Message | None = None
+        self._rows: dict[tuple[str, str], pa.Table] = {}
+
+    def put(self, message: Message, replayable: frozenset[Stream]) -> None:
+        kept = {}
+        for part in parts(message.checkpoint, replayable):
+            key = (part.element, part.name)
+            pieces = [t for t in (self._rows.get(key), message.rows.get(key)) if t is not None and t.num_rows]
+            if pieces:
+                kept[key] = _within(pa.concat_tables(pieces), part.wanted)
+        self._rows = kept
+        self.newest = message
+
+    def rows(self, element: str, name: str) -> pa.Table | None:
+        return self._rows.get((element, name))
+
+    @property
+    def size(self) -> int:
+        return sum(t.nbytes for t in self._rows.values())
+
+
+def _within(table: pa.Table, wanted: Range) -> pa.Table:
+    """The rows of a seq-ordered table in the range; a repeated row counts once (a resent part overlaps)."""
+    seq = table["_seq"]
+    table = table.filter(pc.and_(pc.greater_equal(seq, wanted.start), pc.less(seq, wanted.stop)))
+    if table.num_rows == len(wanted):
+        return table
+    firsts = table.append_column("_row", pa.array(range(table.num_rows))).group_by("_seq").aggregate([("_row", "min")])
+    return table.take(firsts.sort_by("_seq")["_row_min"])
+
+
+# --- bytes
+
+
+def encode(message: Message) -> tuple[dict[str, Any], list[bytes]]:
+    """A JSON-able header and one IPC stream per part named in it."""
+    header = {
+        "checkpoint": _checkpoint_to_json(message.checkpoint),
+        "inboxes": dict(message.inboxes),
+        "parts": [list(key) for key in message.rows],
+    }
+    return header, [_table_to_bytes(t) for t in message.rows.values()]
+
+
+def decode(header: Mapping[str, Any], blobs: list[bytes]) -> Message:
+    keys = [(str(e), str(n)) for e, n in header["parts"]]
+    rows = {key: _table_from_bytes(blob) for key, blob in zip(keys, blobs, strict=True)}
+    return Message(_checkpoint_from_json(header["checkpoint"]), header["inboxes"], rows)
+
+
+def _checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:
+    elements = {
+        name: {
+            "positions": dict(e.positions),
+            "selection": dict(e.selection),
+            "held": [e.held.start, e.held.stop],
+            "ended": e.ended,
+        }
+        for name, e in checkpoint.elements.items()
+    }
+    return {"epoch": checkpoint.epoch, "number": checkpoint.number, "elements": elements}
+
+
+def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
+    elements = {
+        name: ElementState(
+            {Stream(s): Seq(n) for s, n in e["positions"].items()},
+            {Stream(s): Seq(n) for s, n in e["selection"].items()},
+            Range(Seq(e["held"][0]), Seq(e["held"][1])),
+            e["ended"],
+        )
+        for name, e in value["elements"].items()
+    }
+    return Checkpoint(Epoch(value["epoch"]), value["number"], elements)
+
+
+def _table_to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _table_from_bytes(blob: bytes) -> pa.Table:
+    return pa.ipc.open_stream(blob).read_all()

@@ -1,0 +1,10 @@
+"""The one place that reads the clock."""
+
+from __future__ import annotations
+
+import time
+
+
+def now_ms() -> int:
+    """Wall clock, milliseconds since 1970: comparable between processes of a job."""
+    return int(time.time() * 1000)

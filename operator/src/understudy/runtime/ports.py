@@ -1,0 +1,28 @@
+"""What a process needs from its surroundings. Local folders and Kubernetes each implement these."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from understudy.protocol.epochs import LeaseRecord
+
+
+class Unreachable(Exception):
+    """The surroundings do not answer now; try again."""
+
+
+class Surroundings(Protocol):
+    def read_lease(self, subjob: str) -> LeaseRecord | None:
+        """Who holds the subjob's Lease. Raises Unreachable."""
+
+    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+        """Compare-and-set: the new record if the Lease still was as expected, else None. Raises Unreachable."""
+
+    def addresses(self, subjob: str) -> list[str]:
+        """Where instances of a subjob listen, dead ones possibly among them."""
+
+    def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
+        """This process listens at `address`; its status page is at `status`."""
+
+    def start_time(self) -> int | None:
+        """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None: not yet."""

@@ -1,0 +1,51 @@
+"""How processes speak: Arrow Flight with JSON tickets, actions and metadata.
+
+| call | from → to | carries |
+|---|---|---|
+| get `stream` | consumer → producer | rows of a stream from a seq on, without end; each message has the producer's epoch |
+| get `follow` | secondary → primary | keep-alives and checkpoints |
+| get `rows` | data source → its own driver | one part of a batch plan |
+| get `peek` | standby → producer | a few held rows, to rehearse with |
+| do `ack` | consumer → producer | level-0 and level-1 acks |
+| do `stored` | secondary → primary | a checkpoint is stored |
+| do `cut` | data source → its own driver | the next batch plan |
+| do `status` | anyone | what the instance knows of itself |
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+BLOB = pa.schema([("blob", pa.large_binary())])
+
+
+def pack(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def unpack(value: Any) -> Any:
+    return json.loads(bytes(value)) if value is not None else {}
+
+
+def ticket(kind: str, **fields: Any) -> flight.Ticket:
+    return flight.Ticket(pack({"kind": kind, **fields}))
+
+
+def connect(address: str) -> flight.FlightClient:
+    """A connection to `host:port`. gRPC connects lazily; the first call fails quickly if nobody is there."""
+    options = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)]
+    return flight.FlightClient(f"grpc://{address}", generic_options=options)
+
+
+def do(client: flight.FlightClient, kind: str, timeout: float, **fields: Any) -> Any:
+    """One action, one answer."""
+    results = client.do_action(flight.Action(kind, pack(fields)), flight.FlightCallOptions(timeout=timeout))
+    return unpack(next(iter(results)).body)
+
+
+def blobs(values: list[bytes]) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(values, pa.large_binary())], schema=BLOB)
