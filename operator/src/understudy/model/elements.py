@@ -97,9 +97,7 @@ def uses_seq(operator: Operator) -> bool:
 
 def _by_hand(subjob: Subjob) -> tuple[Element, ...]:
     last = last_of(subjob.elements)
-    called = {
-        spec.name: subjob.name if spec is last else f"{subjob.name}.{spec.name}" for spec in subjob.elements
-    }
+    called = {spec.name: subjob.name if spec is last else f"{subjob.name}.{spec.name}" for spec in subjob.elements}
     return tuple(
         Element(
             name=called[spec.name],

@@ -18,6 +18,7 @@ MAX_SUBJOBS: Final = 100
 MAX_SINKS: Final = 100
 MAX_INPUTS: Final = 20
 MAX_OPERATORS: Final = 50
+MAX_ELEMENTS: Final = 20
 
 
 class Merge(StrEnum):
@@ -50,7 +51,7 @@ class Subjob(Value):
     operators: Annotated[tuple[TaggedOperator, ...], Field(max_length=MAX_OPERATORS)] = ()
     """What it computes, in order. Either this or `elements`."""
 
-    elements: Annotated[tuple[ElementSpec, ...], Field(max_length=MAX_OPERATORS)] = ()
+    elements: Annotated[tuple[ElementSpec, ...], Field(max_length=MAX_ELEMENTS)] = ()
     """The subjob cut by hand into processing elements; the one that no other reads gives the subjob's
     stream."""
 

@@ -14,18 +14,19 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     StrictBool,
-    StrictFloat,
     StrictInt,
     StrictStr,
     Tag,
+    WithJsonSchema,
     WrapSerializer,
     model_validator,
 )
 
-from .value import Column, Duration, Expression, Extent, Name, Value
+from .value import Column, Duration, Expression, Extent, Name, Number, Value
 
 # kubectl reads YAML 1.1, where an unquoted key `on` is the boolean true and reaches the API server as "true".
 ON: Final = AliasChoices("on", "true")
+FUNCTION: Final = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"
 
 
 class WindowOn(StrEnum):
@@ -102,10 +103,13 @@ class Union(Value):
     """All tuples of all inputs, columns by name. The order is that of `merge`."""
 
 
+Fraction = Annotated[Number, Field(ge=0, le=1), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+
+
 class Sample(Value):
     """Lets a random share of the tuples pass."""
 
-    fraction: Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
+    fraction: Fraction
     """The share that passes, from 0 to 1."""
 
     seed: Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)] | None = None
@@ -129,7 +133,7 @@ class Sql(Value):
 class Python(Value):
     """A Python function, DataFrame in, DataFrame out. Not available yet."""
 
-    function: Annotated[StrictStr, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=300)]
+    function: Annotated[StrictStr, Field(pattern=FUNCTION, max_length=300)]
     """`module:function`."""
 
     config_map: Name | None = None
@@ -142,7 +146,7 @@ class Python(Value):
 class Correlate(Value):
     """A function that consumes selections and emits events. Not available yet."""
 
-    function: Annotated[StrictStr, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=300)]
+    function: Annotated[StrictStr, Field(pattern=FUNCTION, max_length=300)]
     """`module:function`."""
 
     config_map: Name | None = None

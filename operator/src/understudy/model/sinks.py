@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from .value import Name, Path, Value
+from .value import Name, OneOf, Path, Value, one_of_rule
 
 
 class SinkFormat(StrEnum):
@@ -46,8 +46,11 @@ class KafkaSink(Value):
 Target = FilesSink | ConsoleSink | KafkaSink
 
 
-class Sink(Value):
+class Sink(OneOf):
     """Takes one stream out of the job: exactly one of files, console, kafka."""
+
+    one_of: ClassVar = ("files", "console", "kafka")
+    model_config = ConfigDict(json_schema_extra=one_of_rule(*one_of))
 
     name: Name
     """The sink's name; sinks have names of their own."""
@@ -66,5 +69,5 @@ class Sink(Value):
 
     @property
     def target(self) -> Target:
-        """The one of the three that is set (`check` refuses a sink with none or several)."""
+        """The one of the three that is set."""
         return next(t for t in (self.files, self.console, self.kafka) if t is not None)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, StrictFloat, StrictInt
+from pydantic import ConfigDict, Field, WithJsonSchema
 
-from .value import Column, Count, Expression, Name, Path, Schema, Value
+from .value import Column, Count, Expression, Name, Number, OneOf, Path, Schema, Value, one_of_rule
 
 
 class Format(StrEnum):
@@ -17,11 +17,18 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+Rate = Annotated[
+    Number,
+    Field(gt=0, le=10_000_000),
+    WithJsonSchema({"type": "number", "gt": 0, "maximum": 10_000_000}),
+]
+
+
 class Generator(Value):
     """Tuple n is a function of n, so it can be replayed. Its `ts` is 2026-01-01T00:00:00Z + `_seq`/rate
     seconds."""
 
-    rate: Annotated[StrictInt | StrictFloat, Field(gt=0, le=10_000_000)]
+    rate: Rate
     """Tuples per second; tuple n is due at job start + n/rate."""
 
     limit: Count | None = None
@@ -83,8 +90,11 @@ class Push(Value):
 Origin = Generator | Files | KafkaSource | Push
 
 
-class Source(Value):
+class Source(OneOf):
     """A stream from outside: exactly one of generator, files, kafka, push."""
+
+    one_of: ClassVar = ("generator", "files", "kafka", "push")
+    model_config = ConfigDict(json_schema_extra=one_of_rule(*one_of))
 
     name: Name
     """The stream's name; sources and subjobs share one set of names."""
@@ -103,5 +113,5 @@ class Source(Value):
 
     @property
     def origin(self) -> Origin:
-        """The one of the four that is set (`check` refuses a source with none or several)."""
+        """The one of the four that is set."""
         return next(o for o in (self.generator, self.files, self.kafka, self.push) if o is not None)

@@ -7,10 +7,21 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, StrictInt
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    StrictInt,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 
 class Value(BaseModel):
@@ -24,6 +35,28 @@ class Value(BaseModel):
         validate_by_alias=True,
         use_attribute_docstrings=True,
     )
+
+
+class OneOf(Value):
+    """A value of which exactly one of some fields is set."""
+
+    one_of: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if len(self.chosen()) != 1:
+            raise PydanticCustomError("one_of", "{given}", {"given": self.chosen(), "choices": self.one_of})
+        return self
+
+    def chosen(self) -> list[str]:
+        return [name for name in self.one_of if getattr(self, name) is not None]
+
+
+def one_of_rule(*names: str) -> dict[str, Any]:
+    """What the CRD says of a `OneOf`, in CEL."""
+    has = ", ".join(f"has(self.{name})" for name in names)
+    rule = {"rule": f"[{has}].filter(x, x).size() == 1", "message": f"write exactly one of {', '.join(names)}"}
+    return {"x-kubernetes-validations": [rule]}
 
 
 # ---- durations -------------------------------------------------------------------------------------------
@@ -68,7 +101,7 @@ Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
     PlainSerializer(print_duration, return_type=str),
-    Field(json_schema_extra={"type": "string", "pattern": DURATION_PATTERN, "maxLength": 20}),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN, "maxLength": 20}),
 ]
 
 
@@ -93,9 +126,19 @@ def print_extent(extent: int | timedelta) -> int | str:
 
 Extent = Annotated[
     int | timedelta,
-    PlainValidator(parse_extent, json_schema_input_type=int | str),
+    PlainValidator(parse_extent),
     PlainSerializer(print_extent),
+    WithJsonSchema({"x-kubernetes-int-or-string": True, "pattern": DURATION_PATTERN}),
 ]
+
+
+def parse_number(raw: object) -> int | float:
+    if isinstance(raw, int | float) and not isinstance(raw, bool) and raw == raw:
+        return raw
+    raise ValueError(f"{raw!r} is not a number: write one without quotes, such as 500")
+
+
+Number = Annotated[int | float, PlainValidator(parse_number)]
 
 # ---- names and text --------------------------------------------------------------------------------------
 
