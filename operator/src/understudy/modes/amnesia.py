@@ -25,13 +25,12 @@ class Amnesia(Instance):
         self._awaited = set(self.wiring.leaving)
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
-        first_life = self.epoch == Epoch(1)
-        return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering) if first_life else ()
+        self.lossy = self.epoch > Epoch(1)
+        return () if self.lossy else tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
     def lead(self, event: Event) -> Commands:
         match event:
-            case on.Subscribed() if self.epoch > Epoch(1) and event.stream in self._awaited:
-                self.ledger = self.ledger.rebased(event.stream, event.start)
+            case on.Subscribed() if self.lossy and event.stream in self._awaited:
                 self._awaited.discard(event.stream)
                 newest = tuple(do.ReadInput(s, None) for s in self.wiring.entering)
                 return () if self._awaited else newest

@@ -43,6 +43,7 @@ class Instance:
         self.epoch = Epoch(0)
         self.lease: LeaseRecord | None = None
         self.ledger = Ledger.empty(wiring)
+        self.lossy = False  # this life began without the state of the one before: seqs go on from what consumers have
         self._trying = False
 
     def handle(self, event: Event) -> Commands:
@@ -83,6 +84,7 @@ class Instance:
         self.detector = self.detector.forget()
         checkpoint = self.stored()
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
+        self.lossy = False
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
         return (do.Lead(record.epoch, checkpoint, why), *self.start_inputs(checkpoint))
 
@@ -134,6 +136,10 @@ class Instance:
                 return (do.Trim(event.stream, held_from), *self.acked(event))
             case on.Resumes():
                 return self._resumes(event)
+            case on.Subscribed():
+                self.ledger = self.ledger.subscribed(event)
+                self._rebase()
+                return self.lead(event)
             case _:
                 return self.lead(event)
 
@@ -153,7 +159,15 @@ class Instance:
 
     def _resumes(self, event: on.Resumes) -> Commands:
         self.ledger = self.ledger.skipped_to(event.stream, event.start)
+        self.lossy = True
+        self._rebase()
         return self._lost(event.stream, Range(min(event.released, event.start), event.start))
+
+    def _rebase(self) -> None:
+        """Without the lost state, tuples can't be made again: new ones must not take the seqs of old ones."""
+        if self.lossy:
+            for stream in self.wiring.leaving:
+                self.ledger = self.ledger.rebased(stream, self.ledger.queues[stream].received_by_any)
 
     def publish(self, element: str, upto: Seq | None = None) -> do.Publish:
         queue = self.ledger.queues[Stream(element)]

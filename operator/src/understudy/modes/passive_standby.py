@@ -109,6 +109,15 @@ class PassiveStandby(Instance):
     def protected(self) -> bool:
         return self._confirmed is not None
 
+    @property
+    def secondary(self) -> str | None:
+        return self._secondary
+
+    @property
+    def number(self) -> int:
+        """Of the newest checkpoint shipped."""
+        return self._number
+
     def covered(self, stream: Stream) -> Seq:
         """The input position that a take-over now would continue from."""
         found = self._confirmed.position(stream) if self._confirmed else None

@@ -101,6 +101,7 @@ class Subscribed:
     stream: Stream
     consumer: Consumer
     start: Seq
+    epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)

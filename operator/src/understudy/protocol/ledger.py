@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
-from understudy.protocol.events import Acked, Arrived, Processed
+from understudy.protocol.events import Acked, Arrived, Processed, Subscribed
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.queue import OutputQueue
 
@@ -102,6 +102,11 @@ class Ledger:
         if len(queue.held) or at <= queue.next:
             return self
         return replace(self, queues={**self.queues, stream: OutputQueue.empty(stream, queue.acks, at)})
+
+    def subscribed(self, event: Subscribed) -> Ledger:
+        """A consumer that asks from `start` on has received all before it: that is a level-0 ack."""
+        queue = self.queues[event.stream].acked(event.consumer, 0, event.start, event.epoch)
+        return replace(self, queues={**self.queues, event.stream: queue})
 
     def processed(self, event: Processed) -> tuple[Ledger, Range]:
         stream = Stream(event.element)

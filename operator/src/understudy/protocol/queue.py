@@ -50,6 +50,10 @@ class OutputQueue:
         """The position that every consumer has acked at level 0."""
         return min((a.received for a in self.acks.values()), default=self.next)
 
+    @property
+    def received_by_any(self) -> Seq:
+        return max((a.received for a in self.acks.values()), default=self.next)
+
     def append(self, count: int) -> tuple[OutputQueue, Range]:
         if self.ended and count:
             raise ValueError(f"{self.stream} has ended at {self.next}")
@@ -60,16 +64,17 @@ class OutputQueue:
         return replace(self, ended=True)
 
     def acked(self, consumer: Consumer, level: int, upto: Seq, epoch: Epoch) -> OutputQueue:
-        """Take an ack. One of an older epoch, of a stranger, or beyond what was produced changes nothing."""
+        """Take an ack. One of an older epoch or of a stranger changes nothing. It may be ahead of the sequencer: after
+        a take-over the consumer has tuples that we are yet to produce again."""
         known = self.acks.get(consumer)
-        if known is None or epoch < known.epoch or upto > self.next:
+        if known is None or epoch < known.epoch:
             return self
         return replace(self, acks={**self.acks, consumer: known.advance(level, upto, epoch)})
 
     def trim(self) -> tuple[OutputQueue, Seq]:
         """Drop what every consumer released (the oldest level-1 ack of all); also says from where it is held now."""
         upto = min((a.released for a in self.acks.values()), default=self.next)
-        trimmed = Seq(max(self.trimmed, upto))
+        trimmed = Seq(max(self.trimmed, min(upto, self.next)))
         return (self if trimmed == self.trimmed else replace(self, trimmed=trimmed)), trimmed
 
     def refusal(self, start: Seq) -> str | None:

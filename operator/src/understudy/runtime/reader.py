@@ -30,8 +30,8 @@ class Incoming:
     rows: pa.Table
     epoch: int
     progress: int | None
-    ended: bool
-    end: int | None
+    available: int  # the producer's next seq: how far there is to read
+    end: int | None  # where the stream ends, once all of it was sent
 
 
 class Handler:
@@ -73,6 +73,7 @@ class StreamReader(threading.Thread):
         self._serving: str | None = None
         self._client: flight.FlightClient | None = None
         self.finished = False
+        self.start_at_newest = False
 
     def run(self) -> None:
         while not self._stopping.is_set() and not self.finished:
@@ -123,9 +124,9 @@ class StreamReader(threading.Thread):
         self._standby = meta.get("standby")
         if "resumes" in meta:
             self._handler.resumes(self.stream, meta["resumes"]["released"], meta["resumes"]["start"])
-        message = Incoming(rows, meta["epoch"], meta.get("progress"), meta.get("ended", False), meta.get("end"))
+        message = Incoming(rows, meta["epoch"], meta.get("progress"), meta["next"], meta.get("end"))
         self._handler.incoming(self.stream, message)
-        self.finished = message.ended
+        self.finished = message.end is not None
 
     def watch(self) -> None:
         """Called regularly by another thread: ends a call that has fallen silent."""
@@ -140,9 +141,7 @@ class StreamReader(threading.Thread):
         if client is None:
             return False
         try:
-            wire.do(
-                client, "ack", 1.0, stream=self.stream, consumer=self._consumer, acks=acks, epoch=self._epoch()
-            )
+            wire.do(client, "ack", 1.0, stream=self.stream, consumer=self._consumer, acks=acks, epoch=self._epoch())
         except (flight.FlightError, pa.ArrowException, StopIteration):
             return False
         return True

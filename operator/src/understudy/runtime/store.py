@@ -51,7 +51,7 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a reader gets: rows from `start` on (maybe none), how far event time has come, whether the stream is over."""
+    """What a reader gets: rows (maybe none), how far event time has come, whether the stream is over."""
 
     rows: pa.Table
     progress: int | None
@@ -83,6 +83,11 @@ class Store:
             self._changed.notify_all()
 
     # --- the producer's side
+
+    def rebase(self, at: int) -> None:
+        """The sequencer went on from what consumers have: an empty store follows it."""
+        if at != self._next and not self._chunks:
+            self.reset(at)
 
     def append(self, rows: pa.Table, start: int, progress: int | None) -> None:
         with self._changed:

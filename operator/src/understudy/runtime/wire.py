@@ -2,7 +2,7 @@
 
 | call | from → to | carries |
 |---|---|---|
-| get `stream` | consumer → producer | rows of a stream from a seq on, without end; each message has the producer's epoch |
+| get `stream` | consumer → producer | rows of a stream from a seq on, without end; each message has an epoch |
 | get `follow` | secondary → primary | keep-alives and checkpoints |
 | get `rows` | data source → its own driver | one part of a batch plan |
 | get `peek` | standby → producer | a few held rows, to rehearse with |

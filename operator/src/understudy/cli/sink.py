@@ -1,0 +1,35 @@
+"""`understudy sink`: writes one stream out. Started by the operator or by `understudy run`, not by people."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from pathlib import Path
+
+from understudy.cli.places import add_place_arguments, load_or_refuse, surroundings_of
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add_place_arguments(parser)
+    parser.add_argument("--sink", required=True, metavar="NAME", help="which sink of the job")
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="where its files go")
+
+
+def run(args: argparse.Namespace) -> int:
+    from understudy.runtime.logs import configure
+    from understudy.runtime.sink import SinkProcess
+    from understudy.runtime.statuspage import StatusPage
+
+    configure(sink=args.sink)
+    job = load_or_refuse(args.job)
+    sink = job.sink(args.sink)
+    if sink is None:
+        print(f"{args.job}: there is no sink {args.sink!r}; there are {', '.join(s.name for s in job.sinks)}")
+        return 2
+    surroundings = surroundings_of(args.surroundings, job)
+    process = SinkProcess(job, sink, args.output, surroundings)
+    page = StatusPage(args.host, args.status_port, process.status, lambda: process.error is None)
+    surroundings.announce(f"sink/{sink.name}", f"sink-{sink.name}", page.address, page.address)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: process.stop())
+    return process.run()

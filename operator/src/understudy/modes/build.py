@@ -1,0 +1,52 @@
+"""From the manifest to the instance that plays the subjob's mode."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import assert_never
+
+from understudy.model.elements import elements_of
+from understudy.model.ha import Mode
+from understudy.model.job import StreamJob, Subjob
+from understudy.modes.amnesia import Amnesia
+from understudy.modes.instance import Instance
+from understudy.modes.passive_standby import PassiveStandby
+from understudy.protocol.detector import Detector
+from understudy.protocol.ids import Consumer, Stream
+from understudy.protocol.ledger import Wiring
+
+
+def millis(duration: timedelta) -> int:
+    return round(duration.total_seconds() * 1000)
+
+
+def sink_consumer(sink: str) -> Consumer:
+    """A sink's name among the consumers of a stream; subjobs and sinks may share names."""
+    return Consumer(f"sink/{sink}")
+
+
+def wiring_of(job: StreamJob, subjob: Subjob) -> Wiring:
+    elements = elements_of(subjob)
+    inner = {e.name: tuple(Consumer(r.name) for r in elements if e.name in r.inputs) for e in elements}
+    readers = [Consumer(s.name) for s in job.subjobs if subjob.name in s.inputs]
+    sinks = [sink_consumer(s.name) for s in job.sinks if s.input == subjob.name]
+    return Wiring(
+        inputs={e.name: tuple(Stream(i) for i in e.inputs) for e in elements},
+        consumers={**inner, subjob.name: (*inner[subjob.name], *readers, *sinks)},
+        replayable=frozenset(Stream(s.name) for s in job.sources),
+    )
+
+
+def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
+    wiring = wiring_of(job, subjob)
+    ha = subjob.ha
+    detector = Detector.of(millis(ha.heartbeat.interval), ha.heartbeat.misses)
+    match ha.mode:
+        case Mode.AMNESIA:
+            return Amnesia(name, wiring, detector)
+        case Mode.PASSIVE_STANDBY | Mode.AUTO:
+            return PassiveStandby(name, wiring, detector, interval=millis(ha.checkpoint.interval))
+        case Mode.UPSTREAM_BACKUP | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP | Mode.SAVEPOINT:
+            raise NotImplementedError(f"mode {ha.mode} is refused by validation")
+        case _:
+            assert_never(ha.mode)

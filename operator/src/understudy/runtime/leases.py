@@ -1,0 +1,71 @@
+"""Lease traffic, off the path of data: one thread that tries, reads and watches, and reports what came of it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.runtime.ports import Surroundings, Unreachable
+
+log = structlog.get_logger()
+WATCH_SECONDS = 1.0
+RETRY_SECONDS = 0.2
+
+
+class LeaseKeeper(threading.Thread):
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        subjob: str,
+        me: str,
+        address: str,
+        post: Callable[[on.LeaseSeen | on.LeaseWon], None],
+        watching: Callable[[], bool],
+    ) -> None:
+        super().__init__(name="lease", daemon=True)
+        self._at = surroundings
+        self._subjob = subjob
+        self._me = me
+        self._address = address
+        self._post = post
+        self._watching = watching  # whether to look at the Lease unasked: while we lead
+        self._orders: queue.SimpleQueue[do.TryLease | do.ReadLease | None] = queue.SimpleQueue()
+
+    def order(self, command: do.TryLease | do.ReadLease) -> None:
+        self._orders.put(command)
+
+    def run(self) -> None:
+        while True:
+            try:
+                command = self._orders.get(timeout=WATCH_SECONDS)
+            except queue.Empty:
+                if self._watching():
+                    self._attempt(do.ReadLease("to see whether it is still ours"))
+                continue
+            if command is None:
+                return
+            while not self._attempt(command):
+                threading.Event().wait(RETRY_SECONDS)
+
+    def _attempt(self, command: do.TryLease | do.ReadLease) -> bool:
+        try:
+            self._post(self._carry_out(command))
+        except Unreachable as error:
+            log.warning("lease store unreachable", subjob=self._subjob, error=str(error))
+            return False
+        return True
+
+    def _carry_out(self, command: do.TryLease | do.ReadLease) -> on.LeaseSeen | on.LeaseWon:
+        if isinstance(command, do.TryLease):
+            won = self._at.try_lease(self._subjob, command.expected, self._me, self._address)
+            if won is not None:
+                return on.LeaseWon(won)
+        return on.LeaseSeen(self._at.read_lease(self._subjob))
+
+    def stop(self) -> None:
+        self._orders.put(None)

@@ -1,0 +1,144 @@
+"""`understudy subjob`: from nothing to an instance that plays its role, and out again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import structlog
+
+from understudy.model.elements import Element, elements_of
+from understudy.model.job import StreamJob, Subjob
+from understudy.modes.build import instance_of, wiring_of
+from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.engine.query import ElementQuery
+from understudy.runtime.engine.schemas import input_specs, stream_schemas
+from understudy.runtime.engine.session import start_session
+from understudy.runtime.ports import Surroundings
+from understudy.runtime.rehearsal import rehearse
+from understudy.runtime.server import Server
+from understudy.runtime.serving import InstanceServing
+from understudy.runtime.shell import Shell
+from understudy.runtime.sources import Sources
+from understudy.runtime.status import state_of, status_of
+from understudy.runtime.statuspage import StatusPage
+from understudy.runtime.store import Store
+
+log = structlog.get_logger()
+WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us", "UTC"))]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process runs: what it listens on, where it may write, where the manifest's relative paths start."""
+
+    instance: str
+    host: str
+    flight_port: int  # 0: any
+    status_port: int
+    scratch: Path
+    folder: Path
+    queue_memory: int = 256 << 20
+    queue_disk: int = 4 << 30
+
+
+class SubjobProcess:
+    def __init__(self, job: StreamJob, subjob: Subjob, surroundings: Surroundings, place: Place) -> None:
+        self.job, self.subjob, self.place = job, subjob, place
+        self._surroundings = surroundings
+        self._serving = InstanceServing()
+        self._queries: list[ElementQuery] = []
+        self._stop = threading.Event()
+        self._failure: str | None = None
+        self._shell: Shell | None = None
+
+    def run(self) -> int:
+        """Live until asked to stop. Returns the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        server = Server(f"grpc://{self.place.host}:{self.place.flight_port}", self._serving)
+        address = f"{self.place.host}:{server.port}"
+        page = StatusPage(self.place.host, self.place.status_port, self._status, self._is_ready)
+        self._surroundings.announce(self.subjob.name, self.place.instance, address, page.address)
+        log.info("starting", instance=self.place.instance, address=address, status=page.address)
+        try:
+            self._start(address)
+            self._watch()
+        finally:
+            self._close()
+        if self._failure:
+            log.error("failed", error=self._failure)
+        return 1 if self._failure else 0
+
+    def _start(self, address: str) -> None:
+        shutil.rmtree(self.place.scratch, ignore_errors=True)
+        self.place.scratch.mkdir(parents=True)
+        spark = start_session(self.subjob.spark, app_name=self.place.instance, scratch=self.place.scratch)
+        log.info("spark session started")
+        schemas = stream_schemas(spark, self.job)
+        elements = elements_of(self.subjob)
+        specs = input_specs(self.job, self.subjob, schemas)
+        inboxes = {e.name: Inbox(e, [specs[i] for i in e.inputs], self.subjob.spark.driver.cores) for e in elements}
+        wire_schemas = {e.name: _on_wire(schemas[e.name]) for e in elements}
+        stores = {e.name: self._store(e, wire_schemas[e.name]) for e in elements}
+        wiring = wiring_of(self.job, self.subjob)
+        sources = Sources(self.job, wiring.replayable & set(wiring.entering), schemas, self.place.folder)
+        core = instance_of(self.job, self.subjob, self.place.instance)
+        shell = Shell(self.job, self.subjob, core, self._surroundings, address, inboxes, stores, sources)
+        self._shell, self._serving.inboxes, self._serving.schemas = shell, inboxes, wire_schemas
+        for element in elements:
+            self._queries.append(
+                ElementQuery.start(
+                    spark,
+                    element,
+                    specs,
+                    address,
+                    self.place.scratch / "queries" / element.name,
+                    shell.on_output,
+                    inboxes[element.name],
+                )
+            )
+        shell.state = "rehearsing"
+        rehearse(self.job, self.subjob, inboxes, self._queries, self._surroundings)
+        self._serving.shell = shell
+        shell.state = "ready"
+        shell.start()
+
+    def _store(self, element: Element, schema: pa.Schema) -> Store:
+        folder = self.place.scratch / "queues" / element.name
+        return Store(schema, folder, self.place.queue_memory, self.place.queue_disk)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.2):
+            self._failure = next((e for q in self._queries if (e := q.failed())), None)
+            if self._failure:
+                return
+
+    def _close(self) -> None:
+        """Leave at once: consumers and peers learn it from closed connections. Scratch is worth nothing to anyone."""
+        if self._shell is not None:
+            self._shell.stop()
+        shutil.rmtree(self.place.scratch, ignore_errors=True)
+
+    def _status(self) -> dict[str, Any]:
+        if self._shell is None:
+            return {"kind": "subjob", "subjob": self.subjob.name, "instance": self.place.instance, "state": "starting"}
+        return status_of(self._shell)
+
+    def _is_ready(self) -> bool:
+        return self._shell is not None and state_of(self._shell) in ("ready", "finished")
+
+
+def _on_wire(payload: pa.Schema) -> pa.Schema:
+    return pa.schema([*WIRE_COLUMNS, *payload])
+
+
+def leave(code: int) -> None:
+    """End the process without waiting for Spark's own shutdown; its JVM goes with us."""
+    os._exit(code)

@@ -1,0 +1,47 @@
+"""`GET /status`, `/healthz` and `/readyz` of a process."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class StatusPage:
+    def __init__(self, host: str, port: int, status: Callable[[], dict[str, Any]], ready: Callable[[], bool]) -> None:
+        self._server = ThreadingHTTPServer((host, port), _handler(status, ready))
+        self._server.daemon_threads = True
+        self.address = f"{host}:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, name="status-page", daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+
+
+def _handler(status: Callable[[], dict[str, Any]], ready: Callable[[], bool]) -> type[BaseHTTPRequestHandler]:
+    class Page(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            match self.path:
+                case "/status":
+                    self._answer(200, json.dumps(status()).encode())
+                case "/healthz":
+                    self._answer(200, b"ok")
+                case "/readyz":
+                    self._answer(200 if ready() else 503, b"ready" if ready() else b"not ready")
+                case _:
+                    self._answer(404, b"try /status, /healthz or /readyz")
+
+        def _answer(self, code: int, body: bytes) -> None:
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Page

@@ -1,0 +1,45 @@
+"""The story of a take-over as the new primary saw it, in wall-clock milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class TakeOver:
+    from_: str
+    cause: str
+    detected: int
+    lease: int | None = None
+    promoted: int | None = None
+    restored: int | None = None
+    first_output: int | None = None
+    caught_up: int | None = None
+    replayed: int = 0
+    lost: int = 0
+    targets: dict[str, int] = field(default_factory=dict)  # input positions that end the catching up
+
+    def note_output(self, now: int) -> None:
+        if self.first_output is None:
+            self.first_output = now
+
+    def note_positions(self, positions: Mapping[str, int], now: int) -> None:
+        """Caught up: every input has come as far as there was to read when this instance took over."""
+        if self.caught_up is None and all(positions.get(s, 0) >= n for s, n in self.targets.items()):
+            self.caught_up = now
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "from": self.from_,
+            "cause": self.cause,
+            "detectedMs": self.detected,
+            "leaseMs": self.lease,
+            "promotedMs": self.promoted,
+            "restoredMs": self.restored,
+            "firstOutputMs": self.first_output,
+            "caughtUpMs": self.caught_up,
+            "replayed": self.replayed,
+            "lost": self.lost,
+        }

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from tests.runtime.rows import rows, seqs
+from understudy.protocol.checkpoint import Checkpoint, ElementState
+from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.runtime.checkpoints import QUEUE, Message, Shelf, decode, encode, to_ship
+
+IN = Stream("in")
+NOTHING: frozenset[Stream] = frozenset()
+
+
+def checkpoint(number: int, tail: tuple[int, int], held: tuple[int, int]) -> Checkpoint:
+    state = ElementState({IN: Seq(tail[1])}, {IN: Seq(tail[0])}, Range(Seq(held[0]), Seq(held[1])))
+    return Checkpoint(Epoch(1), number, {"e": state})
+
+
+def message(now: Checkpoint, base: Checkpoint | None) -> Message:
+    shipped = {(p.element, p.name): rows(r.start, r.stop) for p, r in to_ship(now, base, NOTHING) if len(r)}
+    return Message(now, {"e": {}}, shipped)
+
+
+def test_a_first_checkpoint_ships_everything_and_the_next_only_what_was_added() -> None:
+    first, second = checkpoint(1, (0, 100), (0, 10)), checkpoint(2, (50, 120), (4, 12))
+    assert {len(r) for _, r in to_ship(first, None, NOTHING)} == {100, 10}
+    assert {p.name: (r.start, r.stop) for p, r in to_ship(second, first, NOTHING)} == {IN: (100, 120), QUEUE: (10, 12)}
+
+
+def test_the_shelf_holds_exactly_what_the_newest_checkpoint_names() -> None:
+    first, second = checkpoint(1, (0, 100), (0, 10)), checkpoint(2, (50, 120), (4, 12))
+    shelf = Shelf()
+    shelf.put(message(first, None), NOTHING)
+    shelf.put(message(second, first), NOTHING)
+    assert seqs(shelf.rows("e", IN)) == list(range(50, 120))
+    assert seqs(shelf.rows("e", QUEUE)) == list(range(4, 12))
+
+
+def test_a_checkpoint_shipped_again_in_full_does_not_double_rows() -> None:
+    first, second = checkpoint(1, (0, 100), (0, 10)), checkpoint(2, (50, 120), (4, 12))
+    shelf = Shelf()
+    shelf.put(message(first, None), NOTHING)
+    shelf.put(message(second, None), NOTHING)
+    assert seqs(shelf.rows("e", IN)) == list(range(50, 120))
+    assert seqs(shelf.rows("e", QUEUE)) == list(range(4, 12))
+
+
+def test_tails_of_sources_are_not_shipped() -> None:
+    assert [p.name for p, _ in to_ship(checkpoint(1, (0, 9), (0, 1)), None, frozenset({IN}))] == [QUEUE]
+
+
+def test_a_message_survives_the_wire() -> None:
+    sent = message(checkpoint(3, (5, 9), (1, 4)), None)
+    header, blobs = encode(sent)
+    got = decode(header, blobs)
+    assert got.checkpoint == sent.checkpoint
+    assert {k: t.to_pylist() for k, t in got.rows.items()} == {k: t.to_pylist() for k, t in sent.rows.items()}
