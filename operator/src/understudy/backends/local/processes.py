@@ -1,0 +1,142 @@
+"""Children that leave nothing behind.
+
+Each child leads a session of its own. A Spark driver's JVM and Python workers stay in that session even where they
+make process groups of their own, so killing the session kills them all. A janitor process outlives its parent just
+long enough to do that for every session that is left, even if the parent was killed by SIGKILL.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+SWEEPS = 50
+SWEEP_PAUSE_SECONDS = 0.02
+
+
+class Janitor:
+    """Knows the sessions of this process's children and ends them when this process is gone."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "understudy.backends.local.janitor"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+    def guard(self, session: int) -> None:
+        self._tell(f"+{session}\n")
+
+    def release(self, session: int) -> None:
+        self._tell(f"-{session}\n")
+
+    def _tell(self, line: str) -> None:
+        pipe = self._process.stdin
+        if pipe is not None and not pipe.closed:
+            with suppress(BrokenPipeError):
+                pipe.write(line.encode())
+                pipe.flush()
+
+    def close(self) -> None:
+        """Everything that is still guarded is killed."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+
+
+class Child:
+    """One process with its log; `end` takes its whole session along."""
+
+    def __init__(self, name: str, command: Sequence[str], log: Path, janitor: Janitor, env: Mapping[str, str]) -> None:
+        self.name = name
+        self.log = log
+        self._janitor = janitor
+        self._ended = False
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "ab") as out:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=dict(env)
+            )
+        janitor.guard(self.pid)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def exit_code(self) -> int | None:
+        """None while it runs; minus the signal's number if one killed it. What it left in its session is killed."""
+        code = self._process.poll()
+        if code is not None and not self._ended:
+            self._sweep()
+        return code
+
+    def kill(self) -> None:
+        """SIGKILL to the process and all that it started, at one moment."""
+        _signal_group(self.pid, signal.SIGKILL)
+        self._process.wait()
+        self._sweep()
+
+    def ask_to_stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+
+    def _sweep(self) -> None:
+        kill_session(self.pid)
+        self._ended = True
+        self._janitor.release(self.pid)
+
+    def last_lines(self, count: int) -> list[str]:
+        return self.log.read_text(errors="replace").splitlines()[-count:]
+
+
+def end_all(children: Sequence[Child], grace_seconds: float) -> None:
+    """Ask every child to stop, then kill what is left."""
+    for child in children:
+        child.ask_to_stop()
+    deadline = time.monotonic() + grace_seconds
+    while any(c.exit_code() is None for c in children) and time.monotonic() < deadline:
+        time.sleep(SWEEP_PAUSE_SECONDS)
+    for child in children:
+        if child.exit_code() is None:
+            child.kill()
+
+
+def kill_session(session: int) -> None:
+    """Kill until nobody is left: a process may start another while it is being killed."""
+    _signal_group(session, signal.SIGKILL)
+    for _ in range(SWEEPS):
+        members = list(session_members(session))
+        if not members:
+            return
+        for pid in members:
+            _signal(pid, signal.SIGKILL)
+        time.sleep(SWEEP_PAUSE_SECONDS)
+
+
+def session_members(session: int) -> Iterator[int]:
+    """The living processes of a session (not those that are dead and only not yet waited for)."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and _belongs(int(entry), session):
+            yield int(entry)
+
+
+def _belongs(pid: int, session: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    state, _parent, _group, its_session = stat.rpartition(")")[2].split()[:4]
+    return int(its_session) == session and state not in "ZX"
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, number)

@@ -1,0 +1,120 @@
+"""`Surroundings` on a folder of this machine.
+
+| what | where |
+|---|---|
+| Lease of a subjob | `leases/SUBJOB.json`, changed only under a lock on `leases/SUBJOB.lock` |
+| instances | `instances/INSTANCE.json` |
+| start time | `start` |
+
+Every file is replaced by a rename, so a reader needs no lock and never sees half of one. A lock belongs to an open
+file: the kernel releases it when its holder dies, so a kill between two steps leaves no lock behind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Epoch
+from understudy.runtime.ports import Unreachable
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """Where one process listens."""
+
+    subjob: str
+    instance: str
+    address: str
+    status: str
+    pid: int
+
+
+class LocalSurroundings:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._leases = folder / "leases"
+        self._instances = folder / "instances"
+        for made in (self._leases, self._instances):
+            made.mkdir(parents=True, exist_ok=True)
+
+    # --- the Lease
+
+    def read_lease(self, subjob: str) -> LeaseRecord | None:
+        found = _read_json(self._leases / f"{subjob}.json")
+        return LeaseRecord(found["holder"], found["address"], Epoch(found["epoch"])) if found else None
+
+    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+        with self._locked(subjob):
+            if self.read_lease(subjob) != expected:
+                return None
+            won = LeaseRecord(holder, address, Epoch(expected.epoch + 1 if expected else 1))
+            _write(self._leases / f"{subjob}.json", {"holder": holder, "address": address, "epoch": won.epoch})
+            return won
+
+    @contextmanager
+    def _locked(self, subjob: str) -> Iterator[None]:
+        try:
+            with open(self._leases / f"{subjob}.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise Unreachable(f"the Lease of {subjob} in {self._leases}: {error}") from error
+
+    # --- instances
+
+    def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
+        found = {"subjob": subjob, "instance": instance, "address": address, "status": status, "pid": os.getpid()}
+        _write(self._instances / f"{instance}.json", found)
+
+    def addresses(self, subjob: str) -> list[str]:
+        return [a.address for a in self.announced() if a.subjob == subjob]
+
+    def announced(self) -> list[Announcement]:
+        return [Announcement(**found) for path in sorted(self._instances.glob("*.json")) if (found := _read_json(path))]
+
+    def announcement(self, instance: str) -> Announcement | None:
+        found = _read_json(self._instances / f"{instance}.json")
+        return Announcement(**found) if found else None
+
+    def withdraw(self, instance: str) -> None:
+        """The instance is dead: nobody needs to ask it any more."""
+        (self._instances / f"{instance}.json").unlink(missing_ok=True)
+
+    # --- the start time
+
+    def start_time(self) -> int | None:
+        try:
+            return int((self._folder / "start").read_text())
+        except FileNotFoundError:
+            return None
+
+    def set_start_time(self, at: int) -> None:
+        _replace(self._folder / "start", str(at))
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unreachable(f"{path}: {error}") from error
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    _replace(path, json.dumps(value))
+
+
+def _replace(path: Path, text: str) -> None:
+    made = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    made.write_text(text)
+    os.replace(made, path)
