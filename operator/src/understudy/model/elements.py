@@ -96,8 +96,8 @@ def uses_seq(operator: Operator) -> bool:
 
 
 def _by_hand(subjob: Subjob) -> tuple[Element, ...]:
-    last = last_of(subjob.elements)
-    called = {spec.name: subjob.name if spec is last else f"{subjob.name}.{spec.name}" for spec in subjob.elements}
+    *inner, last = in_reading_order(subjob.elements)
+    called = {spec.name: f"{subjob.name}.{spec.name}" for spec in inner} | {last.name: subjob.name}
     return tuple(
         Element(
             name=called[spec.name],
@@ -106,11 +106,12 @@ def _by_hand(subjob: Subjob) -> tuple[Element, ...]:
             merge=subjob.merge,
             tables=spec.inputs,
         )
-        for spec in (*(s for s in subjob.elements if s is not last), last)
+        for spec in (*inner, last)
     )
 
 
-def last_of(specs: Sequence[ElementSpec]) -> ElementSpec:
-    """The element that no other reads gives the subjob's stream."""
+def in_reading_order(specs: Sequence[ElementSpec]) -> list[ElementSpec]:
+    """The element that no other reads gives the subjob's stream and comes last."""
     read = {name for spec in specs for name in spec.inputs}
-    return next((spec for spec in reversed(specs) if spec.name not in read), specs[-1])
+    last = next((spec for spec in reversed(specs) if spec.name not in read), specs[-1])
+    return [*(spec for spec in specs if spec is not last), last]

@@ -20,6 +20,17 @@ class Refusal:
         return self.message
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A refusal before it is known where."""
+
+    reason: str
+    what: str
+
+    def at(self, field: str) -> Refusal:
+        return refuse(self.reason, field, self.what)
+
+
 def refuse(reason: str, field: str, what: str) -> Refusal:
     """The sentence begins with the field, so that it stands on its own in an event or on a terminal."""
     return Refusal(reason, field, f"{field}: {what}" if field else what)

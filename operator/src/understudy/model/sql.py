@@ -1,11 +1,9 @@
-"""Spark SQL, read without a JVM: parsing, the columns and functions that a text mentions."""
+"""Spark SQL texts, parsed without a JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib import resources
+from functools import lru_cache
 from typing import Final
 
 import sqlglot
@@ -14,23 +12,10 @@ from sqlglot.errors import ParseError, SqlglotError
 
 MAX_DEPTH: Final = 60
 
-# Spark resolves these without parentheses when no column has the name.
-BARE_FUNCTIONS: Final = frozenset(
-    {
-        "current_date",
-        "current_time",
-        "current_timestamp",
-        "current_user",
-        "localtimestamp",
-        "session_user",
-        "user",
-    }
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Why a text is not an expression or a query."""
+    """Why a text is not an expression, a query or a list of columns; continues a sentence."""
 
     why: str
 
@@ -40,14 +25,14 @@ Parsed = exp.Expr | Malformed
 
 @lru_cache(maxsize=4096)
 def parse_expression(text: str) -> Parsed:
-    """One Spark SQL expression: no alias, no statement, no subquery."""
+    """One Spark SQL expression: no alias, no statement, no query inside."""
     tree = _parse(text, into=exp.Condition)
     if isinstance(tree, Malformed):
         return tree
     if isinstance(tree, exp.Block | exp.Star) or (isinstance(tree, exp.Column) and tree.is_star):
-        return Malformed("it is not one expression")
+        return Malformed("is not one expression")
     if tree.find(exp.Query):
-        return Malformed("it holds a query of its own, which an expression may not")
+        return Malformed("holds a query of its own, which an expression may not")
     return tree
 
 
@@ -57,20 +42,41 @@ def parse_query(text: str) -> Parsed:
     tree = _parse(text, into=None)
     if isinstance(tree, Malformed | exp.Query):
         return tree
-    return Malformed("it is not one query: write select … from …")
+    return Malformed("is not one query")
+
+
+@lru_cache(maxsize=1024)
+def parse_columns(text: str) -> tuple[exp.ColumnDef, ...] | Malformed:
+    """A schema in Spark's notation: `patient string, mv double, at timestamp`."""
+    tree = _parse(f"create table t ({text})", into=None)
+    if isinstance(tree, Malformed):
+        return Malformed("is not a list of columns and their types")
+    extras = [name for name, value in tree.args.items() if value and name not in ("this", "kind")]
+    columns = tree.this.expressions if isinstance(tree, exp.Create) and not extras else []
+    if not columns or not all(isinstance(column, exp.ColumnDef) for column in columns):
+        return Malformed("is not a list of columns and their types")
+    return tuple(columns)
+
+
+def mentions_seq(text: str) -> bool:
+    """Whether an expression or a query names `_seq`."""
+    for tree in (parse_expression(text), parse_query(text)):
+        if not isinstance(tree, Malformed):
+            return any(column.name.lower() == "_seq" for column in tree.find_all(exp.Column))
+    return False
 
 
 def _parse(text: str, into: type[exp.Expr] | None) -> Parsed:
     if _depth(text) > MAX_DEPTH:
-        return Malformed(f"it is nested more than {MAX_DEPTH} deep")
+        return Malformed(f"is nested more than {MAX_DEPTH} deep")
     try:
         return sqlglot.parse_one(text, dialect="spark", into=into)
     except ParseError as error:
         return Malformed(_explain(error))
     except SqlglotError:
-        return Malformed("a quote or a comment is not closed")
+        return Malformed("has a quote or a comment that is not closed")
     except RecursionError:
-        return Malformed("it is nested too deep")
+        return Malformed("is nested too deep")
 
 
 def _depth(text: str) -> int:
@@ -83,36 +89,7 @@ def _depth(text: str) -> int:
 
 def _explain(error: ParseError) -> str:
     if not error.errors:
-        return "it is empty"
+        return "is empty"
     first = error.errors[0]
-    near = f"{first.get('start_context') or ''}{first.get('highlight') or ''}"[-30:]
-    return f"it does not parse after {near.strip()!r}" if near.strip() else "it does not parse"
-
-
-# ---- what a text mentions --------------------------------------------------------------------------------
-
-
-def mentions_seq(text: str) -> bool:
-    """Whether an expression or a query names `_seq`."""
-    for tree in (parse_expression(text), parse_query(text)):
-        if not isinstance(tree, Malformed):
-            return any(column.name.lower() == "_seq" for column in tree.find_all(exp.Column))
-    return False
-
-
-@cache
-def spark_functions() -> frozenset[str]:
-    """The names of Spark's builtin functions."""
-    return frozenset(resources.files(__package__).joinpath("spark_functions.txt").read_text().split())
-
-
-def functions(tree: exp.Expr, text: str) -> Iterator[tuple[str, exp.Expr]]:
-    """Each function call as written, in lower case, with its node; `tree` was parsed from `text`."""
-    for node in tree.find_all(exp.Func):
-        start, end = node.meta.get("start"), node.meta.get("end")
-        if isinstance(node, exp.Anonymous):
-            yield node.name.lower(), node
-        elif isinstance(start, int) and isinstance(end, int):
-            yield text[start : end + 1].strip("`").lower(), node
-        else:
-            yield node.sql_name().lower(), node
+    near = f"{first.get('start_context') or ''}{first.get('highlight') or ''}"[-30:].strip()
+    return f"does not parse after {near!r}" if near else "does not parse"

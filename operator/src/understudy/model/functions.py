@@ -1,0 +1,121 @@
+"""Spark's builtin functions: which exist, which need many rows, which give another answer the next time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from sqlglot import exp
+
+# ---- the tables ------------------------------------------------------------------------------------------
+
+# Spark resolves these without parentheses when no column has the name.
+BARE: Final = frozenset(
+    {"current_date", "current_time", "current_timestamp", "current_user", "localtimestamp", "session_user", "user"}
+)
+
+# Cut time into windows by themselves, outside our positions.
+WINDOWING: Final = frozenset({"window", "session_window", "window_time"})
+
+_CLOCK: Final = "reads the clock"
+_RANDOM: Final = "is random"
+_PLACE: Final = "depends on the partition in which the tuple is processed"
+_ORDER: Final = "depends on the order in which Spark's tasks deliver rows"
+_OUTSIDE: Final = "calls code outside Spark SQL"
+
+ARBITRARY: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("current_date", "current_time", "current_timestamp", "localtimestamp"), _CLOCK),
+    **dict.fromkeys(("curdate", "localtime", "now"), _CLOCK),
+    **dict.fromkeys(("rand", "randn", "random", "randstr", "shuffle", "uniform", "uuid", "aes_encrypt"), _RANDOM),
+    **dict.fromkeys(("monotonically_increasing_id", "spark_partition_id"), _PLACE),
+    **dict.fromkeys(("input_file_name", "input_file_block_start", "input_file_block_length"), _PLACE),
+    **dict.fromkeys(("any_value", "first", "first_value", "last", "last_value"), _ORDER),
+    **dict.fromkeys(("array_agg", "collect_list", "collect_set", "collect_union"), _ORDER),
+    **dict.fromkeys(("max_by", "min_by", "mode", "listagg", "string_agg"), _ORDER),
+    **dict.fromkeys(("approx_percentile", "percentile_approx", "histogram_numeric", "approx_top_k"), _ORDER),
+    **dict.fromkeys(("java_method", "reflect", "try_reflect"), _OUTSIDE),
+}
+_COLLECTS: Final = frozenset({"array_agg", "collect_list", "collect_set", "collect_union"})
+
+# What the parser turns into one node whatever was written.
+_RENAMED: Final[Mapping[type[exp.Expr], str]] = {
+    exp.ApproxQuantile: "approx_percentile",
+    exp.ArgMax: "max_by",
+    exp.ArgMin: "min_by",
+    exp.GroupConcat: "listagg",
+    exp.Quantile: "percentile",
+}
+
+
+@cache
+def groups() -> Mapping[str, str]:
+    """Function → the group that Spark documents it in: agg, window, generator, string …"""
+    text = resources.files(__package__).joinpath("spark_functions.txt").read_text()
+    return dict(line.split() for line in text.splitlines() if not line.startswith("#"))
+
+
+# ---- calls in a text -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    name: str
+    """As written, in lower case."""
+    node: exp.Expr
+
+    @property
+    def exists(self) -> bool:
+        return self.name in groups()
+
+    @property
+    def is_aggregate(self) -> bool:
+        return groups().get(self.name) == "agg"
+
+    @property
+    def is_windowed(self) -> bool:
+        return groups().get(self.name) == "window" or isinstance(self.node.parent, exp.Window)
+
+    @property
+    def makes_rows(self) -> bool:
+        return groups().get(self.name) == "generator"
+
+
+def calls(tree: exp.Expr, text: str) -> Iterator[Call]:
+    """The functions that a tree, parsed from `text`, calls by a name that was written."""
+    for node in tree.find_all(exp.Func, exp.Any):
+        if name := _name(node, text):
+            yield Call(name, node)
+    for column in tree.find_all(exp.Column):
+        if len(column.parts) == 1 and column.name.lower() in BARE:
+            yield Call(column.name.lower(), column)
+
+
+def _name(node: exp.Expr, text: str) -> str | None:
+    start, end = node.meta.get("start"), node.meta.get("end")
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    if isinstance(start, int) and isinstance(end, int):
+        return text[start : end + 1].strip("`").lower()
+    if isinstance(node, exp.CurrentTimestamp | exp.CurrentDate):
+        return node.sql_name().lower()
+    return "any" if isinstance(node, exp.Any) else _RENAMED.get(type(node))
+
+
+def why_arbitrary(tree: exp.Expr, text: str) -> str | None:
+    """Why an expression may give another answer the next time, as a sentence's end; None if it does not."""
+    for call in calls(tree, text):
+        if (why := ARBITRARY.get(call.name)) and not _is_sorted(call, text):
+            return f"{call.name} {why}"
+    for cast in tree.find_all(exp.Cast):
+        if cast.this.is_string and cast.this.name.strip().lower() in ("now", "today", "tomorrow", "yesterday"):
+            return f"'{cast.this.name}' {_CLOCK}"
+    return None
+
+
+def _is_sorted(call: Call, text: str) -> bool:
+    """sort_array(collect_list(x)) no longer depends on the order of the rows."""
+    parent = call.node.parent
+    return call.name in _COLLECTS and parent is not None and _name(parent, text) in ("sort_array", "array_sort")
