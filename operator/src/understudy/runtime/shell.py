@@ -29,7 +29,7 @@ from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.inbox import BatchPlan, Inbox, InboxState
 from understudy.runtime.following import Follower, Hooks
 from understudy.runtime.leases import LeaseKeeper
-from understudy.runtime.ports import Surroundings
+from understudy.runtime.ports import Surroundings, Unreachable
 from understudy.runtime.reader import Handler, Incoming, StreamReader
 from understudy.runtime.sources import Sources
 from understudy.runtime.store import Store
@@ -37,6 +37,7 @@ from understudy.runtime.timeline import TakeOver
 
 log = structlog.get_logger()
 FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connection may take its time
+START_POLL_SECONDS = 0.2
 INBOX_ROWS = 500_000  # beyond this many waiting rows an input is not read further
 
 
@@ -89,6 +90,7 @@ class Shell(Handler):
         self._lease.order(do.ReadLease("first look"))
         threading.Thread(target=self._tick_forever, name="ticker", daemon=True).start()
         threading.Thread(target=self._ack_forever, name="acks", daemon=True).start()
+        threading.Thread(target=self._await_start, name="start-time", daemon=True).start()
 
     def stop(self) -> None:
         self._stopping.set()
@@ -109,10 +111,21 @@ class Shell(Handler):
             self.post(on.Tick(Millis(now_ms())))
             with self.lock:
                 if self._leading():
-                    self._sources.poll(self._surroundings.start_time)
+                    self._sources.poll()
                     self._finish_elements()
             for reader in list(self._readers.values()):
                 reader.watch()
+
+    def _await_start(self) -> None:
+        """Sources begin when the job does; whoever deployed it says when. Once known, it never changes."""
+        while not self._stopping.is_set():
+            try:
+                self._sources.start_ms = self._surroundings.start_time()
+            except Unreachable as error:
+                log.warning("start time unknown", error=str(error))
+            if self._sources.start_ms is not None:
+                return
+            self._stopping.wait(START_POLL_SECONDS)
 
     # --- commands
 

@@ -6,7 +6,7 @@ their names, a chunk at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -95,7 +95,7 @@ class Sources:
         self._generators = {n: o for n, o in origins.items() if isinstance(o, Generator)}
         self._files = {n: FileRows(o, schemas[n], folder) for n, o in origins.items() if isinstance(o, Files)}
         self._begun: dict[str, int | None] = {}
-        self._start_ms: int | None = None
+        self.start_ms: int | None = None  # when the job's time begins; None: not known yet
 
     def begin(self, source: str, start: int | None) -> None:
         """Read from `start` on; None: from what is newest when the job's time has begun."""
@@ -104,14 +104,12 @@ class Sources:
     def stop(self) -> None:
         self._begun.clear()
 
-    def poll(self, start_time: Callable[[], int | None]) -> None:
-        if self._start_ms is None and self._begun:
-            self._start_ms = start_time()
-        if self._start_ms is None or now_ms() < self._start_ms:
+    def poll(self) -> None:
+        if self.start_ms is None or now_ms() < self.start_ms:
             return
         for source in list(self._begun):
             if source in self._generators:
-                self._poll_generator(source, GeneratorClock(self._generators[source], self._start_ms))
+                self._poll_generator(source, GeneratorClock(self._generators[source], self.start_ms))
             else:
                 self._poll_files(source)
 
