@@ -1,0 +1,75 @@
+# `make` alone shows what there is. Every target sets up what it needs first; what is there is left alone.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+SHELL := bash
+
+BIN := .venv/bin
+ARGS ?=
+PIP_COMPILE := CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/pip-compile --quiet
+
+##@ First
+help:  ## show this
+	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@printf '\nARGS goes to pytest: make unit ARGS="-k queue -x"\n'
+
+setup:  ## .venv from the lock files, with the package in it; Java if there is none
+	@scripts/setup
+
+demo: setup  ## the telemonitoring job on this machine, its primary killed; then the proof that nothing is lost
+	$(BIN)/understudy run examples/telemonitoring.yaml --duration 40s --kill beats@15s --output out/demo
+	$(BIN)/understudy verify out/demo
+
+##@ Tests, from cheap to dear
+test:  ## all of these in this order; the cluster suite if root or KUBECONFIG allow it
+	@scripts/test
+
+lint: setup  ## style, types, layers, generated files
+	$(BIN)/shellcheck -x scripts/* .ci/run
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/understudy generate --check
+
+unit: setup  ## the core, the model and the simulator: no Spark, no processes
+	$(BIN)/pytest -m 'not spark and not processes' $(ARGS)
+
+spark: setup  ## queries on a real Spark session
+	$(BIN)/pytest -m 'spark and not processes' $(ARGS)
+
+processes: setup  ## whole jobs in local processes, with kills
+	$(BIN)/pytest -m processes $(ARGS)
+
+e2e: setup  ## the cluster suite: on your cluster if KUBECONFIG is set, else (as root) on one of its own
+	@KEEP='$(KEEP)' scripts/e2e $(ARGS)
+
+##@ Cluster
+cluster-up: setup  ## a three-node Kubernetes on this machine, with the image loaded; needs root
+	e2e/cluster/up "$$(images/build)"
+
+cluster-down:  ## take it down; nothing is left behind
+	e2e/cluster/down
+
+image: setup  ## the image of operator and runtime; prints where it is
+	images/build
+
+##@ Upkeep
+fix: setup  ## let ruff repair what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+generate: setup  ## the CRDs and everything else that comes from the model
+	$(BIN)/understudy generate
+
+lock: setup  ## resolve the dependencies in pyproject.toml anew (minutes); UPGRADE=1 takes the newest versions
+	printf 'pip\nsetuptools\n' | $(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -o requirements-build.lock -
+	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -o requirements.lock pyproject.toml
+	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+
+clean:  ## remove what the targets above made in this checkout, .venv included
+	rm -rf .venv build out .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf operator/src/*.egg-info
+
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' Makefile)
