@@ -25,6 +25,7 @@ test:  ## all of these in this order; the cluster suite if root or KUBECONFIG al
 	@scripts/test
 
 lint: setup  ## style, types, layers, generated files
+	$(BIN)/pip check
 	$(BIN)/shellcheck -x scripts/* .ci/run
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
