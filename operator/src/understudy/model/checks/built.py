@@ -1,0 +1,72 @@
+"""What the schema knows but is not built yet, and what a mode cannot keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..choice import choose
+from ..costs import loads
+from ..elements import elements_of
+from ..ha import Backups, Strategy
+from ..job import StreamJob
+from ..network import walk
+from ..operators import Correlate, Python, kind_of
+from ..refusal import Refusal, path, refuse
+
+
+def sources(job: StreamJob) -> Iterator[Refusal]:
+    for n, source in enumerate(job.sources):
+        (kind,) = source.chosen()
+        if kind not in ("generator", "files"):
+            yield _not_yet(path("spec", "sources", n, kind), f"the source {kind}", "generator or files")
+
+
+def sinks(job: StreamJob) -> Iterator[Refusal]:
+    for n, sink in enumerate(job.sinks):
+        if sink.kafka is not None:
+            yield _not_yet(path("spec", "sinks", n, "kafka"), "the sink kafka", "files or console")
+
+
+def operators(job: StreamJob) -> Iterator[Refusal]:
+    for step in walk(job).steps:
+        if isinstance(step.operator, Python | Correlate):
+            yield _not_yet(step.field, f"the operator {kind_of(step.operator)}", "sql or map")
+
+
+def permanent_failures(job: StreamJob) -> Iterator[Refusal]:
+    for n, subjob in enumerate(job.subjobs):
+        if subjob.ha.on_permanent_failure is not None:
+            field = path("spec", "subjobs", n, "ha", "onPermanentFailure")
+            yield refuse("NotAvailable", field, "it is not available yet; leave it out")
+
+
+def checkpoints(job: StreamJob) -> Iterator[Refusal]:
+    """With one element the strategies are the same."""
+    for n, subjob in enumerate(job.subjobs):
+        here, checkpoint = path("spec", "subjobs", n, "ha", "checkpoint"), subjob.ha.checkpoint
+        if checkpoint.strategy is not Strategy.SYNCHRONOUS and len(elements_of(subjob)) > 1:
+            what = f"{checkpoint.strategy} for several elements"
+            yield _not_yet(f"{here}.strategy", what, str(Strategy.SYNCHRONOUS))
+        if checkpoint.backups is not Backups.UNSYNCHRONIZED:
+            yield _not_yet(f"{here}.backups", f"{checkpoint.backups} backups", str(Backups.UNSYNCHRONIZED))
+
+
+def _not_yet(field: str, what: str, instead: str) -> Refusal:
+    return refuse("NotAvailable", field, f"{what} is not available yet; write {instead}")
+
+
+def promises(job: StreamJob) -> Iterator[Refusal]:
+    """A mode that is not built, a guarantee or a recovery time that it cannot keep."""
+    load_of = loads(job)
+    for n, subjob in enumerate(job.subjobs):
+        choice = choose(subjob, load_of[subjob.name], path("spec", "subjobs", n))
+        if isinstance(choice, Refusal):
+            yield choice
+
+
+def spark_settings(job: StreamJob) -> Iterator[Refusal]:
+    for n, subjob in enumerate(job.subjobs):
+        for name in subjob.spark.conf:
+            if not name.startswith("spark."):
+                field = path("spec", "subjobs", n, "spark", "conf", name)
+                yield refuse("InvalidSetting", field, f"{name} is no Spark setting; write one that begins with spark.")

@@ -1,0 +1,118 @@
+"""Which mode a subjob runs in, what that guarantees, and why: or why it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .classes import Verdict, class_of
+from .costs import Cost, Load, costs, detection
+from .guarantees import AVAILABLE, PRECISE, Addition, Promise, promise_now
+from .ha import Guarantee, Mode
+from .job import Subjob
+from .refusal import Refusal, listed, refuse
+from .value import print_duration
+
+PLANNED: Final[tuple[Mode, ...]] = tuple(mode for mode in Mode if mode is not Mode.AUTO)
+
+# What an addition that is not built yet is called in a refusal.
+_ADDITIONS: Final[Mapping[Addition, str]] = {
+    Addition.FORWARD_CHECKPOINTED: "forwarding only checkpointed tuples",
+    Addition.DETERMINANTS: "shipping determinants",
+    Addition.LOW_WATERMARKS: "low watermarks",
+    Addition.HIGH_WATERMARKS: "high watermarks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    mode: Mode
+    guarantee: Guarantee
+    why: str
+
+
+def choose(subjob: Subjob, load: Load, field: str) -> Choice | Refusal:
+    """The mode asked for, if it can keep what is asked of it; for `auto` the cheapest that can.
+    `field` is the subjob's place in the manifest."""
+    verdict, prices = class_of(subjob), costs(load, subjob.ha)
+    if subjob.ha.mode is Mode.AUTO:
+        return _cheapest(subjob, verdict, prices, field)
+    return _asked_for(subjob, subjob.ha.mode, verdict, prices, field)
+
+
+def _asked_for(
+    subjob: Subjob, mode: Mode, verdict: Verdict, prices: Mapping[Mode, Cost], field: str
+) -> Choice | Refusal:
+    given = promise_now(mode, verdict.operator_class)
+    if given is None:
+        built = listed([str(mode) for mode in AVAILABLE])
+        return refuse("ModeNotAvailable", f"{field}.ha.mode", f"{mode} is not available yet; write {built}")
+    wanted = subjob.ha.guarantee
+    if wanted is not None and given.guarantee.strength < wanted.strength:
+        return refuse("GuaranteeNotPossible", f"{field}.ha.guarantee", _too_weak(mode, wanted, given, verdict))
+    if late := _too_slow(subjob, prices[mode]):
+        return refuse("RecoveryNotPossible", f"{field}.ha.maxRecovery", f"{mode} {late}")
+    return Choice(mode, given.guarantee, f"{given.guarantee}: class {verdict.operator_class}, and {given.why}")
+
+
+def _too_weak(mode: Mode, wanted: Guarantee, given: Promise, verdict: Verdict) -> str:
+    addition = PRECISE[mode].get(verdict.operator_class)
+    what = f"{mode} gives {given.guarantee}, not {wanted}"
+    if addition is None or wanted is not Guarantee.PRECISE:
+        return f"{what}, because {given.why}; write {_instead(verdict, wanted, given)}"
+    return (
+        f"{what}, for class {verdict.operator_class} ({verdict.why}): {_ADDITIONS[addition]} is not available yet; "
+        f"write guarantee {given.guarantee}, or make the subjob deterministic"
+    )
+
+
+def _instead(verdict: Verdict, wanted: Guarantee, given: Promise) -> str:
+    able = [
+        f"mode {mode}"
+        for mode in AVAILABLE
+        if (promised := promise_now(mode, verdict.operator_class)) and promised.guarantee.strength >= wanted.strength
+    ]
+    return listed([*able, f"guarantee {given.guarantee}"])
+
+
+def _too_slow(subjob: Subjob, price: Cost) -> str | None:
+    """Detection and recovery together must fit into maxRecovery."""
+    most = subjob.ha.max_recovery
+    takes = detection(subjob.ha) + price.recovery
+    if most is None or takes <= most:
+        return None
+    shown = f"{takes.total_seconds() * 1000:.0f}ms"
+    return (
+        f"is predicted to take {shown} with detection, longer than {print_duration(most)}; "
+        f"write {shown} or more, or shorten heartbeat.interval or checkpoint.interval"
+    )
+
+
+# ---- mode: auto ------------------------------------------------------------------------------------------
+
+
+def _cheapest(subjob: Subjob, verdict: Verdict, prices: Mapping[Mode, Cost], field: str) -> Choice | Refusal:
+    """Without a guarantee asked for, `auto` takes the strongest that is to be had."""
+    promises = {mode: promise_now(mode, verdict.operator_class) for mode in AVAILABLE}
+    given = {mode: promised for mode, promised in promises.items() if promised is not None}
+    wanted = subjob.ha.guarantee or max((p.guarantee for p in given.values()), key=lambda g: g.strength)
+    strong = [mode for mode, promised in given.items() if promised.guarantee.strength >= wanted.strength]
+    able = [mode for mode in strong if not _too_slow(subjob, prices[mode])]
+    if not able:
+        return _none_is_able(subjob, wanted, verdict, bool(strong), field)
+    mode = min(able, key=lambda mode: (prices[mode].bandwidth_overhead, prices[mode].recovery))
+    why = f"the cheapest available that is {wanted}: class {verdict.operator_class}, and {given[mode].why}"
+    return Choice(mode, given[mode].guarantee, why)
+
+
+def _none_is_able(subjob: Subjob, wanted: Guarantee, verdict: Verdict, strong: bool, field: str) -> Refusal:
+    if strong and subjob.ha.max_recovery is not None:
+        most = print_duration(subjob.ha.max_recovery)
+        what = f"no available mode that is {wanted} recovers within {most}; write a longer one"
+        return refuse("RecoveryNotPossible", f"{field}.ha.maxRecovery", what)
+    what = (
+        f"no available mode is {wanted} for class {verdict.operator_class} ({verdict.why}); "
+        "write a weaker guarantee, or make the subjob deterministic"
+    )
+    return refuse("GuaranteeNotPossible", f"{field}.ha.guarantee", what)

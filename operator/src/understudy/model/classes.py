@@ -1,0 +1,130 @@
+"""Operator classes (Hwang §3.2): what an operator does when it is restarted. The theory in one table:
+
+| class | restarted, it … |
+|---|---|
+| repeatable | emits identical duplicates, from whatever earlier point; one tuple of each input makes an output |
+| convergent | emits other duplicates at first, then the same stream; windows are aligned to the data |
+| deterministic | emits the same stream only from the same state |
+| arbitrary | may emit another stream: time, chance, arrival order between inputs |
+
+The class of a network is that of its most general operator. On this engine windows are aligned to `_seq` or to the
+epoch and late tuples are told by positions, not by batches, so every aggregate is at least convergent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from .elements import Element, elements_of
+from .functions import why_arbitrary
+from .job import Merge, Subjob
+from .operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union, WindowOn
+from .sql import Malformed, parse_expression, parse_query
+
+
+class OperatorClass(StrEnum):
+    """From the most special to the most general."""
+
+    REPEATABLE = "repeatable"
+    CONVERGENT = "convergent"
+    DETERMINISTIC = "deterministic"
+    ARBITRARY = "arbitrary"
+
+    @property
+    def generality(self) -> int:
+        return list(OperatorClass).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    operator_class: OperatorClass
+    why: str
+
+
+def class_of(subjob: Subjob) -> Verdict:
+    """The most general class of its elements, with the reason."""
+    return _most_general(class_of_element(element) for element in elements_of(subjob))
+
+
+def class_of_element(element: Element) -> Verdict:
+    verdicts = [classify(operator) for operator in element.operators]
+    if len(element.inputs) > 1:
+        verdicts.append(_merging(element.merge))
+    return _most_general(verdicts)
+
+
+def _most_general(verdicts: Iterable[Verdict]) -> Verdict:
+    passes = Verdict(OperatorClass.REPEATABLE, "every tuple passes as it is")
+    return max(verdicts, key=lambda verdict: verdict.operator_class.generality, default=passes)
+
+
+def _merging(merge: Merge) -> Verdict:
+    match merge:
+        case Merge.ARRIVAL:
+            return Verdict(OperatorClass.ARBITRARY, "merge: arrival takes several inputs in the order they arrive")
+        case Merge.EVENT_TIME:
+            return Verdict(OperatorClass.REPEATABLE, "merge: eventTime takes inputs in the order of event time")
+        case _:
+            assert_never(merge)
+
+
+def classify(operator: Operator) -> Verdict:
+    """One operator on one merged input; several inputs are the element's concern."""
+    for text in _texts(operator):
+        if why := _why_arbitrary(text):
+            return Verdict(OperatorClass.ARBITRARY, why)
+    match operator:
+        case Filter():
+            return Verdict(OperatorClass.REPEATABLE, "filter looks at one tuple at a time")
+        case Map():
+            return Verdict(OperatorClass.REPEATABLE, "map looks at one tuple at a time")
+        case Sql():
+            return Verdict(OperatorClass.REPEATABLE, "the query looks at one tuple at a time")
+        case Union():
+            return Verdict(OperatorClass.REPEATABLE, "union passes tuples in the order of its input")
+        case Join():
+            return Verdict(OperatorClass.REPEATABLE, "join without timeout: one tuple of each input makes a pair")
+        case Aggregate():
+            return _aggregate(operator)
+        case Sample(seed=None):
+            return Verdict(OperatorClass.ARBITRARY, "sample without seed is random; with a seed it is repeatable")
+        case Sample():
+            return Verdict(OperatorClass.REPEATABLE, "sample with a seed is a function of seed and _seq")
+        case Python() | Correlate():
+            return _declared(operator)
+        case _:
+            assert_never(operator)
+
+
+def _aggregate(operator: Aggregate) -> Verdict:
+    aligned = "their place on the stream" if operator.window.on is WindowOn.SEQ else "event time"
+    why = f"windows are aligned to {aligned}, so a restart from nothing converges"
+    return Verdict(OperatorClass.CONVERGENT, why)
+
+
+def _declared(operator: Python | Correlate) -> Verdict:
+    if operator.deterministic:
+        return Verdict(OperatorClass.DETERMINISTIC, f"{operator.function} is declared deterministic")
+    return Verdict(OperatorClass.ARBITRARY, f"{operator.function} is not declared deterministic")
+
+
+def _texts(operator: Operator) -> list[str]:
+    match operator:
+        case Filter(where=text) | Sql(query=text):
+            return [text]
+        case Map(select=select) | Aggregate(select=select):
+            return list(select.values())
+        case Join(on=text, select=chosen):
+            return [text, *(chosen or {}).values()]
+        case _:
+            return []
+
+
+def _why_arbitrary(text: str) -> str | None:
+    for tree in (parse_expression(text), parse_query(text)):
+        if not isinstance(tree, Malformed):
+            return why_arbitrary(tree, text)
+    return None

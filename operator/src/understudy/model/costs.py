@@ -1,0 +1,133 @@
+"""What each mode costs a subjob: Hwang's Table 3 with the parameters of Table 5 and the job's own rates and windows.
+
+Recovery time is the paper's: from the discovery of a failure until the state before it is reached again. Bandwidth
+overhead is a ratio: bytes for high availability over bytes of the input streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from .ha import Ha, Mode
+from .job import StreamJob, Subjob
+from .network import in_order
+from .operators import Aggregate, Join, Operator, Sample
+from .sources import Generator, Source
+
+# Table 5
+DEFAULT_RATE: Final = 1000.0
+REDIRECT: Final = 0.040
+DELAY: Final = 0.005
+TUPLE_BYTES: Final = 50
+ID_BYTES: Final = 8
+WORK: Final = 10e-6
+"""Seconds per input tuple of a filter; an aggregate costs size / slide as much."""
+
+ACK_BYTES: Final = 2 * ID_BYTES
+"""A level-0 and a level-1 ack; gives the 0.64 % of Table 6."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a subjob has to carry."""
+
+    inputs: int
+    rate: float
+    """Input tuples per second (λ)."""
+    emitted: float
+    """Output tuples per second."""
+    state: float
+    """Input tuples that its windows and joins hold."""
+    work: float
+    """Seconds per input tuple (p)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    recovery: timedelta
+    bandwidth_overhead: float
+
+
+def detection(ha: Ha) -> timedelta:
+    """Mean time until a silent peer is suspected: 250 ms with 3 keep-alives of 100 ms."""
+    return ha.heartbeat.interval * (ha.heartbeat.misses - 0.5)
+
+
+def loads(job: StreamJob) -> Mapping[str, Load]:
+    """Of each subjob; rates follow the streams from the sources down."""
+    rates = {source.name: _source_rate(source) for source in job.sources}
+    found = {}
+    for subjob in in_order(job):
+        load = _load(subjob, sum(rates.get(name, DEFAULT_RATE) for name in subjob.inputs))
+        found[subjob.name], rates[subjob.name] = load, load.emitted
+    return found
+
+
+def _source_rate(source: Source) -> float:
+    return float(source.origin.rate) if isinstance(source.origin, Generator) else DEFAULT_RATE
+
+
+def _load(subjob: Subjob, rate: float) -> Load:
+    operators = subjob.operators or tuple(op for spec in subjob.elements for op in spec.operators)
+    state = work = 0.0
+    flow = rate
+    for operator in operators:
+        held, effort, flow = _effect(operator, flow)
+        state, work = state + held, work + effort * WORK
+    return Load(len(subjob.inputs), rate, flow, state, work or WORK)
+
+
+def _effect(operator: Operator, rate: float) -> tuple[float, float, float]:
+    """Tuples held, work per tuple in filters, tuples emitted per second. A condition is taken to pass all."""
+    match operator:
+        case Aggregate(window=window):
+            size, slide = _tuples(window.size, rate), max(_tuples(window.slide, rate), 1.0)
+            return size + _tuples(window.lateness, rate), max(size / slide, 1.0), rate / slide
+        case Join(within=within):
+            return 2 * _tuples(within, rate), 1.0, rate
+        case Sample(fraction=fraction):
+            return 0.0, 1.0, rate * fraction
+        case _:
+            return 0.0, 1.0, rate
+
+
+def _tuples(extent: int | timedelta, rate: float) -> float:
+    return float(extent) if isinstance(extent, int) else extent.total_seconds() * rate
+
+
+# ---- Table 3 ---------------------------------------------------------------------------------------------
+
+
+def costs(load: Load, ha: Ha) -> Mapping[Mode, Cost]:
+    """Of every mode. M is the checkpoint interval for passive standby and the ack interval for the others."""
+    ack = ha.ack_interval.total_seconds()
+    checkpoint = ha.checkpoint.interval.total_seconds()
+    acks = _share(load, ACK_BYTES, ack)
+    identifiers = load.inputs * ID_BYTES / TUPLE_BYTES
+    rebuilt = load.state + ack * load.rate + 2 * DELAY * load.rate
+    shipped = ((load.rate if load.state else 0.0) + load.emitted) / load.rate
+    return {
+        Mode.AMNESIA: _cost(0.0, 0.0),
+        Mode.PASSIVE_STANDBY: _cost(_replay(checkpoint * load.rate / 2, load), shipped + 2 * acks),
+        Mode.UPSTREAM_BACKUP: _cost(_replay(rebuilt, load), acks + identifiers),
+        Mode.ACTIVE_STANDBY: _cost(0.0, 1.0 + 1.5 * acks),
+        Mode.REPLICA_BACKUP: _cost(0.0, 3.0 + acks),
+        Mode.SAVEPOINT: _cost(_replay(rebuilt, load), _share(load, 8 + 4 * load.inputs, ack) / load.inputs),
+    }
+
+
+def _replay(tuples: float, load: Load) -> float:
+    """K + Qp, K = r + d."""
+    return REDIRECT + DELAY + tuples * load.work
+
+
+def _share(load: Load, message_bytes: int, interval: float) -> float:
+    """f(1/M, c): periodic messages, one per input stream, over the input's bytes."""
+    return load.inputs * message_bytes / max(interval, 0.001) / (load.rate * TUPLE_BYTES)
+
+
+def _cost(seconds: float, overhead: float) -> Cost:
+    return Cost(timedelta(seconds=seconds), overhead)

@@ -1,0 +1,111 @@
+"""What each mode guarantees for each operator class: Hwang's Tables 2 and 4 as data, and what is built of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from .classes import OperatorClass
+from .ha import Guarantee, Mode
+
+
+class Recovery(StrEnum):
+    """Recovery types (Hwang §3.1): how the output with a failure compares with the output without."""
+
+    PRECISE = "precise"
+    REPEATING = "repeating"
+    CONVERGENT = "convergent"
+    DIVERGENT = "divergent"
+    GAP = "gap"
+
+
+_CLASSES: Final = tuple(OperatorClass)
+
+
+def _row(*cells: Recovery) -> Mapping[OperatorClass, Recovery]:
+    return dict(zip(_CLASSES, cells, strict=True))
+
+
+# Hwang Table 2: rollback recovery before anything is added. Columns: repeatable, convergent, deterministic, arbitrary.
+# Replica backup is active standby without roles; a savepoint restores the selection and so the same state.
+ROLLBACK: Final[Mapping[Mode, Mapping[OperatorClass, Recovery]]] = {
+    Mode.AMNESIA: _row(Recovery.GAP, Recovery.GAP, Recovery.GAP, Recovery.GAP),
+    Mode.PASSIVE_STANDBY: _row(Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT),
+    Mode.UPSTREAM_BACKUP: _row(Recovery.REPEATING, Recovery.CONVERGENT, Recovery.DIVERGENT, Recovery.DIVERGENT),
+    Mode.ACTIVE_STANDBY: _row(Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT),
+    Mode.REPLICA_BACKUP: _row(Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT),
+    Mode.SAVEPOINT: _row(Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT),
+}
+
+
+class Addition(StrEnum):
+    """What makes a recovery precise (Hwang §6, Table 4); its value ends a sentence."""
+
+    FILTER_BY_SEQ = "downstream drops duplicates by their seq"
+    FORWARD_CHECKPOINTED = "only checkpointed tuples are forwarded"
+    LOW_WATERMARKS = "low watermarks identify duplicates"
+    HIGH_WATERMARKS = "high watermarks identify duplicates while it converges"
+    DETERMINANTS = "determinants reach the secondary before the output they explain"
+
+
+_BY_SEQ: Final = dict.fromkeys(_CLASSES[:3], Addition.FILTER_BY_SEQ)
+
+# Hwang Table 4: what has to be added for precise recovery; a class without an entry cannot have it in that mode.
+PRECISE: Final[Mapping[Mode, Mapping[OperatorClass, Addition]]] = {
+    Mode.AMNESIA: {},
+    Mode.PASSIVE_STANDBY: {**_BY_SEQ, OperatorClass.ARBITRARY: Addition.FORWARD_CHECKPOINTED},
+    Mode.UPSTREAM_BACKUP: {
+        OperatorClass.REPEATABLE: Addition.LOW_WATERMARKS,
+        OperatorClass.CONVERGENT: Addition.HIGH_WATERMARKS,
+        OperatorClass.DETERMINISTIC: Addition.DETERMINANTS,
+        OperatorClass.ARBITRARY: Addition.DETERMINANTS,
+    },
+    Mode.ACTIVE_STANDBY: {**_BY_SEQ, OperatorClass.ARBITRARY: Addition.DETERMINANTS},
+    Mode.REPLICA_BACKUP: _BY_SEQ,
+    Mode.SAVEPOINT: _BY_SEQ,
+}
+
+# What is built. A mode that lands, or an addition to one, is a line here.
+AVAILABLE: Final[Mapping[Mode, frozenset[Addition]]] = {
+    Mode.AMNESIA: frozenset(),
+    Mode.PASSIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a mode gives a class once all of it is built."""
+
+    recovery: Recovery
+    guarantee: Guarantee
+    why: str
+
+
+def promise(mode: Mode, operator_class: OperatorClass) -> Promise:
+    """The strongest that the papers give, whether or not it is built."""
+    return _promise(mode, operator_class, frozenset(Addition))
+
+
+def promise_now(mode: Mode, operator_class: OperatorClass) -> Promise | None:
+    """What the mode gives as it is built; None if it is not."""
+    built = AVAILABLE.get(mode)
+    return None if built is None else _promise(mode, operator_class, built)
+
+
+def _promise(mode: Mode, operator_class: OperatorClass, built: frozenset[Addition]) -> Promise:
+    addition = PRECISE[mode].get(operator_class)
+    if addition in built:
+        return Promise(Recovery.PRECISE, Guarantee.PRECISE, str(addition))
+    recovery = ROLLBACK[mode][operator_class]
+    if recovery is Recovery.GAP:
+        return Promise(recovery, Guarantee.GAP, "a replacement starts empty at the newest input")
+    return Promise(recovery, Guarantee.ROLLBACK, f"nothing is lost, and duplicates are {_DUPLICATES[recovery]}")
+
+
+_DUPLICATES: Final = {
+    Recovery.REPEATING: "identical",
+    Recovery.CONVERGENT: "different at first, then identical",
+    Recovery.DIVERGENT: "equivalent but never identical again",
+}
