@@ -1,0 +1,107 @@
+"""An element's operators as one Spark plan over the rows of a batch plan.
+
+The plan is the same for every batch: nothing that changes from batch to batch is a literal that ends up in generated
+code, so that Spark compiles each element once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import assert_never
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from understudy.model.elements import Element
+from understudy.model.operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union
+from understudy.protocol.selection import CountWindow, Times, rule_of
+from understudy.runtime.engine.frame import Frame
+from understudy.runtime.engine.inputs import one_input, union
+from understudy.runtime.engine.join import join
+from understudy.runtime.engine.lane import InputSpec
+from understudy.runtime.engine.plan import plan_schema
+from understudy.runtime.engine.sql import query
+from understudy.runtime.engine.windows import aggregate
+
+Compiled = Callable[[DataFrame, "Times | None"], DataFrame]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What compiling tells without running anything."""
+
+    raw: StructType
+    payload: pa.Schema
+    order: int
+    """How many order columns come first in the result."""
+
+
+def compile_element(element: Element, inputs: Sequence[InputSpec]) -> Compiled:
+    """Rows of a plan → order columns, `_ts`, payload. `times`: count windows need the event time of each window."""
+
+    def run(raw: DataFrame, times: Times | None = None) -> DataFrame:
+        return _run(element, inputs, raw, times).result()
+
+    return run
+
+
+def shape_of(element: Element, inputs: Sequence[InputSpec], empty: Callable[[StructType], DataFrame]) -> Shape:
+    """By analysing the plan on an empty frame."""
+    raw = from_arrow_schema(plan_schema(element, inputs))
+    frame = _run(element, inputs, empty(raw), None)
+    result = to_arrow_schema(frame.result().schema, timezone="UTC")
+    payload = [pa.field(f.name, f.type) for f in list(result)[len(frame.order) + 1 :]]
+    return Shape(raw, pa.schema(payload), len(frame.order))
+
+
+def needs_times(element: Element) -> bool:
+    return isinstance(rule_of(element.operators), CountWindow)
+
+
+def _run(element: Element, inputs: Sequence[InputSpec], raw: DataFrame, times: Times | None) -> Frame:
+    frames = [one_input(raw, place, spec, table) for place, (spec, table) in _named(element, inputs)]
+    first, rest = element.operators[:1], element.operators[1:]
+    match first:
+        case (Union(),):
+            start = union(raw, inputs, element.tables)
+        case (Sql(query=text),):
+            start = query(text, frames)
+        case _:
+            start, rest = frames[0], element.operators
+    return reduce(lambda frame, operator: _apply(frame, operator, frames, times), rest, start)
+
+
+def _named(element: Element, inputs: Sequence[InputSpec]) -> list[tuple[int, tuple[InputSpec, str]]]:
+    return list(enumerate(zip(inputs, element.tables, strict=True)))
+
+
+def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], times: Times | None) -> Frame:
+    match operator:
+        case Filter(where=condition):
+            return frame.where(condition)
+        case Map(select=select):
+            return frame.select(select)
+        case Sample(fraction=fraction, seed=seed):
+            return frame.where(sampled(fraction, seed))
+        case Sql(query=text):
+            return query(text, [frame])
+        case Aggregate():
+            return aggregate(frame, operator, times)
+        case Join(with_=name):
+            return join(frame, next(f for f in frames[1:] if f.table == name), operator)
+        case Union():
+            return frame
+        case Python() | Correlate():
+            raise NotImplementedError(f"{type(operator).__name__.lower()} is not available yet")
+        case _:
+            assert_never(operator)
+
+
+def sampled(fraction: float, seed: int | None) -> str:
+    """A function of seed and `_seq`; without a seed, of the plan's salt and `_seq`."""
+    salt = f"'{seed}'" if seed is not None else "cast(_salt AS string)"
+    return f"crc32(cast(concat({salt}, ':', cast(_seq AS string)) AS binary)) / 4294967296D < {float(fraction)!r}D"

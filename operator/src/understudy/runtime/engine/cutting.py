@@ -1,0 +1,140 @@
+"""Where the next batch plan ends, what it reads, and how it is split: functions of a sequence and a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Items
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import assert_never
+
+import numpy as np
+
+from understudy.protocol.selection import UNKNOWN, CountWindow, EachRow, Rule, Times, TimeWindow, Within
+from understudy.runtime.engine.lane import Lane
+from understudy.runtime.engine.plan import Part
+from understudy.runtime.engine.sequence import Sequence
+
+MIN_PART_ROWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cutter:
+    rule: Rule
+    lanes: Items[Lane]
+    sequence: Sequence
+    max_rows: int
+    parallelism: int
+
+    # --- where to stop
+
+    def target(self, position: int) -> int | None:
+        """The end of the next plan; None while nothing could come of one."""
+        stop = self.sequence.stop
+        near = min(stop, position + self.max_rows)
+        match self.rule:
+            case EachRow() | Within():
+                return near if near > position else None
+            case CountWindow() as windows:
+                near = max(near, min(stop, windows.next_close(position)))
+                return windows.last_close(position, near)
+            case TimeWindow() as windows:
+                return self._close_in(windows, position, near) or self._first_close(windows, position)
+            case rule:
+                assert_never(rule)
+
+    def _close_in(self, windows: TimeWindow, start: int, stop: int) -> int | None:
+        taken = windows.last_close(self.sequence.before(start), self.sequence.greatest(start, stop))
+        return None if taken is None else start + taken
+
+    def _first_close(self, windows: TimeWindow, position: int) -> int | None:
+        stop = self.sequence.stop
+        due = windows.next_end(self.sequence.before(position)) + windows.lateness
+        taken = int(np.searchsorted(self.sequence.greatest(position, stop), due))
+        return position + taken + 1 if position + taken < stop else None
+
+    # --- what is needed
+
+    def needed(self, position: int) -> tuple[int, ...]:
+        """Per input the first tuple that the state at `position` needs."""
+        match self.rule:
+            case EachRow():
+                return self.sequence.seqs(position)
+            case CountWindow() as windows:
+                return self.sequence.seqs(windows.needed(position))
+            case TimeWindow() as windows:
+                oldest = self.sequence.start
+                times = self.sequence.times(oldest, position)
+                first = windows.first_needed(times, self.sequence.before(position))
+                return self.sequence.seqs(oldest + first)
+            case Within() as within:
+                return self._meetable(within, self.sequence.seqs(position))
+            case rule:
+                assert_never(rule)
+
+    def _meetable(self, within: Within, seqs: tuple[int, ...]) -> tuple[int, ...]:
+        found = []
+        for place, (lane, seq) in enumerate(zip(self.lanes, seqs, strict=True)):
+            other = 1 - place
+            passed = self.lanes[other].before(seqs[other])
+            found.append(lane.start + within.first_needed(lane.times(lane.start, seq), passed))
+        return tuple(found)
+
+    # --- parts
+
+    def parts(self, start: int, stop: int) -> tuple[Part, ...]:
+        if isinstance(self.rule, Within):
+            return self._slices(start, stop)
+        edges = [start, *self._edges(start, stop), stop]
+        return tuple(self._part(a, b) for a, b in pairwise(edges))
+
+    def _part(self, start: int, stop: int) -> Part:
+        """A part is a plan of its own: no group of a window is ever computed from two parts."""
+        reads = tuple(zip(self.needed(start), self.sequence.seqs(stop), strict=True))
+        match self.rule:
+            case CountWindow():
+                return Part(reads, start, stop)
+            case TimeWindow():
+                return Part(reads, self.sequence.before(start), self.sequence.before(stop))
+            case _:
+                return Part(reads)
+
+    def _edges(self, start: int, stop: int) -> list[int]:
+        tail = sum(b - a for a, b in zip(self.needed(start), self.sequence.seqs(start), strict=True))
+        count = min(self.parallelism, (stop - start) // max(MIN_PART_ROWS, tail))
+        edges: list[int] = []
+        for n in range(1, count):
+            edge = self._edge(edges[-1] if edges else start, start + n * (stop - start) // count)
+            if edge is not None:
+                edges.append(edge)
+        return edges
+
+    def _edge(self, after: int, near: int) -> int | None:
+        match self.rule:
+            case CountWindow() as windows:
+                return windows.last_close(after, near)
+            case TimeWindow() as windows:
+                return self._close_in(windows, after, near)
+            case _:
+                return near
+
+    def _slices(self, start: int, stop: int) -> tuple[Part, ...]:
+        spans = list(zip(self.needed(start), self.sequence.seqs(stop), strict=True))
+        count = max(1, min(self.parallelism, sum(b - a for a, b in spans) // MIN_PART_ROWS))
+        return tuple(Part(tuple(_slice(a, b, n, count) for a, b in spans)) for n in range(count))
+
+
+def _slice(start: int, stop: int, n: int, count: int) -> tuple[int, int]:
+    return start + n * (stop - start) // count, start + (n + 1) * (stop - start) // count
+
+
+def sliding_greatest(times: Times, size: int, slide: int) -> Times:
+    """The greatest of each window `[k*slide, k*slide + size)` that lies within `times`, in linear time."""
+    if len(times) < size:
+        return np.empty(0, np.int64)
+    blocks = np.full(-(-len(times) // size) * size, UNKNOWN, np.int64)
+    blocks[: len(times)] = times
+    square = blocks.reshape(-1, size)
+    ahead = np.maximum.accumulate(square, axis=1).ravel()
+    behind = np.maximum.accumulate(square[:, ::-1], axis=1)[:, ::-1].ravel()
+    starts = np.arange(0, len(times) - size + 1, slide)
+    return np.maximum(behind[starts], ahead[starts + size - 1])

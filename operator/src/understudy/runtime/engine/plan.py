@@ -1,0 +1,96 @@
+"""Batch plans: all that a micro-batch depends on, and the columns its rows have.
+
+| column | where | meaning |
+|---|---|---|
+| `_seq` | always | place on its own stream |
+| `_ts` | always | event time |
+| `_pos`, `_in` | several inputs | place in the merged input, and which input; one input: `_pos` is `_seq` |
+| `_wm` | time windows, joins | the greatest event time before the row: on the merged input; for joins on its own |
+| `_new` | joins | false for the tail |
+| `_open`, `_shut` | windows | (open, shut]: which ends (plus lateness) close in this part |
+| `_salt` | sample without a seed | the plan's random number |
+| `i0_x` … | inputs that are not generators | column x of input 0; null in rows of other inputs |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from understudy.model.elements import Element
+from understudy.model.operators import Sample
+from understudy.protocol.merge import Run
+from understudy.protocol.selection import CountWindow, TimeWindow, Within, rule_of
+from understudy.runtime.engine.lane import TIMESTAMP, WIRE, InputKind, InputSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one Spark task reads: of each input the tuples `[start, stop)`."""
+
+    reads: tuple[tuple[int, int], ...]
+    opened: int = 0
+    shut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    number: int
+    """Consecutive, local to the process: Spark's offset."""
+    start: int
+    stop: int
+    """The new tuples, as places in the merged input."""
+    parts: tuple[Part, ...]
+    runs: tuple[Run, ...] = ()
+    """Several inputs: in what order the new tuples were taken. With `salt`, the plan's determinant."""
+    salt: int = 0
+    rehearsal: bool = False
+
+    def determinant(self) -> dict[str, Any]:
+        """What another process needs in order to run the same micro-batch."""
+        return {
+            "start": self.start,
+            "stop": self.stop,
+            "runs": [run.to_list() for run in self.runs],
+            "salt": self.salt,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Between two micro-batches: the place in the merged input, and per input the next seq and the selection."""
+
+    merged: int
+    seqs: Mapping[str, int]
+    selection: Mapping[str, int]
+
+
+def is_salted(element: Element) -> bool:
+    return any(isinstance(op, Sample) and op.seed is None for op in element.operators)
+
+
+def plan_schema(element: Element, inputs: Sequence[InputSpec]) -> pa.Schema:
+    """The columns of a plan's rows."""
+    rule = rule_of(element.operators)
+    fields = list(WIRE)
+    if len(inputs) > 1:
+        fields += [pa.field("_pos", pa.int64()), pa.field("_in", pa.int32())]
+    if isinstance(rule, TimeWindow | Within):
+        fields.append(pa.field("_wm", TIMESTAMP))
+    if isinstance(rule, Within):
+        fields.append(pa.field("_new", pa.bool_()))
+    if isinstance(rule, CountWindow | TimeWindow):
+        fields += [pa.field("_open", pa.int64()), pa.field("_shut", pa.int64())]
+    if is_salted(element):
+        fields.append(pa.field("_salt", pa.int64()))
+    for place, spec in enumerate(inputs):
+        if spec.kind is not InputKind.GENERATOR:
+            fields += [pa.field(payload_name(place, f.name), f.type) for f in spec.schema]
+    return pa.schema(fields)
+
+
+def payload_name(place: int, column: str) -> str:
+    return f"i{place}_{column}"

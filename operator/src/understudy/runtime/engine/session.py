@@ -1,0 +1,55 @@
+"""A Spark session for small, frequent micro-batches."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from understudy.model.ha import SparkSettings
+from understudy.runtime.engine.source import PlanSource
+
+CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+
+def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> SparkSession:
+    scratch.mkdir(parents=True, exist_ok=True)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in {**_conf(settings, scratch), **settings.conf}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.dataSource.register(PlanSource)
+    return spark
+
+
+def parallelism(settings: SparkSettings) -> int:
+    """How many tasks can run at once."""
+    return settings.driver.cores * max(1, settings.executors.instances)
+
+
+def _conf(settings: SparkSettings, scratch: Path) -> dict[str, str]:
+    return {
+        "spark.master": f"local[{settings.driver.cores}]",
+        "spark.driver.memory": settings.driver.memory.removesuffix("i").lower(),
+        "spark.driver.host": os.environ["SPARK_LOCAL_IP"],
+        "spark.driver.bindAddress": os.environ["SPARK_LOCAL_IP"],
+        "spark.local.dir": str(scratch / "spark"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(parallelism(settings)),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
+        "spark.sql.streaming.numRecentProgressUpdates": "1",
+        "spark.sql.streaming.minBatchesToRetain": "2",
+        "spark.sql.streaming.pollingDelay": "1ms",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+        "spark.python.worker.reuse": "true",
+    }

@@ -1,0 +1,163 @@
+"""What a job's operators mean, in plain Python over lists: small and slow, to compare the engine with.
+
+A row is a dict of its columns; next to it stand its place on its stream and its event time in microseconds.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+Columns = dict[str, Any]
+ORIGIN = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
+
+
+@dataclass(frozen=True)
+class Row:
+    seq: int
+    ts: int | None
+    columns: Columns
+
+
+def generator(rate: int, count: int, fields: Callable[[int, int], Columns]) -> list[Row]:
+    times = [ORIGIN + n * 1_000_000 // rate for n in range(count)]
+    return [Row(n, ts, fields(n, ts)) for n, ts in enumerate(times)]
+
+
+def stream(rows: Iterable[tuple[int | None, Columns]]) -> list[Row]:
+    return [Row(seq, ts, columns) for seq, (ts, columns) in enumerate(rows)]
+
+
+def renumbered(rows: Iterable[Row]) -> list[Row]:
+    return [replace(row, seq=seq) for seq, row in enumerate(rows)]
+
+
+# --- row by row
+
+
+def filtered(rows: Iterable[Row], keep: Callable[[Row], bool]) -> list[Row]:
+    return [row for row in rows if keep(row)]
+
+
+def mapped(rows: Iterable[Row], change: Callable[[Row], Columns]) -> list[Row]:
+    return [replace(row, columns=change(row)) for row in rows]
+
+
+def sampled(rows: Iterable[Row], fraction: float, seed: int) -> list[Row]:
+    return [row for row in rows if zlib.crc32(f"{seed}:{row.seq}".encode()) / 2**32 < fraction]
+
+
+# --- several inputs
+
+
+def greatest(rows: Sequence[Row]) -> list[int | None]:
+    """Per row the greatest event time up to and including it."""
+    found: list[int | None] = []
+    for row in rows:
+        last = found[-1] if found else None
+        found.append(row.ts if last is None else last if row.ts is None else max(last, row.ts))
+    return found
+
+
+def merged_by_event_time(inputs: Sequence[Sequence[Row]]) -> list[tuple[int, Row]]:
+    keyed = [
+        ((-1 if g is None else g, place, row.seq), row)
+        for place, rows in enumerate(inputs)
+        for g, row in zip(greatest(rows), rows, strict=True)
+    ]
+    return [(key[1], row) for key, row in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def union(merged: Iterable[tuple[int, Row]], columns: Sequence[str]) -> list[Row]:
+    return renumbered(replace(row, columns={c: row.columns.get(c) for c in columns}) for _, row in merged)
+
+
+def joined(
+    merged: Sequence[tuple[int, Row]],
+    on: Callable[[Row, Row], bool],
+    within: int,
+    columns: Callable[[Row, Row], Columns],
+) -> list[Row]:
+    pairs: list[Row] = []
+    passed: dict[int, int | None] = {0: None, 1: None}
+    for here, (place, later) in enumerate(merged):
+        for other, earlier in merged[:here]:
+            left, right = (earlier, later) if other == 0 else (later, earlier)
+            if other != place and _near(later, earlier, within, passed[place]) and on(left, right):
+                pairs.append(Row(len(pairs), max(left.ts or 0, right.ts or 0), columns(left, right)))
+        if later.ts is not None:
+            passed[place] = max(later.ts, passed[place] or later.ts)
+    return pairs
+
+
+def _near(later: Row, earlier: Row, within: int, passed: int | None) -> bool:
+    if later.ts is None or earlier.ts is None or abs(later.ts - earlier.ts) > within:
+        return False
+    return passed is None or passed <= earlier.ts + within
+
+
+# --- windows
+
+Select = Callable[[list[Row]], Columns]
+
+
+def count_windows(
+    whole: Sequence[Row], kept: Sequence[Row], size: int, slide: int, group_by: Sequence[str], select: Select
+) -> list[Row]:
+    """`whole` is the stream, `kept` what a filter before the window lets pass."""
+    results: list[Row] = []
+    k = 0
+    while k * slide + size <= len(whole):
+        start, end = k * slide, k * slide + size
+        times = [row.ts for row in whole[start:end] if row.ts is not None]
+        inside = [row for row in kept if start <= row.seq < end]
+        results += _groups(inside, group_by, select, max(times, default=None), start, end)
+        k += 1
+    return renumbered(results)
+
+
+def time_windows(
+    whole: Sequence[Row],
+    kept: Sequence[Row],
+    size: int,
+    slide: int,
+    lateness: int,
+    group_by: Sequence[str],
+    select: Select,
+) -> list[Row]:
+    """Windows that never close are not emitted, rows that come after their window has closed do not count."""
+    before: dict[int, int | None] = {}
+    high: int | None = None
+    for row in whole:
+        before[row.seq] = high
+        if row.ts is not None:
+            high = row.ts if high is None else max(high, row.ts)
+    windows: dict[int, list[Row]] = defaultdict(list)
+    for row in kept:
+        if row.ts is None or row.ts < 0:
+            continue
+        for k in range(max(0, (row.ts - size) // slide + 1), row.ts // slide + 1):
+            passed = before[row.seq]
+            if passed is None or passed < k * slide + size + lateness:
+                windows[k].append(row)
+    results: list[Row] = []
+    for k in sorted(windows):
+        end = k * slide + size
+        if high is not None and high >= end + lateness:
+            results += _groups(windows[k], group_by, select, end, k * slide, end)
+    return renumbered(results)
+
+
+def _groups(
+    rows: Sequence[Row], group_by: Sequence[str], select: Select, ts: int | None, start: int, end: int
+) -> list[Row]:
+    groups: dict[tuple[Hashable, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row.columns[name] for name in group_by)].append(row)
+    return [
+        Row(0, ts, dict(zip(group_by, key, strict=True)) | {"window_start": start, "window_end": end} | select(members))
+        for key, members in sorted(groups.items(), key=lambda item: [(v is not None, v) for v in item[0]])
+    ]

@@ -1,0 +1,130 @@
+"""A process without roles: one Flight server, inboxes, and queries whose output is collected."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.flight as flight
+from pyspark.sql import SparkSession
+
+from understudy.model.elements import Element, elements_of
+from understudy.model.job import Subjob
+from understudy.runtime import wire
+from understudy.runtime.engine import serve
+from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.engine.lane import TIMESTAMP, InputKind, InputSpec
+from understudy.runtime.engine.plan import BatchPlan
+from understudy.runtime.engine.query import ElementQuery
+from understudy.testing.oracle import Row
+
+
+class Host(flight.FlightServerBase):  # type: ignore[misc]
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__("grpc://127.0.0.1:0")
+        self.spark = spark
+        self.inboxes: dict[str, Inbox] = {}
+        self.scratch = Path(tempfile.mkdtemp(dir="/dev/shm"))
+
+    def do_action(self, context: Any, action: flight.Action) -> Iterator[bytes]:
+        yield wire.pack(serve.handle_action(self.inboxes, wire.unpack(action.body.to_pybytes())))
+
+    def do_get(self, context: Any, ticket: flight.Ticket) -> flight.FlightDataStream:
+        return flight.RecordBatchStream(serve.handle_get(self.inboxes, wire.unpack(ticket.ticket)))
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    @contextmanager
+    def running(self, inbox: Inbox) -> Iterator[Output]:
+        self.inboxes[inbox.element.name] = inbox
+        output = Output(inbox)
+        output.query = ElementQuery.start(self.spark, inbox, f"127.0.0.1:{self.port}", self.scratch, output.collect)
+        try:
+            yield output
+        finally:
+            output.query.stop()
+            del self.inboxes[inbox.element.name]
+
+
+class Output:
+    def __init__(self, inbox: Inbox) -> None:
+        self.inbox = inbox
+        self.tables: list[pa.Table] = []
+        self.plans: list[BatchPlan] = []
+        self.query: ElementQuery
+
+    def collect(self, plan: BatchPlan, table: pa.Table) -> None:
+        self.plans.append(plan)
+        self.tables.append(table)
+
+    def wait(self, until: Any = None, timeout: float = 60) -> None:
+        deadline = time.monotonic() + timeout
+        while not (until() if until else self.inbox.finished):
+            if (why := self.query.failed()) is not None:
+                raise AssertionError(why)
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not done: {self.inbox.position}")
+            time.sleep(0.005)
+
+    @property
+    def table(self) -> pa.Table:
+        return pa.concat_tables(self.tables) if self.tables else self.query.schema.empty_table()
+
+
+def element(inputs: Sequence[str], operators: Sequence[Mapping[str, Any]], merge: str = "arrival") -> Element:
+    subjob = Subjob.model_validate({"name": "subject", "inputs": inputs, "operators": operators, "merge": merge})
+    (only,) = elements_of(subjob)
+    return only
+
+
+def generator_spec(name: str, rate: int, **fields: str) -> InputSpec:
+    return InputSpec(name, InputKind.GENERATOR, pa.schema([]), rate, tuple(fields.items()), ordered=True)
+
+
+def stream_spec(name: str, **columns: pa.DataType) -> InputSpec:
+    return InputSpec(name, InputKind.STREAM, pa.schema(list(columns.items())))
+
+
+def table_of(spec: InputSpec, rows: Sequence[Row]) -> pa.Table:
+    columns = {
+        "_seq": pa.array([r.seq for r in rows], pa.int64()),
+        "_ts": pa.array([r.ts for r in rows], pa.int64()).cast(TIMESTAMP),
+        **{f.name: pa.array([r.columns[f.name] for r in rows], f.type) for f in spec.schema},
+    }
+    return pa.table(columns)
+
+
+def chunks(count: int, random: random.Random, most: int) -> Iterator[tuple[int, int]]:
+    start = 0
+    while start < count:
+        stop = min(count, start + random.randint(1, most))
+        yield start, stop
+        start = stop
+
+
+def plain(table: pa.Table) -> list[tuple[int | None, dict[str, Any]]]:
+    """Event time in microseconds and the columns, timestamps as microseconds too."""
+    columns = {}
+    for name in table.column_names:
+        column = table[name]
+        columns[name] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+    times = columns.pop("_ts")
+    return [(ts, {n: c[i] for n, c in columns.items()}) for i, ts in enumerate(times)]
+
+
+def expected(rows: Sequence[Row]) -> list[tuple[int | None, dict[str, Any]]]:
+    return [(row.ts, row.columns) for row in rows]
