@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from .ha import Ha, SparkSettings
 from .operators import TaggedOperator
 from .sinks import Sink
 from .sources import Source
-from .value import Name, Value
+from .value import AS_SET, BY_NAME, Name, Value
 
 MAX_SOURCES: Final = 100
 MAX_SUBJOBS: Final = 100
@@ -26,32 +26,43 @@ class Merge(StrEnum):
     EVENT_TIME = "eventTime"
 
 
+Inputs = Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_INPUTS, json_schema_extra=AS_SET)]
+
+
 class ElementSpec(Value):
     """One processing element of a subjob, with its own output queue."""
 
     name: Name
     """The element's name inside the subjob."""
 
-    inputs: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_INPUTS)]
+    inputs: Inputs
     """Inputs of the subjob or elements before this one."""
 
     operators: Annotated[tuple[TaggedOperator, ...], Field(min_length=1, max_length=MAX_OPERATORS)]
     """What it computes, in order; at most one of them an aggregate or a join."""
 
 
+_OPERATORS_OR_ELEMENTS: Final[dict[str, JsonValue]] = {
+    "rule": "has(self.operators) != has(self.elements)",
+    "message": "write operators or elements, and not both",
+}
+
+
 class Subjob(Value):
     """A part of the query network that lives and dies as one process, a Spark driver."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [_OPERATORS_OR_ELEMENTS]})
 
     name: Name
     """The name of the subjob and of the stream that it emits."""
 
-    inputs: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_INPUTS)]
+    inputs: Inputs
     """Names of the sources and subjobs whose streams it reads."""
 
     operators: Annotated[tuple[TaggedOperator, ...], Field(max_length=MAX_OPERATORS)] = ()
     """What it computes, in order. Either this or `elements`."""
 
-    elements: Annotated[tuple[ElementSpec, ...], Field(max_length=MAX_ELEMENTS)] = ()
+    elements: Annotated[tuple[ElementSpec, ...], Field(max_length=MAX_ELEMENTS, json_schema_extra=BY_NAME)] = ()
     """The subjob cut by hand into processing elements; the one that no other reads gives the subjob's
     stream."""
 
@@ -76,13 +87,13 @@ class StreamJob(Value):
     namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = "default"
     """metadata.namespace"""
 
-    sources: Annotated[tuple[Source, ...], Field(min_length=1, max_length=MAX_SOURCES)]
+    sources: Annotated[tuple[Source, ...], Field(min_length=1, max_length=MAX_SOURCES, json_schema_extra=BY_NAME)]
     """Where streams come from."""
 
-    subjobs: Annotated[tuple[Subjob, ...], Field(min_length=1, max_length=MAX_SUBJOBS)]
+    subjobs: Annotated[tuple[Subjob, ...], Field(min_length=1, max_length=MAX_SUBJOBS, json_schema_extra=BY_NAME)]
     """The query network, cut into the parts that fail and recover on their own."""
 
-    sinks: Annotated[tuple[Sink, ...], Field(max_length=MAX_SINKS)] = ()
+    sinks: Annotated[tuple[Sink, ...], Field(max_length=MAX_SINKS, json_schema_extra=BY_NAME)] = ()
     """Where streams go."""
 
     def source(self, name: str) -> Source | None:

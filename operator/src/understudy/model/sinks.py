@@ -16,7 +16,7 @@ class SinkFormat(StrEnum):
 
 
 class FilesSink(Value):
-    """JSON lines: the tuple's columns plus `_seq`, its place on the stream. Each tuple once."""
+    """Files of JSON lines: the tuple's columns plus `_seq`, its place on the stream. Each tuple once."""
 
     path: Path
     """The folder to write to; two sinks may not share one."""
@@ -59,13 +59,10 @@ class Sink(OneOf):
     """The subjob (or source) whose stream it writes."""
 
     files: FilesSink | None = None
-    """Write files."""
 
     console: ConsoleSink | None = None
-    """Print to the log."""
 
     kafka: KafkaSink | None = None
-    """Write to a Kafka topic. Not available yet."""
 
     @property
     def target(self) -> Target:

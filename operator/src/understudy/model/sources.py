@@ -25,7 +25,7 @@ Rate = Annotated[
 
 
 class Generator(Value):
-    """Tuple n is a function of n, so it can be replayed. Its `ts` is 2026-01-01T00:00:00Z + `_seq`/rate
+    """Made up: tuple n is a function of n, so it can be replayed. Its `ts` is 2026-01-01T00:00:00Z + `_seq`/rate
     seconds."""
 
     rate: Rate
@@ -100,16 +100,12 @@ class Source(OneOf):
     """The stream's name; sources and subjobs share one set of names."""
 
     generator: Generator | None = None
-    """Made up: tuple n is a function of n."""
 
     files: Files | None = None
-    """Read from files."""
 
     kafka: KafkaSource | None = None
-    """Read from a Kafka topic. Not available yet."""
 
     push: Push | None = None
-    """Pushed by HTTP. Not available yet."""
 
     @property
     def origin(self) -> Origin:

@@ -59,6 +59,10 @@ def one_of_rule(*names: str) -> dict[str, Any]:
     return {"x-kubernetes-validations": [rule]}
 
 
+# A list whose entries are told apart by their name, in the words of a CRD.
+BY_NAME: Final[dict[str, Any]] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+AS_SET: Final[dict[str, Any]] = {"x-kubernetes-list-type": "set"}
+
 # ---- durations -------------------------------------------------------------------------------------------
 
 DURATION_PATTERN: Final = r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)$"

@@ -1,0 +1,207 @@
+"""The other kinds: incidents that failures leave, drills that cause them, migrations that avoid them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from .ha import Mode
+from .status import Moment, Seconds, Short, Text, Tuples
+from .value import Duration, Name, Value
+
+
+class FailureClass(StrEnum):
+    TEMPORARY = "temporary"
+    PERMANENT = "permanent"
+    RESOURCE = "resource"
+    FALSE_SUSPICION = "falseSuspicion"
+
+
+class IncidentSpec(Value):
+    """What failed. Written by the operator."""
+
+    job: Name
+    """The StreamJob."""
+
+    subjob: Name
+    """The subjob that failed."""
+
+    mode: Mode | None = None
+    """The mode it ran in."""
+
+    cause: Text = ""
+    """What happened, in a sentence."""
+
+    failure_class: Annotated[FailureClass | None, Field(alias="class")] = None
+    """temporary, permanent, resource or falseSuspicion."""
+
+    failed_at: Moment | None = None
+    """When the fault happened, as far as it is known."""
+
+
+class IncidentStatus(Value):
+    """How it was recovered from: the time of each step, and what it cost."""
+
+    detected: Moment | None = None
+    """The failure was noticed."""
+
+    fenced: Moment | None = None
+    """The old primary could do no more harm."""
+
+    promoted: Moment | None = None
+    """The standby became primary."""
+
+    restored: Moment | None = None
+    """The lost state was there again."""
+
+    first_output: Moment | None = None
+    """The first new tuple came out."""
+
+    caught_up: Moment | None = None
+    """The backlog was worked off."""
+
+    reprotected: Moment | None = None
+    """A new standby was ready."""
+
+    replayed: Tuples | None = None
+    """Tuples processed again."""
+
+    lost: Tuples | None = None
+    """Tuples that nobody could bring back."""
+
+    duplicated: Tuples | None = None
+    """Tuples that came out twice."""
+
+
+class Fault(StrEnum):
+    POD_KILL = "podKill"
+    PROCESS_STOP = "processStop"
+    NODE_LOSS = "nodeLoss"
+    PARTITION = "partition"
+    OVERLOAD = "overload"
+
+
+class Expectation(Value):
+    """What must hold for the drill to pass."""
+
+    recovery: Duration | None = None
+    """The longest time from the fault to the first new output."""
+
+    lost: Tuples = 0
+    """The most tuples that may be lost. Default: 0."""
+
+    duplicated: Tuples = 0
+    """The most tuples that may come out twice. Default: 0."""
+
+
+class FailoverDrillSpec(Value):
+    """A real fault, and what must hold after it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {"rule": "!(has(self.at) && has(self.schedule))", "message": "write at or schedule, not both"}
+            ]
+        }
+    )
+
+    job: Name
+    """The StreamJob."""
+
+    subjob: Name
+    """The subjob to hurt."""
+
+    fault: Fault
+    """What to do to it."""
+
+    at: Moment | None = None
+    """When. Default: now."""
+
+    schedule: Annotated[str, Field(max_length=100)] | None = None
+    """Again and again, as a cron line."""
+
+    expect: Expectation = Expectation()
+    """What must hold."""
+
+
+class DrillPhase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    PASSED = "Passed"
+    FAILED = "Failed"
+
+
+class Measured(Value):
+    """What the drill measured."""
+
+    recovery_seconds: Seconds | None = None
+    """From the fault to the first new output."""
+
+    lost: Tuples | None = None
+    """Tuples lost."""
+
+    duplicated: Tuples | None = None
+    """Tuples that came out twice."""
+
+
+class FailoverDrillStatus(Value):
+    """How the drill went."""
+
+    phase: DrillPhase | None = None
+    """Pending, Running, Passed or Failed."""
+
+    message: Text = ""
+    """How it went, in a sentence."""
+
+    started_at: Moment | None = None
+    """When the fault was made."""
+
+    finished_at: Moment | None = None
+    """When the result was known."""
+
+    incident: Short | None = None
+    """The Incident that it left."""
+
+    measured: Measured | None = None
+    """The figures."""
+
+
+class MigrationSpec(Value):
+    """A planned move of a subjob, while it runs."""
+
+    job: Name
+    """The StreamJob."""
+
+    subjob: Name
+    """The subjob to move."""
+
+    to_node: Annotated[str, Field(min_length=1, max_length=253)]
+    """The node to move it to."""
+
+
+class MigrationPhase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+
+
+class MigrationStatus(Value):
+    """How the move went."""
+
+    phase: MigrationPhase | None = None
+    """Pending, Running, Completed or Failed."""
+
+    message: Text = ""
+    """How it went, in a sentence."""
+
+    from_node: Short | None = None
+    """Where it was."""
+
+    started_at: Moment | None = None
+    """When it began."""
+
+    finished_at: Moment | None = None
+    """When it was over."""

@@ -1,0 +1,205 @@
+"""What the operator says of a job: the status of a StreamJob."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field, StrictInt, WithJsonSchema
+
+from .classes import OperatorClass
+from .ha import Guarantee, Mode
+from .value import BY_NAME, Number, Value
+
+BY_TYPE: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+
+Text = Annotated[str, Field(max_length=32_768)]
+Short = Annotated[str, Field(max_length=1024)]
+Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Seconds = Annotated[Number, WithJsonSchema({"type": "number"})]
+Tuples = Annotated[StrictInt, Field(ge=0)]
+
+
+class Phase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+
+
+class ConditionType(StrEnum):
+    READY = "Ready"
+    ACCEPTED = "Accepted"
+    PROTECTED = "Protected"
+    RECOVERY_OBJECTIVE_MET = "RecoveryObjectiveMet"
+    PROGRESSING = "Progressing"
+    DEGRADED = "Degraded"
+
+
+class ConditionStatus(StrEnum):
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class Role(StrEnum):
+    PRIMARY = "primary"
+    STANDBY = "standby"
+
+
+class Condition(Value):
+    """One statement about the job, with its reason."""
+
+    type: ConditionType
+    """Ready, Accepted, Protected, RecoveryObjectiveMet, Progressing or Degraded."""
+
+    status: ConditionStatus
+    """True, False or Unknown."""
+
+    reason: Annotated[str, Field(max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
+    """Why, in one CamelCase word."""
+
+    message: Text = ""
+    """Why, in a sentence."""
+
+    last_transition_time: Moment
+    """Since when."""
+
+    observed_generation: StrictInt | None = None
+    """The generation of the spec that it speaks of."""
+
+
+class Replica(Value):
+    """One process of a subjob."""
+
+    pod: Short
+    """Its pod."""
+
+    node: Short | None = None
+    """Where it runs."""
+
+    role: Role
+    """primary or standby."""
+
+    state: Short
+    """What it is doing."""
+
+    lag: Tuples | None = None
+    """Input tuples by which it is behind."""
+
+
+class IfItFailedNow(Value):
+    """What a failure at this moment would cost."""
+
+    replay_seconds: Seconds
+    """Time to process again."""
+
+    replay_tuples: Tuples
+    """Tuples to process again."""
+
+    lost_tuples: Tuples
+    """Tuples that nobody could bring back."""
+
+
+class Edge(Value):
+    """One input of a subjob, as the producer's output queue sees it."""
+
+    input: Short
+    """The stream."""
+
+    queued: Tuples
+    """Tuples retained."""
+
+    acked: Tuples
+    """Acknowledged up to this seq."""
+
+    trimmed_to: Tuples
+    """Removed up to this seq."""
+
+
+class Failover(Value):
+    """The last take-over."""
+
+    time: Moment
+    """When it was over."""
+
+    incident: Short | None = None
+    """The Incident that tells it."""
+
+    recovery_seconds: Seconds | None = None
+    """From the fault to the first new output."""
+
+
+class SubjobStatus(Value):
+    """How one subjob is."""
+
+    name: Short
+    """Its name."""
+
+    mode: Mode
+    """The mode in force."""
+
+    operator_class: OperatorClass
+    """repeatable, convergent, deterministic or arbitrary."""
+
+    guarantee: Guarantee
+    """The guarantee in force at this moment."""
+
+    why: Text = ""
+    """Why that guarantee and no stronger one."""
+
+    current_primary: Short | None = None
+    """The pod that is primary."""
+
+    target_primary: Short | None = None
+    """The pod that should be."""
+
+    epoch: StrictInt | None = None
+    """leaseTransitions of its Lease."""
+
+    replicas: Annotated[tuple[Replica, ...], Field(max_length=100)] = ()
+    """Its processes."""
+
+    if_it_failed_now: IfItFailedNow | None = None
+    """What a failure at this moment would cost."""
+
+    edges: Annotated[tuple[Edge, ...], Field(max_length=100)] = ()
+    """Its inputs."""
+
+    last_failover: Failover | None = None
+    """The last take-over."""
+
+
+class Summary(Value):
+    """What `kubectl get sj` shows."""
+
+    subjobs: Short = ""
+    """Subjobs that run, of all: 3/3."""
+
+    protected: Short = ""
+    """Standbys that are ready, of all: 3/3."""
+
+    guarantee: Guarantee | None = None
+    """The weakest guarantee in force."""
+
+    last_failover: Moment | None = None
+    """When the last take-over was over."""
+
+
+class StreamJobStatus(Value):
+    """What the operator sees of the job."""
+
+    observed_generation: StrictInt | None = None
+    """The generation of the spec that this speaks of."""
+
+    phase: Phase | None = None
+    """Pending, Running, Completed or Failed."""
+
+    conditions: Annotated[tuple[Condition, ...], Field(max_length=50, json_schema_extra=BY_TYPE)] = ()
+    """Ready, Accepted, Protected, RecoveryObjectiveMet, Progressing, Degraded."""
+
+    summary: Summary | None = None
+    """What `kubectl get sj` shows."""
+
+    subjobs: Annotated[tuple[SubjobStatus, ...], Field(max_length=100, json_schema_extra=BY_NAME)] = ()
+    """Each subjob."""
