@@ -11,7 +11,7 @@ import structlog
 def configure(**fields: str) -> None:
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
+            lambda _, __, event: {**fields, **event},
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
@@ -19,5 +19,4 @@ def configure(**fields: str) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        context_class=lambda: dict(fields),
     )

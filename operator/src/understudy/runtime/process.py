@@ -7,6 +7,7 @@ import shutil
 import signal
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from understudy.model.job import StreamJob, Subjob
 from understudy.modes.build import instance_of, wiring_of
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.query import ElementQuery
-from understudy.runtime.engine.schemas import input_specs, stream_schemas
-from understudy.runtime.engine.session import start_session
+from understudy.runtime.engine.schemas import inputs_of, stream_specs
+from understudy.runtime.engine.session import parallelism, start_session
 from understudy.runtime.ports import Surroundings
 from understudy.runtime.rehearsal import rehearse
 from understudy.runtime.server import Server
@@ -81,10 +82,11 @@ class SubjobProcess:
         self.place.scratch.mkdir(parents=True)
         spark = start_session(self.subjob.spark, app_name=self.place.instance, scratch=self.place.scratch)
         log.info("spark session started")
-        schemas = stream_schemas(spark, self.job)
+        specs = stream_specs(spark, self.job)
         elements = elements_of(self.subjob)
-        specs = input_specs(self.job, self.subjob, schemas)
-        inboxes = {e.name: Inbox(e, [specs[i] for i in e.inputs], self.subjob.spark.driver.cores) for e in elements}
+        tasks = parallelism(self.subjob.spark)
+        inboxes = {e.name: Inbox(e, inputs_of(e, specs), parallelism=tasks) for e in elements}
+        schemas = {name: spec.schema for name, spec in specs.items()}
         wire_schemas = {e.name: _on_wire(schemas[e.name]) for e in elements}
         stores = {e.name: self._store(e, wire_schemas[e.name]) for e in elements}
         wiring = wiring_of(self.job, self.subjob)
@@ -92,20 +94,11 @@ class SubjobProcess:
         core = instance_of(self.job, self.subjob, self.place.instance)
         shell = Shell(self.job, self.subjob, core, self._surroundings, address, inboxes, stores, sources)
         self._shell, self._serving.inboxes, self._serving.schemas = shell, inboxes, wire_schemas
-        for element in elements:
-            self._queries.append(
-                ElementQuery.start(
-                    spark,
-                    element,
-                    specs,
-                    address,
-                    self.place.scratch / "queries" / element.name,
-                    shell.on_output,
-                    inboxes[element.name],
-                )
-            )
+        for name, inbox in inboxes.items():
+            output = partial(shell.on_output, name)
+            self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
         shell.state = "rehearsing"
-        rehearse(self.job, self.subjob, inboxes, self._queries, self._surroundings)
+        rehearse(self.job, self.subjob, inboxes, self._surroundings)
         self._serving.shell = shell
         shell.state = "ready"
         shell.start()

@@ -6,7 +6,7 @@ over nothing, which at least compiles it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -15,7 +15,6 @@ import structlog
 from understudy.model.job import StreamJob, Subjob
 from understudy.runtime import wire
 from understudy.runtime.engine.inbox import Inbox
-from understudy.runtime.engine.query import ElementQuery
 from understudy.runtime.ports import Surroundings
 
 log = structlog.get_logger()
@@ -24,22 +23,15 @@ ROUNDS = 3
 LIMIT_SECONDS = 120.0
 
 
-def rehearse(
-    job: StreamJob,
-    subjob: Subjob,
-    inboxes: Mapping[str, Inbox],
-    queries: Sequence[ElementQuery],
-    surroundings: Surroundings,
-) -> None:
+def rehearse(job: StreamJob, subjob: Subjob, inboxes: Mapping[str, Inbox], surroundings: Surroundings) -> None:
     sources = {s.name for s in job.sources}
     held = {i: _peek(i, surroundings) for i in subjob.inputs if i not in sources}
     for _ in range(ROUNDS):
         for inbox in inboxes.values():
-            inbox.rehearse({i: t for i, t in held.items() if t is not None})
-        for query in queries:
-            if not query.wait_rehearsed(LIMIT_SECONDS):
-                log.warning("rehearsal did not end", element=query.name, error=query.failed())
-                return
+            inbox.rehearse({i: t for i, t in held.items() if t is not None}, ROWS)
+    for name, inbox in inboxes.items():
+        if not inbox.wait_rehearsed(LIMIT_SECONDS):
+            log.warning("rehearsal did not end", element=name)
 
 
 def _peek(stream: str, surroundings: Surroundings) -> pa.Table | None:

@@ -26,7 +26,9 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.runtime.checkpoints import QUEUE, Message, Shelf, to_ship
 from understudy.runtime.clock import now_ms
-from understudy.runtime.engine.inbox import BatchPlan, Inbox, InboxState
+from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.engine.plan import BatchPlan, Position
+from understudy.runtime.engine.state import InboxState
 from understudy.runtime.following import Follower, Hooks
 from understudy.runtime.leases import LeaseKeeper
 from understudy.runtime.ports import Surroundings, Unreachable
@@ -272,9 +274,7 @@ class Shell(Handler):
                 self.post(on.Arrived(Stream(stream), _range_of(message.rows), Epoch(message.epoch)))
                 self._arriving = None
             for name in self.core.wiring.readers(Stream(stream)):
-                self.inboxes[name].progress(stream, message.progress)
-                if message.end is not None:
-                    self.inboxes[name].end(stream, message.end)
+                self.inboxes[name].learn(stream, message.progress, message.end)
         self._wait_for_room(stream, generation)
 
     def resumes(self, stream: str, released: int, start: int) -> None:
@@ -300,7 +300,7 @@ class Shell(Handler):
     def _offer(self, element: str, stream: str, rows: pa.Table) -> None:
         """Give an element the rows it lacks: elements of one subjob may have come differently far on the same input."""
         inbox = self.inboxes[element]
-        known = inbox.offered(stream) - rows["_seq"][0].as_py()
+        known = inbox.wanted(stream) - rows["_seq"][0].as_py()
         if known < rows.num_rows:
             inbox.offer(stream, rows.slice(max(known, 0)))
 
@@ -338,17 +338,17 @@ class Shell(Handler):
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
         """A micro-batch is done: number its rows, append them, tell the core."""
         store = self.stores[element]
-        while not store.wait_for_room(0.2):
-            if plan.generation != self.inboxes[element].generation:
-                return
+        inbox = self.inboxes[element]
+        while not store.wait_for_room(0.2) and inbox.is_current(plan):
+            pass
         with self.lock:
-            inbox = self.inboxes[element]
-            if plan.generation != inbox.generation or not self._leading():
+            current = inbox.is_current(plan)
+            at = inbox.done(plan.number)
+            if not current:
                 log.info("batch of an earlier role dropped", element=element, plan=plan.number)
                 return
-            at = inbox.done(plan)
             self._append(element, rows, at.progress)
-            self.post(on.Processed(element, at.positions, at.selection, rows.num_rows))
+            self.post(_processed(element, at, rows.num_rows))
             self._note_batch(element, rows.num_rows)
 
     def _append(self, element: str, rows: pa.Table, progress: int | None) -> None:
@@ -370,8 +370,7 @@ class Shell(Handler):
         for name, inbox in self.inboxes.items():
             queue_ = self.core.ledger.queues[Stream(name)]
             if inbox.finished and not queue_.ended:
-                at = inbox.position
-                self.post(on.Processed(name, at.positions, at.selection, 0, ended=True))
+                self.post(_processed(name, inbox.position, 0, ended=True))
 
     def _publish(self, command: do.Publish) -> None:
         store = self.stores[command.stream]
@@ -382,12 +381,10 @@ class Shell(Handler):
     def _feed(self, element: str, stream: Stream) -> None:
         """Hand a sibling element what its inner input has published and it lacks."""
         inbox = self.inboxes[element]
-        delivery = self.stores[stream].wait(inbox.offered(stream), None, 0)
+        delivery = self.stores[stream].wait(inbox.wanted(stream), None, 0)
         if delivery.rows.num_rows:
             inbox.offer(stream, delivery.rows)
-        inbox.progress(stream, delivery.progress)
-        if delivery.ended:
-            inbox.end(stream, inbox.offered(stream))
+        inbox.learn(stream, delivery.progress, inbox.wanted(stream) if delivery.ended else None)
 
     # --- acks
 
@@ -427,7 +424,7 @@ class Shell(Handler):
         for part, lacking in to_ship(command.checkpoint, command.base, self.core.wiring.replayable):
             if len(lacking):
                 rows[(part.element, part.name)] = self._held(part.element, part.name, lacking)
-        inboxes = {name: inbox.state.to_dict() for name, inbox in self.inboxes.items()}
+        inboxes = {name: inbox.state().to_dict() for name, inbox in self.inboxes.items()}
         message = Message(command.checkpoint, inboxes, rows)
         self.shipped_bytes += message.size
         self.shipped_at = now_ms()
@@ -436,7 +433,7 @@ class Shell(Handler):
     def _held(self, element: str, part: str, wanted: Range) -> pa.Table:
         if part == QUEUE:
             return self.stores[element].rows(wanted.start, wanted.stop)
-        return self.inboxes[element].tail(part, wanted.start, wanted.stop)
+        return self.inboxes[element].tail(part, wanted.start)
 
     # --- the primary we follow
 
@@ -485,3 +482,9 @@ class Shell(Handler):
 def _range_of(rows: pa.Table) -> Range:
     first = rows["_seq"][0].as_py()
     return Range(Seq(first), Seq(first + rows.num_rows))
+
+
+def _processed(element: str, at: Position, emitted: int, *, ended: bool = False) -> on.Processed:
+    positions = {Stream(s): Seq(n) for s, n in at.seqs.items()}
+    selection = {Stream(s): Seq(n) for s, n in at.selection.items()}
+    return on.Processed(element, positions, selection, emitted, ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import secrets
 import threading
 from collections import deque
@@ -11,10 +12,10 @@ import pyarrow as pa
 
 from understudy.model.elements import Element
 from understudy.model.job import Merge
-from understudy.protocol.selection import CountWindow, Times, rule_of
+from understudy.protocol.selection import UNKNOWN, CountWindow, Micros, Times, TimeWindow, rule_of
 from understudy.runtime.engine.assemble import assemble
 from understudy.runtime.engine.cutting import Cutter, sliding_greatest
-from understudy.runtime.engine.lane import GeneratorLane, InputKind, InputSpec, StoredLane, lane_of
+from understudy.runtime.engine.lane import GeneratorLane, InputKind, InputSpec, Lane, StoredLane, lane_of
 from understudy.runtime.engine.plan import BatchPlan, Position, is_salted, plan_schema
 from understudy.runtime.engine.sequence import Merged, Single
 from understudy.runtime.engine.state import InboxState, LogState
@@ -79,6 +80,23 @@ class Inbox:
                     lane.learn(progress)
                 self._extend(place)
             self._changed.notify_all()
+
+    def learn(self, name: str, progress: int | None, end: int | None) -> None:
+        """How far event time has come on a stream, and where the stream ends, as far as that is known."""
+        with self._changed:
+            for place in self._named(name):
+                lane = self._lanes[place]
+                assert isinstance(lane, StoredLane)
+                if progress is not None:
+                    lane.learn(progress)
+                lane.end = lane.end if end is None else end
+                self._extend(place)
+            self._changed.notify_all()
+
+    def waiting(self, name: str) -> int:
+        """How many tuples of an input have arrived and are in no plan that is done."""
+        with self._changed:
+            return max(self._lanes[place].stop - self._where().seqs[name] for place in self._named(name))
 
     def advance(self, name: str, upto: int) -> None:
         """A generator's tuples before `upto` are due."""
@@ -170,12 +188,13 @@ class Inbox:
             return self._plans[number][0]
 
     def done(self, number: int) -> Position:
-        """The plan's output is appended: forget what the selection behind it no longer needs."""
+        """The output is appended: forget what the selection behind it no longer needs. To say it twice is fine."""
         with self._changed:
-            plan, scene = self._plans.pop(number)
-            if scene is self:
+            plan, scene = self._plans.pop(number, (None, None))
+            if plan is not None and scene is self:
                 self._position = plan.stop
                 self._forget()
+            self._changed.notify_all()
             return self._where()
 
     def _forget(self) -> None:
@@ -196,6 +215,39 @@ class Inbox:
             self._closed = True
             self._changed.notify_all()
 
+    # --- a change of role
+
+    def reset(self) -> None:
+        """Begin anew. Plans that are under way keep their rows until they are done, but count no longer."""
+        with self._changed:
+            past = copy.copy(self)
+            self._plans = {n: (plan, past if scene is self else scene) for n, (plan, scene) in self._plans.items()}
+            self._start()
+            self._changed.notify_all()
+
+    def is_current(self, plan: BatchPlan) -> bool:
+        """Whether the plan was cut in this role."""
+        with self._changed:
+            return self._plans[plan.number][1] is self
+
+    def skip(self, name: str, to: int) -> None:
+        """What precedes `to` was lost: go on there, without a tail. Other inputs keep what has arrived."""
+        with self._changed:
+            past = self.state()
+            arrived = {s.name: lane.rows(seq, lane.stop) for s, lane, seq in self._stored(past) if s.name != name}
+            seqs = tuple(max(to, s) if i.name == name else s for i, s in zip(self.inputs, past.seqs, strict=True))
+            place = seqs[0] if len(seqs) == 1 else sum(seqs)
+            unknown = (UNKNOWN,) * len(seqs)
+            log = LogState(place, seqs, UNKNOWN, b"") if len(seqs) > 1 else None
+            self.reset()
+            self.restore(InboxState(place, seqs, seqs, unknown, log), {})
+            for other, rows in arrived.items():
+                self.offer(other, rows)
+
+    def _stored(self, at: InboxState) -> list[tuple[InputSpec, Lane, int]]:
+        lanes = zip(self.inputs, self._lanes, at.seqs, strict=True)
+        return [(spec, lane, seq) for spec, lane, seq in lanes if isinstance(lane, StoredLane)]
+
     # --- positions
 
     @property
@@ -205,7 +257,17 @@ class Inbox:
 
     def _where(self) -> Position:
         seqs = self._sequence.seqs(self._position)
-        return Position(self._position, self._by_name(seqs), self._by_name([lane.start for lane in self._lanes]))
+        selection = self._by_name([lane.start for lane in self._lanes])
+        return Position(self._position, self._by_name(seqs), selection, self._progress())
+
+    def _progress(self) -> Micros | None:
+        """No later tuple of the output has an earlier event time. Known only where inputs come in its order."""
+        rule, greatest = self._cutter.rule, self._sequence.before(self._position)
+        if greatest == UNKNOWN or not all(spec.ordered for spec in self.inputs):
+            return None
+        if len(self.inputs) > 1 and self.element.merge is not Merge.EVENT_TIME:
+            return None
+        return greatest - rule.lateness if isinstance(rule, TimeWindow) else greatest
 
     def _by_name(self, seqs: Sequence[int]) -> dict[str, int]:
         names = [spec.name for spec in self.inputs]
@@ -276,6 +338,10 @@ class Inbox:
         with self._changed:
             self._rehearsals.append(scene)
             self._changed.notify_all()
+
+    def wait_rehearsed(self, timeout: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._rehearsals and not self._plans, timeout)
 
     def _fill(self, spec: InputSpec, rows: pa.Table | None, count: int) -> None:
         if self.wanted(spec.name):

@@ -66,6 +66,8 @@ class Position:
     merged: int
     seqs: Mapping[str, int]
     selection: Mapping[str, int]
+    progress: int | None = None
+    """No later tuple of the output has an earlier event time (microseconds)."""
 
 
 def is_salted(element: Element) -> bool:
