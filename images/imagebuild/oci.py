@@ -84,7 +84,10 @@ def write(archive: Path, name: str, config: Config, layers: Sequence[Layer]) -> 
         ],
     }
     manifest_at, manifest_data = _document(manifest)
-    annotations = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name.rpartition(":")[2]}
+    annotations = {
+        "io.containerd.image.name": name,
+        "org.opencontainers.image.ref.name": name.rpartition(":")[2],
+    }
     index = {
         "schemaVersion": 2,
         "manifests": [{"mediaType": MANIFEST, **manifest_at, "annotations": annotations}],

@@ -1,8 +1,8 @@
 """Make a folder of jars smaller and its order certain.
 
-Native libraries for other machines go. Then the jars move into `lib/`, and one jar beside it names them in its
-manifest: a class path of `jars/*` would be expanded in the order in which a file system happens to list a folder,
-and Java refuses a class data archive that was made with another order.
+Native libraries for other machines go. Then the jars move into `lib/`, and one jar beside it names them in
+its manifest: a class path of `jars/*` would be expanded in the order in which a file system happens to list a
+folder, and Java refuses a class data archive that was made with another order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from pathlib import Path
 MACHINE = os.uname().machine
 # For each jar with native code: which entries are native, and which of them this machine loads.
 NATIVE = {
-    "rocksdbjni-": ("librocksdbjni-", {"x86_64": "librocksdbjni-linux64.so", "aarch64": "librocksdbjni-linux-aarch64.so"}),
+    "rocksdbjni-": (
+        "librocksdbjni-",
+        {"x86_64": "librocksdbjni-linux64.so", "aarch64": "librocksdbjni-linux-aarch64.so"},
+    ),
     "zstd-jni-": (
         ("aix/", "darwin/", "freebsd/", "linux/", "win/"),
         {"x86_64": "linux/amd64/", "aarch64": "linux/aarch64/"},

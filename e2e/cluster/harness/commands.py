@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -33,7 +34,10 @@ def _inside() -> Layout:
 
 
 def build() -> None:
-    """Install and build all that the cluster needs. The first time takes about a quarter of an hour on two cores."""
+    """Install and build all that the cluster needs, and print the folder of the programs.
+
+    The first time takes about a quarter of an hour on two cores, a second time nothing.
+    """
     _parser(build.__doc__ or "").parse_args()
     _as_root()
     print(toolchain.build())
@@ -42,7 +46,9 @@ def build() -> None:
 def up() -> None:
     """Start the cluster unless it is up and healthy, and print the path of its kubeconfig."""
     parser = _parser(up.__doc__ or "")
-    parser.add_argument("archives", nargs="*", type=Path, metavar="IMAGE.tar", help="load these into every node")
+    parser.add_argument(
+        "archives", nargs="*", type=Path, metavar="IMAGE.tar", help="load these into every node"
+    )
     archives = parser.parse_args().archives
     _as_root()
     layout = Layout.default()
@@ -91,7 +97,7 @@ def node() -> None:
     """Faults of one node, and their ends.
 
     kill        SIGKILL to every process of the node: kubelet, containerd, kube-proxy and all pods
-    lose        the same with the cable out first, as in a power cut: peers see silence, not closed connections
+    lose        the same with the cable out first, as in a power cut: silence, no closed connections
     start       boot a dead node with its disk as it was, and wait until it is ready
     partition   pull the node's cable; everything on it lives on
     heal        plug it in again
@@ -121,7 +127,7 @@ def node() -> None:
 
 
 def apiserver() -> None:
-    """The API server's faults: stop kills it, pause freezes it; start and resume end that and wait until it is ready."""
+    """The API server's faults: stop kills it, pause freezes it; start and resume wait until it is ready."""
     parser = _parser(apiserver.__doc__ or "")
     parser.add_argument("fault", choices=["stop", "start", "pause", "resume"])
     args = parser.parse_args()
@@ -138,9 +144,15 @@ def apiserver() -> None:
             control.start_apiserver(layout, toolchain.built())
 
 
+COMMANDS = {command.__name__: command for command in (build, up, down, run, load, node, apiserver)}
+
+
 def main(name: str) -> None:
     try:
-        {"build": build, "up": up, "down": down, "run": run, "load": load, "node": node, "apiserver": apiserver}[name]()
+        COMMANDS[name]()
+    except subprocess.CalledProcessError as error:
+        command = " ".join(map(str, error.cmd))
+        raise SystemExit(f"failed: {command}\n{(error.stderr or b'').decode()}") from None
     except KeyboardInterrupt:
         say("\ninterrupted")
         sys.exit(130)

@@ -10,7 +10,17 @@ from pathlib import Path
 from string import Template
 
 from . import api, daemons, pki
-from .layout import API_URL, CGROUP, CONFIG, CONTROL_IP, DOMAIN, PROVISIONED_VOLUMES, SERVICE_CIDR, SERVICE_IP, Layout
+from .layout import (
+    API_URL,
+    CGROUP,
+    CONFIG,
+    CONTROL_IP,
+    DOMAIN,
+    PROVISIONED_VOLUMES,
+    SERVICE_CIDR,
+    SERVICE_IP,
+    Layout,
+)
 from .terminal import wait_until
 
 GROUP = f"{CGROUP}/control"
@@ -31,7 +41,11 @@ def prepare(layout: Layout) -> None:
     pki.kubeconfig(layout.pki, "admin", layout.kubeconfig)
     for name in ("controller-manager", "scheduler", "proxy", "dns"):
         pki.kubeconfig(layout.pki, name, layout.pki / f"{name}.kubeconfig")
-    _write(layout, "Corefile", {"ip": CONTROL_IP, "domain": DOMAIN, "api": API_URL, "kubeconfig": layout.pki / "dns.kubeconfig"})
+    _write(
+        layout,
+        "Corefile",
+        {"ip": CONTROL_IP, "domain": DOMAIN, "api": API_URL, "kubeconfig": layout.pki / "dns.kubeconfig"},
+    )
     _write(layout, "kube-proxy.yaml", proxy_values("node1", layout.pki / "proxy.kubeconfig", CONTROL_IP))
     layout.volumes.mkdir()
     if not os.path.lexists(PROVISIONED_VOLUMES):
@@ -79,7 +93,6 @@ def _argv(layout: Layout, binaries: Path) -> dict[str, list[str]]:
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--allow-privileged",
-            "--watch-cache-initialization-post-start-hook=false",
         ],
         "controller-manager": [
             f"{binaries}/kube-controller-manager",
@@ -92,6 +105,7 @@ def _argv(layout: Layout, binaries: Path) -> dict[str, list[str]]:
             "--allocate-node-cidrs=false",
             "--leader-elect=false",
             "--enable-hostpath-provisioner",
+            f"--flex-volume-plugin-dir={layout.state}/volume-plugins",
             "--kube-api-qps=100",
             "--kube-api-burst=200",
         ],
@@ -102,7 +116,7 @@ def _argv(layout: Layout, binaries: Path) -> dict[str, list[str]]:
             f"--authorization-kubeconfig={scheduler}",
             "--leader-elect=false",
         ],
-        # So that the API server reaches webhooks, and a test on the machine reaches services, by their addresses.
+        # So that the API server reaches webhooks, and a test on the machine any service.
         "proxy": [f"{binaries}/kube-proxy", f"--config={layout.state}/kube-proxy.yaml"],
         "dns": [f"{binaries}/coredns", "-conf", f"{layout.state}/Corefile", "-quiet"],
     }
@@ -118,7 +132,9 @@ def start(layout: Layout, binaries: Path) -> None:
     start_apiserver(layout, binaries)
     for name in ("controller-manager", "scheduler", "dns"):
         launch(layout, binaries, name)
-    wait_until("a storage class can be made", lambda: api.call(layout, _STORAGE_PATH, STORAGE_CLASS) is not None)
+    wait_until(
+        "a storage class can be made", lambda: api.call(layout, _STORAGE_PATH, STORAGE_CLASS) is not None
+    )
 
 
 _STORAGE_PATH = "/apis/storage.k8s.io/v1/storageclasses"
@@ -127,7 +143,7 @@ _STORAGE_PATH = "/apis/storage.k8s.io/v1/storageclasses"
 def start_apiserver(layout: Layout, binaries: Path) -> None:
     if daemons.pid(layout, "apiserver") is None:
         launch(layout, binaries, "apiserver")
-    wait_until("the API server is ready", lambda: api.ready(layout))
+    wait_until("the API server is ready", lambda: daemons.require(layout, "apiserver") and api.ready(layout))
 
 
 def stop_apiserver(layout: Layout) -> None:

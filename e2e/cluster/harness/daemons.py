@@ -1,4 +1,4 @@
-"""Long-running processes. One is known by its pid and its start time, so a recycled pid is never taken for it."""
+"""Long-running processes, known by pid and start time: a recycled pid is never taken for one of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Identity:
         return None if state in "ZX" else cls(pid, started, BOOT_ID.read_text().strip())
 
 
-def start(layout: Layout, name: str, argv: Sequence[str], group: str, env: Mapping[str, str] | None = None) -> int:
+def start(
+    layout: Layout, name: str, argv: Sequence[str], group: str, env: Mapping[str, str] | None = None
+) -> int:
     procs = cgroups.create_leaf(group)
     layout.logs.mkdir(parents=True, exist_ok=True)
     layout.pids.mkdir(parents=True, exist_ok=True)
@@ -69,6 +71,14 @@ def pid(layout: Layout, name: str) -> int | None:
     except (OSError, ValueError, TypeError):
         return None
     return recorded.pid if Identity.of(recorded.pid) == recorded else None
+
+
+def require(layout: Layout, name: str) -> int:
+    """The daemon's pid, or the end of the attempt with the daemon's last words."""
+    alive = pid(layout, name)
+    if alive is None:
+        raise SystemExit(f"{name} died:\n{tail(layout, name)}")
+    return alive
 
 
 def send(layout: Layout, name: str, number: signal.Signals) -> bool:

@@ -29,8 +29,7 @@ def _ctr(layout: Layout, node: Node, *args: str) -> list[str]:
 
 
 def listens(layout: Layout, node: Node) -> bool:
-    if daemons.pid(layout, node.daemon("containerd")) is None:
-        raise SystemExit(f"containerd of {node.name} died:\n{daemons.tail(layout, node.daemon('containerd'))}")
+    daemons.require(layout, node.daemon("containerd"))
     probe = subprocess.run(_ctr(layout, node, "version"), capture_output=True, check=False)
     return probe.returncode == 0
 

@@ -23,7 +23,7 @@ API_URL = f"https://{CONTROL_IP}:6443"
 DOMAIN = "cluster.local"
 PAUSE_IMAGE = "localhost/pause:1"
 
-# Where Kubernetes' own hostPath provisioner puts volumes; not configurable there, so it is a link into the state.
+# Where Kubernetes' own hostPath provisioner puts volumes. It takes no other; this is a link to ours.
 PROVISIONED_VOLUMES = Path("/tmp/hostpath_pv")
 
 

@@ -28,7 +28,7 @@ KERNEL_TUNABLES = (
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One `up` or `down` at a time on this machine. The lock is on a folder, so there is no lock file to leave."""
+    """One `up` or `down` at a time on this machine. The lock is on a folder: no lock file is left."""
     fd = os.open("/run", os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -89,12 +89,17 @@ def _up(layout: Layout, binaries: Path, pause: Path) -> None:
             nodes.prepare(layout, node)
         with ThreadPoolExecutor(layout.size) as pool:
             list(pool.map(lambda node: nodes.boot(layout, node, binaries, pause), layout.nodes))
-        everyone = {node.name for node in layout.nodes}
-        wait_until("all nodes are ready", lambda: api.nodes_ready(layout) == everyone, 120)
+        wait_until("all nodes are ready", lambda: _everyone_ready(layout), 120)
     with step("services and DNS"):
         control.launch(layout, binaries, "proxy")
         wait_until("DNS answers", control.dns_answers)
         wait_until("the default service account exists", lambda: api.default_account_exists(layout))
+
+
+def _everyone_ready(layout: Layout) -> bool:
+    for name in daemons.names(layout):
+        daemons.require(layout, name)
+    return api.nodes_ready(layout) == {node.name for node in layout.nodes}
 
 
 def down(layout: Layout) -> None:
@@ -116,7 +121,9 @@ def _down(layout: Layout) -> None:
 
 def _remember_tunables(layout: Layout) -> None:
     files = [Path("/proc/sys") / name for name in KERNEL_TUNABLES]
-    (layout.state / "tunables.json").write_text(json.dumps({str(f): f.read_text() for f in files if f.exists()}))
+    (layout.state / "tunables.json").write_text(
+        json.dumps({str(f): f.read_text() for f in files if f.exists()})
+    )
 
 
 def _restore_tunables(layout: Layout) -> None:

@@ -33,7 +33,7 @@ def enter(netns: str) -> None:
 
 
 def create_outer() -> None:
-    """A network of its own for the whole cluster: no link leads out of it, so no packet can leave the machine."""
+    """A network for the whole cluster. No link leads out of it, so no packet can leave the machine."""
     ip("netns", "add", OUTER_NETNS)
     enter(OUTER_NETNS)
     ip("link", "set", "lo", "up")
@@ -42,7 +42,8 @@ def create_outer() -> None:
     ip("link", "set", BRIDGE, "up")
     _forward()
     ip("route", "add", "blackhole", POD_CIDR)
-    ip("route", "add", SERVICE_CIDR, "dev", BRIDGE)  # kube-proxy rewrites what is sent there, but only if a route exists
+    # kube-proxy rewrites what is sent there, but nothing is sent without a route.
+    ip("route", "add", SERVICE_CIDR, "dev", BRIDGE)
 
 
 def create_node(layout: Layout, node: Node) -> None:

@@ -1,7 +1,7 @@
 """One node: what it runs, how it boots, how it dies, how it is cut off.
 
-A node has its own network, /run, /var/lib and /var/log; the rest of the file system is the machine's. Its mounts
-live in a namespace that dies with its last process, so a dead node leaves none behind and boots afresh.
+A node has its own network, /run, /var/lib and /var/log; the rest of the file system is the machine's. Its
+mounts live in a namespace that dies with its last process: a dead node leaves none behind and boots afresh.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def alive(layout: Layout, node: Node) -> bool:
 
 
 def kill(layout: Layout, node: Node) -> None:
-    """Every process at once; the daemons a moment before the pods, so that nobody lives to report a pod's death."""
+    """Every process at once; the daemons a moment before the pods, so that nobody reports a pod's death."""
     cgroups.kill(f"{node.cgroup}/daemons")
     cgroups.kill(node.cgroup)
     for program in PROGRAMS:

@@ -10,14 +10,24 @@ from pathlib import Path
 from .layout import API_URL, CONTROL_IP, DOMAIN, SERVICE_IP, Node
 
 _OPENSSL_CONFIG = "[req]\ndistinguished_name = dn\n[dn]\n"
-_API_NAMES = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", f"kubernetes.default.svc.{DOMAIN}"]
+_API_NAMES = [
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    f"kubernetes.default.svc.{DOMAIN}",
+]
 _ADMIN = "/O=system:masters/CN="
 
 # name -> (subject, subjectAltName): who takes part, and as whom the API server knows them.
 CONTROL_CERTIFICATES = {
     "apiserver": (
         "/CN=kube-apiserver",
-        ",".join([*(f"DNS:{name}" for name in _API_NAMES), *(f"IP:{a}" for a in (SERVICE_IP, CONTROL_IP, "127.0.0.1"))]),
+        ",".join(
+            [
+                *(f"DNS:{name}" for name in _API_NAMES),
+                *(f"IP:{a}" for a in (SERVICE_IP, CONTROL_IP, "127.0.0.1")),
+            ]
+        ),
     ),
     "kubelet-client": (f"{_ADMIN}apiserver-kubelet-client", ""),
     "admin": (f"{_ADMIN}admin", ""),
@@ -57,7 +67,10 @@ def kubeconfig(folder: Path, name: str, to: Path) -> None:
         "current-context": "understudy-e2e",
         "contexts": [{"name": "understudy-e2e", "context": {"cluster": "understudy-e2e", "user": name}}],
         "clusters": [
-            {"name": "understudy-e2e", "cluster": {"server": API_URL, "certificate-authority-data": text["ca"]}}
+            {
+                "name": "understudy-e2e",
+                "cluster": {"server": API_URL, "certificate-authority-data": text["ca"]},
+            }
         ],
         "users": [
             {"name": name, "user": {"client-certificate-data": text["crt"], "client-key-data": text["key"]}}
@@ -76,7 +89,17 @@ def _request(folder: Path, name: str, subject: str, *extensions: str, authority:
     sign = ["-CA", folder / f"{authority}.crt", "-CAkey", folder / f"{authority}.key"] if authority else []
     added = [argument for extension in extensions for argument in ("-addext", extension)]
     _openssl(
-        *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3650"),
+        *(
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "3650",
+        ),
         *("-config", folder / "openssl.cnf", "-subj", subject, *added, *sign),
         *("-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt"),
     )

@@ -1,7 +1,7 @@
-"""What must be there before a cluster can start: a few Debian packages, and binaries built from pinned Go modules.
+"""What must be there before a cluster can start: some Debian packages, and programs from pinned Go modules.
 
-Binaries are cached by a key over everything that shapes them. Each is built aside and renamed when whole, and so is
-the folder that holds them all: a build that is cut leaves nothing that looks finished, and goes on where it was.
+They are cached by a key over everything that shapes them. Each is built aside and renamed when whole, and so
+is the folder of them all: a build that is cut leaves nothing that looks finished, and the next goes on there.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ HELM = "v3.22.0"
 GO_NEEDED = (1, 26)
 MODULES = HERE / "go"
 
-# What is looked for -> the Debian package that has it. Debian 12's versions are the ones that are known to work;
-# a machine that already has newer ones (containerd 1.7 or 2, say) keeps them.
+# What is looked for -> the Debian package that has it. Debian 12's versions are known to work; a machine that
+# already has other ones keeps them.
 PACKAGES = {
     "containerd": "containerd",
     "ctr": "containerd",
@@ -98,7 +98,6 @@ def build() -> Path:
     folder = binaries_dir()
     packages = missing_packages()
     if folder.is_dir() and not packages:
-        say(f"everything is there: {folder}")
         return folder
     total = len(BINARIES) + 1
     with step("installing Debian packages" if packages else "Debian packages are there", f"[1/{total}] "):
@@ -149,7 +148,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def missing_packages() -> list[str]:
-    missing = {package for command, package in PACKAGES.items() if shutil.which(command, path=SYSTEM_PATH) is None}
+    missing = {
+        package for command, package in PACKAGES.items() if shutil.which(command, path=SYSTEM_PATH) is None
+    }
     missing |= {package for files, package in PLUGINS.items() if not any(map(os.path.exists, files))}
     return sorted(missing)
 
@@ -158,7 +159,9 @@ def install(packages: list[str]) -> None:
     if not packages:
         return
     if shutil.which("apt-get") is None:
-        raise SystemExit(f"not a Debian machine: install what these packages hold yourself: {' '.join(packages)}")
+        raise SystemExit(
+            f"not a Debian machine: install what these packages hold yourself: {' '.join(packages)}"
+        )
     apt = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
@@ -172,7 +175,7 @@ def _check_go() -> None:
     how = f"install Go {needed} or newer from go.dev/doc/install (Debian's golang package is too old)"
     if shutil.which("go") is None:
         raise SystemExit(f"Go is needed to build Kubernetes: {how}")
-    # Asked inside a module, so that a Go that fetches newer tool chains by itself counts as the one that it fetches.
+    # Asked inside a module: a Go that fetches newer tool chains by itself counts as the one that it fetches.
     asked = subprocess.run(
         ["go", "env", "GOVERSION"], cwd=MODULES / "helm", capture_output=True, text=True, check=False
     )
