@@ -1,12 +1,13 @@
 """Amnesia (Hwang §4): gap recovery. A replacement starts empty, at the newest input; what was in between is lost.
 
-No run-time cost: an input is released as soon as it is processed. A replacement first hears from its consumers how far
-its stream had come, so that seqs go on without a hole, and only then takes input.
+No run-time cost: an input is released as soon as it is processed. A replacement first hears from all its consumers how
+far its stream had come, so that seqs go on without being used twice, and only then takes input.
 """
 
 from __future__ import annotations
 
 from understudy.modes.instance import Commands, Instance
+from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
@@ -22,20 +23,28 @@ class Amnesia(Instance):
         self.forget()
 
     def forget(self) -> None:
-        self._awaited = set(self.wiring.leaving)
+        self._roll: RollCall | None = RollCall(self.wiring)
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         self.lossy = self.epoch > Epoch(1)
-        return () if self.lossy else tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
+        if self.lossy:
+            return ()
+        self._roll = None
+        return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
     def lead(self, event: Event) -> Commands:
         match event:
-            case on.Subscribed() if self.lossy and event.stream in self._awaited:
-                self._awaited.discard(event.stream)
-                newest = tuple(do.ReadInput(s, None) for s in self.wiring.entering)
-                return () if self._awaited else newest
+            case on.Subscribed() if self._roll is not None:
+                self._roll.heard(event)
+                return self._begin(self._roll) if self._roll.complete else ()
             case _:
                 return ()
+
+    def _begin(self, roll: RollCall) -> Commands:
+        self._roll = None
+        for stream in self.wiring.leaving:
+            self.ledger = self.ledger.rebased(stream, roll.furthest(stream))
+        return tuple(do.ReadInput(s, None) for s in self.wiring.entering)
 
     def processed(self, event: on.Processed) -> Commands:
         released = tuple(do.SendAck(s, 1, upto) for s, upto in event.positions.items())

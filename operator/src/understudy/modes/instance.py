@@ -23,8 +23,10 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
+from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
+RETRIES = 2  # how often a standby without state tries to follow a silent primary before it replaces it
 
 
 class Role(Enum):
@@ -44,7 +46,9 @@ class Instance:
         self.lease: LeaseRecord | None = None
         self.ledger = Ledger.empty(wiring)
         self.lossy = False  # this life began without the state of the one before: seqs go on from what consumers have
+        self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
         self._trying = False
+        self._retries = 0
 
     def handle(self, event: Event) -> Commands:
         match event:
@@ -55,7 +59,7 @@ class Instance:
             case on.KeepAlive():
                 return self._heard(event)
             case on.PeerClosed():
-                return self._suspect("its connection closed: the process is dead")
+                return self._suspect("its connection closed: the process is dead", proven=True)
             case on.Tick():
                 return self._tick(event.now)
             case on.NewerEpoch():
@@ -80,9 +84,13 @@ class Instance:
 
     def _won(self, record: LeaseRecord) -> Commands:
         self._trying = False
+        if self.role is Role.PRIMARY:
+            self.lease, self.epoch = record, record.epoch
+            return self.renewed()
         self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
         self.detector = self.detector.forget()
         checkpoint = self.stored()
+        self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.lossy = False
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
@@ -100,11 +108,18 @@ class Instance:
             return self.lead_tick(now)
         if self.detector.suspects(now):
             return self._suspect(f"no keep-alive for {self.detector.tau} ms")
-        return ()
+        return self.follow_tick(now)
 
-    def _suspect(self, why: str) -> Commands:
+    def _suspect(self, why: str, *, proven: bool = False) -> Commands:
+        """Silence is no proof: a standby that has nothing to continue from first tries to follow again."""
         self.detector = self.detector.forget()
-        return self._try(why) if self.role is Role.STANDBY else ()
+        if self.role is not Role.STANDBY:
+            return ()
+        if proven or self.could_continue() or self._retries >= RETRIES:
+            self._retries = 0
+            return self._try(why)
+        self._retries += 1
+        return (do.ReadLease(f"{why}, but there is nothing here to continue from"),)
 
     def _try(self, why: str) -> Commands:
         if self._trying:
@@ -126,10 +141,9 @@ class Instance:
     def _as_primary(self, event: Event) -> Commands:
         match event:
             case on.Arrived():
-                self.ledger, new = self.ledger.arrived(event)
-                return self._take(event.stream, new)
+                return self._arrived(event)
             case on.Processed():
-                self.ledger, _ = self.ledger.processed(event)
+                self.book(event)
                 return self.processed(event)
             case on.Acked():
                 self.ledger, held_from = self.ledger.acked(event)
@@ -140,8 +154,26 @@ class Instance:
                 self.ledger = self.ledger.subscribed(event)
                 self._rebase()
                 return self.lead(event)
+            case on.Redirected():
+                self.ledger = self.ledger.redirected(event.stream, event.epoch)
+                return ()
             case _:
                 return self.lead(event)
+
+    def _arrived(self, event: on.Arrived) -> Commands:
+        self.ledger, new = self.ledger.arrived(event)
+        if event.mark is not None and new is not None:
+            self.marks.setdefault(event.stream, StepLog()).append(event.mark)
+        return self._take(event.stream, new)
+
+    def mark_of(self, stream: Stream, position: Seq) -> Step | None:
+        """What a subscription from `position` on tells the producer: the step behind the last tuple taken from it."""
+        return self.marks[stream].before(position) if stream in self.marks else None
+
+    def book(self, event: on.Processed) -> Range:
+        """Write a step into the books: positions, selection, and what it emitted."""
+        self.ledger, made = self.ledger.processed(event)
+        return made
 
     def _take(self, stream: Stream, new: Range | Hole | None) -> Commands:
         match new:
@@ -158,8 +190,8 @@ class Instance:
         return (do.ReportLoss(stream, missing), skip) if len(missing) else (skip,)
 
     def _resumes(self, event: on.Resumes) -> Commands:
-        self.ledger = self.ledger.skipped_to(event.stream, event.start)
-        self.lossy = True
+        self.ledger = self.ledger.moved(event.stream, event.start)
+        self.lossy = self.lossy or event.released < event.start
         self._rebase()
         return self._lost(event.stream, Range(min(event.released, event.start), event.start))
 
@@ -180,6 +212,14 @@ class Instance:
         """What a new primary continues from."""
         return None
 
+    def could_continue(self) -> bool:
+        """Whether a take-over by this standby would lose nothing."""
+        return True
+
+    def renewed(self) -> Commands:
+        """The primary took the Lease anew: its epoch is now newer than any that a standby can have seen."""
+        return ()
+
     def forget(self) -> None:
         """Drop what belonged to an earlier role."""
 
@@ -197,6 +237,13 @@ class Instance:
 
     def lead_tick(self, now: Millis) -> Commands:
         return ()
+
+    def follow_tick(self, now: Millis) -> Commands:
+        return ()
+
+    def mark(self, stream: Stream, position: Seq) -> Step | None:
+        """The watermarks that go downstream with the tuple before `position`, in modes that forward them."""
+        return None
 
     def processed(self, event: on.Processed) -> Commands:
         return (self.publish(event.element),)

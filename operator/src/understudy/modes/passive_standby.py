@@ -1,32 +1,62 @@
-"""Passive standby (Hwang §5.1, Zhang's synchronous checkpointing): the primary ships its state to a secondary.
+"""Passive standby (Hwang §5.1, Zhang): the primary ships its state to a secondary.
 
 Input preservation: an input tuple is released upstream only when the secondary has stored a checkpoint that covers it.
 Output preservation: the secondary is always behind, so what it sends again after a take-over was sent before.
 
 Without a secondary nothing is released: upstream keeps what a first secondary, or a restart from zero, will need.
 
+Over several elements there are three strategies (Zhang): all at once, one at a time, or *sweeping*: an element right
+after an ack has trimmed its output queue, so that least of the queue is shipped. The confirmed checkpoint releases the
+element's input, which trims the queue before it, which makes that element due: the sweep runs upstream by itself. A
+checkpoint of one element carries the others as last confirmed, which is consistent for deterministic elements:
+queues between elements are trimmed by confirmed positions only, and what an older element makes again, a newer one has.
+
 `hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded.
+`exact=False`: an arbitrary network without it. What the secondary sends is sent as new tuples (divergent recovery).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from enum import Enum
+
 from understudy.modes.instance import Commands, Instance
+from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Millis, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Seq, Stream
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.watermarks import Step
+
+PATIENCE = 4  # a sweep that no ack starts is started after this many intervals
+
+
+class Strategy(Enum):
+    SYNCHRONOUS = "synchronous"
+    INDIVIDUAL = "individual"
+    SWEEPING = "sweeping"
 
 
 class PassiveStandby(Instance):
     def __init__(
-        self, name: str, wiring: Wiring, detector: Detector, *, interval: int, hold_back: bool = False
+        self,
+        name: str,
+        wiring: Wiring,
+        detector: Detector,
+        *,
+        interval: int,
+        hold_back: bool = False,
+        exact: bool = True,
+        strategy: Strategy = Strategy.SYNCHRONOUS,
     ) -> None:
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.hold_back = hold_back
+        self.exact = exact or hold_back
+        self.strategy = strategy
         self.forget()
 
     def forget(self) -> None:
@@ -36,12 +66,19 @@ class PassiveStandby(Instance):
         self._in_flight: Checkpoint | None = None
         self._confirmed: Checkpoint | None = None  # what the secondary has
         self._shipped_at: Millis | None = None
+        self._shipped: dict[str, Millis] = {}  # the same per element
+        self._due: dict[str, None] = {}  # elements whose queue was trimmed, in that order
         self._changed = False
+        self._now = Millis(0)
+        self._roll: RollCall | None = None
 
     # --- secondary
 
     def stored(self) -> Checkpoint | None:
         return self._kept
+
+    def could_continue(self) -> bool:
+        return self._kept is not None
 
     def follow(self, event: Event) -> Commands:
         match event:
@@ -52,6 +89,7 @@ class PassiveStandby(Instance):
                 return ()
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
+        self._roll = None if self.exact or self.epoch == Epoch(1) else RollCall(self.wiring)
         at = {s: checkpoint.position(s) if checkpoint else None for s in self.wiring.entering}
         return tuple(do.ReadInput(s, at[s] or Seq(0)) for s in self.wiring.entering)
 
@@ -68,26 +106,78 @@ class PassiveStandby(Instance):
                 return ()
             case on.CheckpointStored(epoch, number) if epoch == self.epoch:
                 return self._confirm(number)
+            case on.Subscribed() if self._roll is not None:
+                self._roll.heard(event)
+                return self._send_as_new(self._roll) if self._roll.complete else ()
             case _:
                 return ()
 
+    def _send_as_new(self, roll: RollCall) -> Commands:
+        """The queue of the checkpoint, and all that follows, under seqs that no consumer has seen."""
+        self._roll = None
+        commands: list[do.Command] = []
+        for stream in self.wiring.leaving:
+            held, first = self.ledger.queues[stream].held, roll.furthest(stream)
+            self.ledger = self.ledger.renumbered(stream, first)
+            commands += [do.Renumber(stream, held, first), self.publish(str(stream))]
+        return tuple(commands)
+
+    # --- when to ship
+
     def lead_tick(self, now: Millis) -> Commands:
         """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
-        due = self._shipped_at is None or now - self._shipped_at >= self.interval
-        if self._secondary is None or self._in_flight or not self._changed or not due:
+        self._now = now
+        if self._secondary is None or self._in_flight or not self._changed or self._roll is not None:
             return ()
+        if self._confirmed is None or self.strategy is Strategy.SYNCHRONOUS:
+            return self._ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
+        if self.strategy is Strategy.INDIVIDUAL:
+            return self._ship((self._longest_ago(),)) if self._is_due(self.interval // len(self.wiring.inputs)) else ()
+        waited = self._is_due(self.interval * PATIENCE)
+        return self._ship((self._longest_ago(),)) if waited else self._sweep()
+
+    def _is_due(self, interval: int) -> bool:
+        return self._shipped_at is None or self._now - self._shipped_at >= interval
+
+    def _longest_ago(self) -> str:
+        return min(self.wiring.inputs, key=lambda n: self._shipped.get(n, Millis(-1)))
+
+    def _sweep(self) -> Commands:
+        """Checkpoint an element whose queue was just trimmed, if its last checkpoint is an interval old."""
+        if self._secondary is None or self._in_flight or self._confirmed is None:
+            return ()
+        ripe = (n for n in self._due if self._now - self._shipped.get(n, Millis(0)) >= self.interval)
+        element = next(ripe, None)
+        return self._ship((element,)) if element is not None else ()
+
+    def _ship(self, elements: tuple[str, ...]) -> Commands:
         self._number += 1
-        self._in_flight = self.ledger.checkpoint(self.epoch, self._number)
-        self._shipped_at, self._changed = now, False
+        state = self.ledger.checkpoint(self.epoch, self._number)
+        if self._confirmed is not None:
+            kept = {n: e for n, e in self._confirmed.elements.items() if n not in elements}
+            state = replace(state, elements={**state.elements, **kept})
+        self._in_flight = replace(state, marks=self._marks(state))
+        self._shipped_at, self._changed = self._now, False
+        for name in elements:
+            self._shipped[name] = self._now
+            self._due.pop(name, None)
         return (do.Ship(self._in_flight, self._confirmed),)
+
+    def _marks(self, state: Checkpoint) -> dict[Stream, Step]:
+        found = ((s, self.mark_of(s, state.position(s) or Seq(0))) for s in self.marks)
+        return {s: m for s, m in found if m is not None}
 
     def processed(self, event: on.Processed) -> Commands:
         self._changed = True
-        return () if self.hold_back else (self.publish(event.element),)
+        held = self._roll is not None or (self.hold_back and Stream(event.element) in self.wiring.leaving)
+        return () if held else (self.publish(event.element),)
 
     def acked(self, event: on.Acked) -> Commands:
         self._changed = True
-        return ()
+        if self.strategy is not Strategy.SWEEPING or event.level == 0:
+            return ()
+        self._due[str(event.stream)] = None
+        return self._sweep()
 
     def _confirm(self, number: int) -> Commands:
         if self._in_flight is None or self._in_flight.number != number:
@@ -103,7 +193,7 @@ class PassiveStandby(Instance):
     def _forward(self, checkpoint: Checkpoint) -> Commands:
         if not self.hold_back:
             return ()
-        return tuple(self.publish(name, e.held.stop) for name, e in checkpoint.elements.items())
+        return tuple(self.publish(s, checkpoint.elements[s].held.stop) for s in self.wiring.leaving)
 
     @property
     def protected(self) -> bool:

@@ -7,9 +7,10 @@ processed is still in the upstream output queue, because only a stored checkpoin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.watermarks import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Checkpoint:
     epoch: Epoch
     number: int
     elements: Mapping[str, ElementState]
+    marks: Mapping[Stream, Step] = field(default_factory=dict)  # watermarks that upstream sent with the last tuples
 
     def position(self, stream: Stream) -> Seq | None:
         """The position on a subjob input that this checkpoint covers: the least of all elements that read it."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.determinants import Determinant
 from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.savepoints import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Lead:
     epoch: Epoch
     checkpoint: Checkpoint | None
     why: str
+    live: bool = False  # active standby: go on with the state that is running already
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class SendAck:
     stream: Stream
     level: int
     upto: Seq
+    tree: Tree | None = None  # savepoint: what this instance and those after it need to recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,151 @@ class StepDown:
     why: str
 
 
+# --- upstream backup, active standby, replica backup
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Take a stream from the oldest tuple that its producer still holds for this consumer; reported as Released."""
+
+    stream: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The element may emit. What it makes before its positions reach `until` was sent by an earlier life: drop it.
+
+    The first tuple at or after `until` gets seq `first`. A batch must end at `until`. Before this command a restarted
+    element may process, but not emit.
+    """
+
+    element: str
+    first: Seq
+    until: Mapping[Stream, Seq] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Renumber:
+    """The tuples held of this stream get new seqs from `first` on: a divergent log is sent as new tuples."""
+
+    stream: Stream
+    held: Range
+    first: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Process like the primary from this state on, but send nothing."""
+
+    epoch: Epoch
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class ReportProgress:
+    """Tell the other replica how far this one has come."""
+
+    epoch: Epoch
+    positions: Mapping[Stream, Seq]
+
+
+@dataclass(frozen=True, slots=True)
+class SendQueueTrimming:
+    epoch: Epoch
+    high: Mapping[Stream, Mapping[Stream, Seq]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShipDeterminants:
+    epoch: Epoch
+    number: int
+    determinants: tuple[Determinant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Non-deterministic steps take these choices, in this order, before any of their own; then confirm `number`."""
+
+    number: int
+    determinants: tuple[Determinant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Elect:
+    """Have the upstream choose a node (CLEA) and start a replica there in place of the silent peer."""
+
+    why: str
+
+
+# --- savepoint
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecovery:
+    stream: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecovery:
+    stream: Stream
+    consumer: Consumer
+    tree: Tree | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyRecovered:
+    """Tell the consumers of this stream that its producer is back."""
+
+    stream: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMovement:
+    """This operator updated its own savepoint for the first time since it was restored (Koldehofe, Definition 7.1)."""
+
+    epoch: Epoch
+
+
+# --- synchronized backups
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBackup:
+    stream: Stream
+    upto: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class AckBackup:
+    stream: Stream
+    upto: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAt:
+    """Process this input up to `upto` and no further until a backup was taken there."""
+
+    stream: Stream
+    upto: Seq | None
+
+
+@dataclass(frozen=True, slots=True)
+class MakePermanent:
+    """The secondary's temporary backup `number` replaces its permanent one."""
+
+    epoch: Epoch
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendBackup:
+    """Add the input `range` of a stream to the temporary backup `number` (Brettlecker §4.6)."""
+
+    number: int
+    stream: Stream
+    range: Range
+
+
 Command = (
     TryLease
     | ReadLease
@@ -129,4 +279,22 @@ Command = (
     | Ship
     | Store
     | StepDown
+    | Replay
+    | Number
+    | Renumber
+    | Run
+    | ReportProgress
+    | SendQueueTrimming
+    | ShipDeterminants
+    | Choose
+    | Elect
+    | RequestRecovery
+    | AnswerRecovery
+    | NotifyRecovered
+    | ReportMovement
+    | RequestBackup
+    | AckBackup
+    | PauseAt
+    | MakePermanent
+    | ExtendBackup
 )

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.determinants import Determinant
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.savepoints import Tree
+from understudy.protocol.watermarks import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class KeepAlive:
 
     now: Millis
     epoch: Epoch
+    positions: Mapping[Stream, Seq] | None = None  # replica backup: how far the peer has come
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class Arrived:
     stream: Stream
     range: Range
     epoch: Epoch
+    mark: Step | None = None  # of the last of them, where the producer forwards watermarks (Hwang §6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class Processed:
     selection: Mapping[Stream, Seq]
     emitted: int
     ended: bool = False
+    choice: Determinant | None = None  # what a non-deterministic step chose
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +98,18 @@ class Acked:
     level: int
     upto: Seq
     epoch: Epoch
+    tree: Tree | None = None  # savepoint: the consumer's savepoint tree
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """A consumer asks for a stream from `start` on."""
+    """A consumer asks for a stream from `start` on; `mark` is the step behind the last tuple it has, if it was told."""
 
     stream: Stream
     consumer: Consumer
     start: Seq
     epoch: Epoch
+    mark: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,98 @@ class Resumes:
     stream: Stream
     released: Seq
     start: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Redirected:
+    """The stream is now asked of a producer of this epoch: what older ones still send is refused from here on."""
+
+    stream: Stream
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Upstream holds the stream for us from `start` on: the answer to Replay."""
+
+    stream: Stream
+    start: Seq
+
+
+@dataclass(frozen=True, slots=True)
+class SecondaryAt:
+    """How far the other replica has come on the inputs: upstream keeps what either still needs (Hwang §5.3)."""
+
+    epoch: Epoch
+    positions: Mapping[Stream, Seq]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTrimming:
+    """The primary's queue-trimming message: per output, the high watermarks of the newest tuple all consumers have."""
+
+    epoch: Epoch
+    high: Mapping[Stream, Mapping[Stream, Seq]]
+
+
+@dataclass(frozen=True, slots=True)
+class DeterminantsArrived:
+    epoch: Epoch
+    number: int
+    determinants: tuple[Determinant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeterminantsStored:
+    epoch: Epoch
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The process runs. `fresh`: the job starts with it; otherwise it replaces one that failed."""
+
+    epoch: Epoch
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryRequested:
+    """A consumer restarts and asks for its savepoint tree (Koldehofe, Figure 7)."""
+
+    stream: Stream
+    consumer: Consumer
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryInformation:
+    stream: Stream
+    tree: Tree | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryNotified:
+    """The producer of a stream has recovered: a request it lost must be sent again."""
+
+    stream: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class BackupRequested:
+    """The producer of a stream asks for a backup at exactly this position (Brettlecker §4.5)."""
+
+    stream: Stream
+    upto: Seq
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class BackupAcked:
+    """A consumer's backup at this position is permanent."""
+
+    stream: Stream
+    consumer: Consumer
+    upto: Seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,5 +235,17 @@ Event = (
     | Acked
     | Subscribed
     | Resumes
+    | Redirected
+    | Released
+    | SecondaryAt
+    | QueueTrimming
+    | DeterminantsArrived
+    | DeterminantsStored
+    | Started
+    | RecoveryRequested
+    | RecoveryInformation
+    | RecoveryNotified
+    | BackupRequested
+    | BackupAcked
     | NewerEpoch
 )

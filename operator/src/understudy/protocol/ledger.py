@@ -92,6 +92,10 @@ class Ledger:
         )
         return books, new
 
+    def redirected(self, stream: Stream, epoch: Epoch) -> Ledger:
+        guard, _ = self.producers.get(stream, EpochGuard()).admit(epoch)
+        return replace(self, producers={**self.producers, stream: guard})
+
     def skipped_to(self, stream: Stream, seq: Seq) -> Ledger:
         """A gap was accepted: the next tuple expected on the stream is `seq`."""
         return replace(self, filters={**self.filters, stream: DuplicateFilter(seq)})
@@ -107,6 +111,36 @@ class Ledger:
         """A consumer that asks from `start` on has received all before it: that is a level-0 ack."""
         queue = self.queues[event.stream].acked(event.consumer, 0, event.start, event.epoch)
         return replace(self, queues={**self.queues, event.stream: queue})
+
+    def moved(self, stream: Stream, seq: Seq) -> Ledger:
+        """The elements that read `stream` start at `seq`: nothing before it is theirs any more."""
+        elements = dict(self.elements)
+        for name in self.wiring.readers(stream):
+            at = elements[name]
+            ahead = Seq(max(at.positions[stream], seq))
+            kept = Seq(max(at.selection[stream], seq))
+            elements[name] = Inputs({**at.positions, stream: ahead}, {**at.selection, stream: kept})
+        return replace(self.skipped_to(stream, seq), elements=elements)
+
+    def position(self, stream: Stream) -> Seq:
+        """How far the subjob has processed a stream: the least of the elements that read it."""
+        return min(self.elements[name].positions[stream] for name in self.wiring.readers(stream))
+
+    def received(self, stream: Stream) -> Seq:
+        return self.filters.get(stream, DuplicateFilter()).expected
+
+    def released(self, stream: Stream, upto: Seq) -> Ledger:
+        """Drop the tuples of a queue before `upto`, whatever its consumers have said (a silent replica's log)."""
+        queue = self.queues[stream]
+        trimmed = Seq(min(max(queue.trimmed, upto), queue.next))
+        return replace(self, queues={**self.queues, stream: replace(queue, trimmed=trimmed)})
+
+    def renumbered(self, stream: Stream, first: Seq) -> Ledger:
+        """What is held of a stream gets the seqs from `first` on."""
+        queue = self.queues[stream]
+        fresh = OutputQueue.empty(stream, queue.acks, first)
+        queue = replace(fresh, next=Seq(first + len(queue.held)), ended=queue.ended)
+        return replace(self, queues={**self.queues, stream: queue})
 
     def processed(self, event: Processed) -> tuple[Ledger, Range]:
         stream = Stream(event.element)

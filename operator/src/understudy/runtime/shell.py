@@ -11,7 +11,6 @@ import queue
 import threading
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from typing import assert_never
 
 import pyarrow as pa
 import structlog
@@ -163,7 +162,7 @@ class Shell(Handler):
             case do.StepDown():
                 self._step_down(command.why)
             case _:
-                assert_never(command)
+                raise NotImplementedError(f"{type(command).__name__} belongs to a mode that this runtime does not play")
 
     def _note_suspicion(self, command: do.TryLease) -> None:
         log.info("trying the lease", why=command.why)

@@ -1,0 +1,384 @@
+"""A job on simulated machines: its processes, sources and sinks, who serves what, and a control plane that restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.backends.simulation.element import Shelf
+from understudy.backends.simulation.operators import Operator, Row
+from understudy.backends.simulation.process import HELD, Endpoint, Process, Subscription
+from understudy.backends.simulation.world import MS, World
+from understudy.modes.client import Client
+from understudy.modes.instance import Instance
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.coordinator import Coordinator, StartReplacement
+from understudy.protocol.detector import Detector
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.ledger import Wiring
+from understudy.protocol.queue import OutputQueue
+from understudy.protocol.savepoints import Tree
+
+Build = Callable[[str, Wiring, Detector], Instance]
+
+
+@dataclass(frozen=True)
+class SubjobSpec:
+    """A subjob: its elements in order (the last one's stream leaves it), and how an instance of its mode is made."""
+
+    name: str
+    elements: tuple[tuple[str, Operator, tuple[str, ...]], ...]
+    build: Build
+    family: str = "lease"  # lease | replica | savepoint | sink
+    mode: str = ""
+    promise: str = "precise"  # precise | rollback | gap
+    replicas: int = 2
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        own = {n for n, _, _ in self.elements}
+        return tuple(dict.fromkeys(s for _, _, ins in self.elements for s in ins if s not in own))
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    name: str
+    rows: tuple[Row, ...]
+    every: int  # microseconds between tuples (or batches)
+    burst: int = 1
+    phase: int = 0
+
+
+class Monitor:
+    """Is told what happens; the oracle and the experiments are monitors."""
+
+    def lost(self, process: Process, stream: str, missing: Range) -> None: ...
+
+    def suspected(self, process: Process, why: str) -> None: ...
+
+    def elected(self, process: Process, lease: LeaseRecord) -> None: ...
+
+    def leads(self, process: Process, command: do.Lead) -> None: ...
+
+    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None]) -> None: ...
+
+    def processed(self, process: Process, element: Any) -> None: ...
+
+    def trimmed(self, process: Process, command: do.Trim) -> None: ...
+
+    def shipped(self, process: Process, element: str, queue: int, held: int) -> None: ...
+
+    def stored(self, process: Process, checkpoint: Checkpoint) -> None: ...
+
+    def crashed(self, process: Process) -> None: ...
+
+
+class Source(Endpoint):
+    """Reliable: keeps its tuples, and its consumers' savepoint trees, until they are released."""
+
+    def __init__(self, cluster: Cluster, spec: SourceSpec, consumers: tuple[str, ...]) -> None:
+        super().__init__(cluster, spec.name, f"host-{spec.name}")
+        self.spec = spec
+        self.queue = OutputQueue.empty(Stream(spec.name), tuple(Consumer(c) for c in consumers))
+        self.store = Shelf()
+        self.subscriptions: dict[str, Subscription] = {}
+        self.trees: dict[str, Tree] = {}
+        self.longest = 0
+        self.world.at(spec.phase, self._emit)
+        if cluster.lossy:
+            self.world.at(cluster.heartbeat, self._beat)
+
+    def _emit(self) -> None:
+        made = list(self.spec.rows[self.queue.next : self.queue.next + self.spec.burst])
+        self.queue, _ = self.queue.append(len(made))
+        self.store.rows.extend(made)
+        self.longest = max(self.longest, len(self.store.rows))
+        if self.queue.next >= len(self.spec.rows):
+            self.queue = self.queue.end()
+        else:
+            self.world.at(self.spec.every, self._emit)
+        for sub in self.subscriptions.values():
+            self._push(sub)
+
+    def _beat(self) -> None:
+        for sub in self.subscriptions.values():
+            self.send(sub.target, "keep-alive", 0, "rx_alive", self.name, self.name, sub.next)
+        self.world.at(self.cluster.heartbeat, self._beat)
+
+    def _push(self, sub: Subscription) -> None:
+        upto = int(self.queue.next)
+        end = upto if self.queue.ended else None
+        while sub.next < upto or (end is not None and not sub.end_told and sub.next == end):
+            stop = min(upto, sub.next + self.cluster.chunk)
+            rows = self.store.slice(sub.next, stop)
+            told = end if stop == end else None
+            size = len(rows) * self.cluster.tuple_size
+            args = (self.name, sub.next, rows, Epoch(1), None, told, self.name)
+            self.send(sub.target, "tuples", size, "rx_data", *args)
+            sub.next, sub.end_told = stop, told is not None
+
+    def rx_subscribe(
+        self, stream: str, consumer: str, target: Endpoint, start: int | None, mark: Any, epoch: Epoch
+    ) -> None:
+        known = self.queue.acks[Consumer(consumer)]
+        if start == HELD:
+            start = max(int(known.released), int(self.queue.trimmed))
+            self.send(target, "control", 0, "rx_held", stream, start, self.name)
+        elif start is None:
+            start = int(self.queue.next)
+            self.send(target, "control", 0, "rx_resumes", stream, int(known.released), start, self.name)
+        elif start < self.queue.trimmed:
+            lost_from, start = start, int(self.queue.trimmed)
+            self.send(target, "control", 0, "rx_resumes", stream, lost_from, start, self.name)
+        sub = self.subscriptions[target.name] = Subscription(stream, consumer, target, start)
+        self._push(sub)
+
+    def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
+        self.queue, held = self.queue.acked(consumer, level, upto, epoch).trim()
+        self.cluster.monitor.trimmed(self, do.Trim(stream, held))  # type: ignore[arg-type]
+        self.store.trim(held)
+        known = self.trees.get(consumer)
+        if tree is not None and (known is None or tree.root.next >= known.root.next):
+            self.trees[consumer] = tree
+
+    def rx_recovery_request(self, stream: str, consumer: Process) -> None:
+        self.send(consumer, "control", 0, "rx_recovery", stream, self.trees.get(consumer.consumer))
+
+
+@dataclass
+class Cluster:
+    world: World
+    monitor: Monitor = field(default_factory=Monitor)
+    tick: int = 5 * MS
+    heartbeat: int = 20 * MS
+    misses: int = 3
+    interval: int = 50  # milliseconds: M
+    redirect: int = 0
+    batch: int = 1_000
+    chunk: int = 1_000
+    tuple_size: int = 50
+    id_size: int = 8
+    patience: int = 150 * MS
+    lossy: bool = False
+    tails: str = "keep"
+    deploy: int = 30 * MS
+    processes: dict[str, Process] = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
+    subjobs: dict[str, SubjobSpec] = field(default_factory=dict)
+    running: dict[str, list[Process]] = field(default_factory=dict)
+    sinks: dict[str, Process] = field(default_factory=dict)
+    control_down: bool = False
+
+    def __post_init__(self) -> None:
+        self._producer_of: dict[str, str] = {}
+        self._consumers: dict[str, list[str]] = {}
+        self._epochs: dict[str, int] = {}
+        self._lives = 0
+        self._known: dict[tuple[str, str], list[Process]] = {}
+        self.coordinator = Coordinator(self.heartbeat // MS, self.misses)
+
+    # --- building
+
+    def build(
+        self,
+        sources: list[SourceSpec],
+        subjobs: list[SubjobSpec],
+        sinks: dict[str, str],
+        host: Callable[[str], str] = str,
+    ) -> None:
+        for spec in subjobs:
+            self.subjobs[spec.name] = spec
+            for name, _, _ in spec.elements:
+                self._producer_of[name] = spec.name
+            for stream in spec.inputs:
+                self._consumers.setdefault(stream, []).append(spec.name)
+        for sink, stream in sinks.items():
+            self._consumers.setdefault(stream, []).append(sink)
+        for source in sources:
+            self.sources[source.name] = Source(self, source, tuple(self._consumers.get(source.name, ())))
+        for spec in subjobs:
+            self._start(spec)
+        for sink, stream in sinks.items():
+            self._start_sink(sink, stream)
+        if any(s.family == "savepoint" for s in subjobs):
+            self.world.at(self.heartbeat, self._check)
+
+    def wiring(self, spec: SubjobSpec) -> Wiring:
+        inner = {n: tuple(Consumer(r) for r, _, ins in spec.elements if n in ins) for n, _, _ in spec.elements}
+        last = spec.elements[-1][0]
+        readers = tuple(Consumer(c) for c in self._consumers.get(last, ()))
+        return Wiring({n: tuple(Stream(s) for s in ins) for n, _, ins in spec.elements}, {**inner, last: readers})
+
+    def launch(self, spec: SubjobSpec, instance: str, host: str, event: Event | None) -> Process:
+        self._lives += 1
+        detector = Detector.of(self.heartbeat // MS, self.misses)
+        core = spec.build(instance, self.wiring(spec), detector)
+        process = Process(self, spec, f"{instance}.{self._lives}", host, core)
+        self.processes[process.name] = process
+        self.running.setdefault(spec.name, []).append(process)
+        self.world.at(0, process.start, event)
+        return process
+
+    def _start(self, spec: SubjobSpec) -> None:
+        self._epochs[spec.name] = 1
+        fresh = on.Started(Epoch(1), fresh=True)
+        count = 1 if spec.family == "savepoint" else spec.replicas
+        for i in range(count):
+            event = None if spec.family == "lease" else fresh
+            process = self.launch(spec, f"{spec.name}-{i}", f"host-{spec.name}-{i}", event)
+            if spec.family == "savepoint":
+                process.life = 1  # type: ignore[attr-defined]
+                self.coordinator.deployed(spec.name, 1, self.world.millis)
+        if spec.family == "replica":
+            for process in self.running[spec.name]:
+                self.world.at(1, process.post, on.KeepAlive(self.world.millis, Epoch(1), None))
+
+    def _start_sink(self, sink: str, stream: str) -> None:
+        def build(name: str, wiring: Wiring, detector: Detector) -> Instance:
+            return Client(name, wiring, detector, interval=self.interval)
+
+        spec = SubjobSpec(sink, ((sink, Operator(cost=0.0), (stream,)),), build, "sink")
+        wiring = Wiring({sink: (Stream(stream),)}, {sink: ()})
+        process = Process(self, spec, sink, f"host-{sink}", build(sink, wiring, Detector.of(100, 3)))
+        process.processing = True
+        self.sinks[sink] = self.processes[sink] = process
+        self.running[sink] = [process]
+        self.world.at(0, process.start, on.Started(Epoch(1), fresh=True))
+
+    # --- who serves what
+
+    def producers(self, stream: str, asker: Process) -> list[Any]:
+        if stream in self.sources:
+            return [self.sources[stream]]
+        subjob = self._producer_of[stream]
+        if self.subjobs[subjob].family != "lease":
+            return self.running[subjob]
+        key = (stream, asker.name)
+        if not self.world.lease_down and self.world.network.reaches(asker.host, "lease"):
+            record = self.world.lease(subjob)
+            self._known[key] = [self.processes[record.address]] if record else []
+        return self._known.get(key, [])
+
+    def lease_of(self, stream: str) -> LeaseRecord | None:
+        subjob = self._producer_of.get(stream)
+        return self.world.lease(subjob) if subjob is not None else None
+
+    def consumers(self, stream: str) -> list[Process]:
+        return [p for name in self._consumers.get(stream, ()) for p in self.running.get(name, ())]
+
+    def peers(self, process: Process) -> list[Process]:
+        return [p for p in self.running[process.spec.name] if p is not process]
+
+    # --- failures and the control plane
+
+    def crash(self, process: Process, silent: bool, restart: int | None) -> None:
+        if not process.alive:
+            return
+        self.world.note(f"{process.name} dies{' silently' if silent else ''}")
+        self.monitor.crashed(process)
+        process.crash()
+        if not silent:
+            for other in self.running[process.spec.name]:
+                if other is not process and other.alive:
+                    process.send(other, "control", 0, "rx_closed", process)
+        if restart is not None and process.spec.family == "lease":
+            self.world.at(restart, self._restart, process)
+        if process.spec.family == "replica" and not any(p.alive for p in self.running[process.spec.name]):
+            self.world.at(restart or 100 * MS, self._start_over, process.spec)
+
+    def _restart(self, process: Process) -> None:
+        if self.control_down:
+            self.world.at(50 * MS, self._restart, process)
+            return
+        self.running[process.spec.name].remove(process)
+        self.launch(process.spec, process.core.name, process.host, None)
+
+    def stepped_down(self, process: Process) -> None:
+        if process.spec.family != "lease":
+            process.crash()
+
+    def elect(self, survivor: Process, why: str) -> None:
+        self.world.note(f"{survivor.name}: {why}")
+        self.world.at(self.deploy, self._replace_peer, survivor)
+
+    def _replace_peer(self, survivor: Process) -> None:
+        if self.control_down:
+            self.world.at(50 * MS, self._replace_peer, survivor)
+            return
+        if not survivor.alive or survivor not in self.running[survivor.spec.name]:
+            return
+        name = survivor.spec.name
+        self._epochs[name] += 1
+        epoch = Epoch(self._epochs[name])
+        for old in self.peers(survivor):
+            self.running[name].remove(old)
+            self.world.send("control", "control", old.host, 0, old.receive, "rx_newer", (epoch,))
+        count = self._epochs[name]
+        event = on.Started(epoch, fresh=False)
+        joiner = self.launch(survivor.spec, f"{name}-r{count}", f"host-{name}-r{count}", event)
+        joiner.primary = survivor
+        self._join(joiner, survivor, epoch)
+
+    def _join(self, joiner: Process, survivor: Process, epoch: Epoch) -> None:
+        """Until the survivor's state has come, ask for it."""
+        if not joiner.alive or not survivor.alive or joiner.processing:
+            return
+        self.world.send(
+            "control", "control", survivor.host, 0, survivor.receive, "rx_keep_alive", (joiner, epoch, None)
+        )
+        joiner.send(survivor, "control", 0, "rx_follow", joiner)
+        self.world.at(120 * MS, self._join, joiner, survivor, epoch)
+
+    def _start_over(self, spec: SubjobSpec) -> None:
+        """No replica is left: the job goes on from whatever upstream still holds."""
+        if any(p.alive for p in self.running[spec.name]):
+            return
+        self._epochs[spec.name] += 1
+        epoch = Epoch(self._epochs[spec.name])
+        self.running[spec.name] = []
+        for i in range(spec.replicas):
+            name = f"{spec.name}-s{epoch}{i}"
+            process = self.launch(spec, name, f"host-{name}", on.Started(epoch, fresh=True))
+            self.world.at(1, process.post, on.KeepAlive(self.world.millis, epoch, None))
+
+    # --- savepoint: the coordinator
+
+    def beat(self, process: Process) -> None:
+        if not self.control_down and self.world.network.reaches(process.host, "control"):
+            self.coordinator.beat(process.spec.name, process.life, self.world.millis)  # type: ignore[attr-defined]
+
+    def _check(self) -> None:
+        if not self.control_down:
+            for decision in self.coordinator.check(self.world.millis):
+                if isinstance(decision, StartReplacement):
+                    self.world.note(f"replacement for {decision.operator}: {decision.why}")
+                    self.world.at(self.deploy, self._replace_operator, decision.operator)
+        self.world.at(self.heartbeat, self._check)
+
+    def _replace_operator(self, name: str) -> None:
+        self._epochs[name] += 1
+        life = self._epochs[name]
+        spec = self.subjobs[name]
+        process = self.launch(spec, f"{name}-{life}", f"host-{name}-{life}", on.Started(Epoch(life), fresh=False))
+        process.life = life  # type: ignore[attr-defined]
+        self.coordinator.deployed(name, life, self.world.millis)
+
+    def progressed(self, process: Process) -> None:
+        name, life = process.spec.name, process.life  # type: ignore[attr-defined]
+        for decision in self.coordinator.progressed(name, life, self.world.millis):
+            gone = [p for p in self.running[name] if p.life == decision.life]  # type: ignore[attr-defined, union-attr]
+            for other in gone:
+                self.world.note(f"{other.name} is recalled")
+                other.crash()
+                self.running[name].remove(other)
+
+    # --- life of the job
+
+    @property
+    def finished(self) -> bool:
+        return all(s.elements[n].finished for n, s in self.sinks.items())

@@ -1,0 +1,258 @@
+"""Active standby (Hwang §5.3): the secondary processes the same input in parallel and keeps its output to itself.
+
+Input preservation: upstream keeps a tuple until both replicas have processed it; the primary acks for both.
+Output preservation: the secondary drops what it logged only when it is duplicate: when its high watermarks are lower
+than those of a tuple that all consumers have received, which the primary's queue-trimming message says every M.
+Rejoin: the primary gives a new secondary its state, positions and sequencer, so that both number alike.
+
+- deterministic networks: both replicas number alike, and consumers go on where they were: precise.
+- `determinants` (arbitrary, precise): the primary sends nothing before the secondary holds the choices behind it; the
+  secondary's non-deterministic steps wait for them.
+- `exact=False` (arbitrary, rollback): the secondary's log differs; at a take-over it is sent as new tuples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.roll import RollCall
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.detector import Detector
+from understudy.protocol.determinants import Pending
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Millis, Range, Seq, Stream
+from understudy.protocol.ledger import Ledger, Wiring
+from understudy.protocol.watermarks import Marks, Step, StepLog, newest, older
+
+
+class ActiveStandby(Instance):
+    def __init__(
+        self,
+        name: str,
+        wiring: Wiring,
+        detector: Detector,
+        *,
+        interval: int,
+        exact: bool = True,
+        determinants: bool = False,
+    ) -> None:
+        super().__init__(name, wiring, detector)
+        self.interval = interval
+        self.exact = exact or determinants
+        self.determinants = determinants
+        self.forget()
+
+    def forget(self) -> None:
+        self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
+        self.running = False  # as a secondary: processing in parallel
+        self._number = 0
+        self._secondary: str | None = None
+        self._joiner: str | None = None  # waits until an earlier secondary is fenced off
+        self._offered: Checkpoint | None = None  # the state on its way to a new secondary
+        self._peer: Marks | None = None  # how far the secondary has come; None: nobody follows yet
+        self._pending = Pending()
+        self._roll: RollCall | None = None
+        self._told_at: Millis | None = None
+
+    # --- secondary
+
+    def could_continue(self) -> bool:
+        return self.running
+
+    def follow(self, event: Event) -> Commands:
+        match event:
+            case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
+                return self._run(checkpoint)
+            case on.Arrived() if self.running:
+                return self._arrived(event)
+            case on.Processed() if self.running:
+                self.book(event)
+                return self._release_inner()
+            case on.Acked() if self.running and event.consumer in self.wiring.inputs:
+                self.ledger, held_from = self.ledger.acked(event)
+                return (do.Trim(event.stream, held_from),)
+            case on.QueueTrimming() if self.running and event.epoch == self.epoch:
+                return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
+            case on.DeterminantsArrived() if event.epoch == self.epoch:
+                return (do.Choose(event.number, event.determinants),)
+            case on.Redirected() if self.running:
+                self.ledger = self.ledger.redirected(event.stream, event.epoch)
+                return ()
+            case on.Resumes() if self.running:
+                self.forget()
+                return (do.StepDown("upstream no longer has what follows this state"), do.ReadLease("to follow anew"))
+            case _:
+                return ()
+
+    def _run(self, checkpoint: Checkpoint) -> Commands:
+        self.forget()
+        self.epoch, self.running = checkpoint.epoch, True
+        self.ledger = Ledger.restored(self.wiring, checkpoint)
+        inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
+        return (do.Store(checkpoint), do.Run(self.epoch, checkpoint), *inputs)
+
+    def _drop_duplicates(self, stream: Stream, high: Marks) -> Commands:
+        upto = self.ledger.queues[stream].trimmed
+        log = self.logs[stream]
+        while (step := log.find(upto)) is not None and older(newest(self.logs, step.high), high):
+            upto = step.stop
+        log.trim(upto)
+        self.ledger = self.ledger.released(stream, upto)
+        return (do.Trim(stream, upto),)
+
+    def follow_tick(self, now: Millis) -> Commands:
+        if not self.running or not self._due(now):
+            return ()
+        return (do.ReportProgress(self.epoch, self._positions()),)
+
+    # --- take-over
+
+    def _won(self, record: LeaseRecord) -> Commands:
+        if not self.running:
+            return super()._won(record)
+        self._trying = self.running = False
+        self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
+        self.detector = self.detector.forget()
+        lead = do.Lead(record.epoch, None, "continues what it has been running", live=True)
+        if not self.exact:
+            self._roll = RollCall(self.wiring)
+            return (lead,)
+        return (lead, *(self.publish(str(s)) for s in self.wiring.inputs))
+
+    def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
+        return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
+
+    def _send_as_new(self, roll: RollCall) -> Commands:
+        self._roll = None
+        commands: list[do.Command] = []
+        for stream in self.wiring.leaving:
+            held, first = self.ledger.queues[stream].held, roll.furthest(stream)
+            self.ledger = self.ledger.renumbered(stream, first)
+            moved = StepLog()
+            seq = held.start
+            while (step := self.logs[stream].find(seq)) is not None:
+                shift = first - held.start
+                moved.append(replace(step, first=Seq(step.first + shift), stop=Seq(step.stop + shift)))
+                seq = step.stop
+            self.logs[stream] = moved
+            commands += [do.Renumber(stream, held, first), self.publish(str(stream))]
+        return tuple(commands)
+
+    # --- primary
+
+    def lead(self, event: Event) -> Commands:
+        match event:
+            case on.Subscribed() if self._roll is not None:
+                self._roll.heard(event)
+                return self._send_as_new(self._roll) if self._roll.complete else ()
+            case on.SecondaryJoined(name):
+                return self._offer(name)
+            case on.SecondaryLeft(name) if name == self._secondary:
+                return self._left()
+            case on.CheckpointStored(epoch, number) if epoch == self.epoch:
+                if self._offered is not None and self._offered.number == number:
+                    self._peer = {s: self._offered.position(s) or Seq(0) for s in self.wiring.entering}
+                    self._offered = None
+                return ()
+            case on.SecondaryAt() if event.epoch == self.epoch and self._peer is not None:
+                self._peer = event.positions
+                return ()
+            case on.DeterminantsStored(epoch, number) if epoch == self.epoch:
+                return self._publish_upto(self._pending.stored(number))
+            case _:
+                return ()
+
+    def _left(self) -> Commands:
+        """With determinants, what the lost secondary has not confirmed may differ from what it would now send itself.
+
+        So the primary takes the Lease anew first: then the secondary can't win it with what it has last seen.
+        """
+        self._offered = self._peer = None
+        if self.determinants:
+            return (do.TryLease(self.lease, "to fence off the lost secondary"),)
+        self._secondary = None
+        return ()
+
+    def renewed(self) -> Commands:
+        self._secondary = None
+        free = self._publish_upto(self._pending.drop())
+        joiner, self._joiner = self._joiner, None
+        return (*free, *self._offer(joiner)) if joiner is not None else free
+
+    def _offer(self, name: str) -> Commands:
+        if self.determinants and self._secondary is not None:
+            self._joiner = name
+            return self._left()
+        free = self._pending.drop()
+        self._secondary, self._peer, self._number = name, None, self._number + 1
+        self._offered = self.ledger.checkpoint(self.epoch, self._number)
+        return (*self._publish_upto(free), do.Ship(self._offered, None))
+
+    def book(self, event: on.Processed) -> Range:
+        before = self.ledger.elements[event.element]
+        made = super().book(event)
+        if len(made):
+            step = Step(made.start, made.stop, before.selection, before.positions, event.positions)
+            self.logs[Stream(event.element)].append(step)
+        if self.role is Role.PRIMARY and self.determinants and self._secondary is not None:
+            self._pending.add(event.choice, Stream(event.element), made.stop)
+        return made
+
+    def processed(self, event: on.Processed) -> Commands:
+        held = self._roll is not None or (self.determinants and self._secondary is not None)
+        publish = () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
+        return (*publish, *self._release_inner())
+
+    def acked(self, event: on.Acked) -> Commands:
+        self.logs[event.stream].trim(self.ledger.queues[event.stream].trimmed)
+        return ()
+
+    def lead_tick(self, now: Millis) -> Commands:
+        log = self._log_message()
+        if not self._due(now) or self._peer is None:
+            return log
+        return (*log, *self._acks(self._peer), *self._queue_trimming())
+
+    def _log_message(self) -> Commands:
+        message = self._pending.message() if self._secondary is not None else None
+        return (do.ShipDeterminants(self.epoch, *message),) if message else ()
+
+    def _acks(self, peer: Marks) -> Commands:
+        """Upstream may drop what both replicas have processed."""
+        mine = self._positions()
+        return tuple(do.SendAck(s, 1, min(mine[s], peer.get(s, Seq(0)))) for s in self.wiring.external)
+
+    def _queue_trimming(self) -> Commands:
+        high = {}
+        for stream in self.wiring.leaving:
+            step = self.logs[stream].before(self.ledger.queues[stream].received_by_all)
+            if step is not None:
+                high[stream] = newest(self.logs, step.high)
+        return (do.SendQueueTrimming(self.epoch, high),) if high else ()
+
+    def _publish_upto(self, free: dict[Stream, Seq]) -> Commands:
+        return tuple(self.publish(str(s), p) for s, p in free.items() if s in self.wiring.leaving)
+
+    # --- both
+
+    def _release_inner(self) -> Commands:
+        """Queues between the elements of a subjob are trimmed by what was processed: they live and die together."""
+        inner = (s for s in self.logs if s not in self.wiring.leaving)
+        return tuple(do.SendAck(s, 1, self.ledger.position(s)) for s in inner)
+
+    def _positions(self) -> dict[Stream, Seq]:
+        return {s: self.ledger.position(s) for s in self.wiring.entering}
+
+    def _due(self, now: Millis) -> bool:
+        due = self._told_at is None or now - self._told_at >= self.interval
+        if due:
+            self._told_at = now
+        return due
+
+    @property
+    def protected(self) -> bool:
+        return self._peer is not None

@@ -1,0 +1,31 @@
+"""The reader at the end of a stream: a sink, or a client application. It takes what is new and acks it every M."""
+
+from __future__ import annotations
+
+from understudy.modes.instance import Commands, Instance, Role
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.detector import Detector
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Epoch, Millis, Seq
+from understudy.protocol.ledger import Wiring
+
+
+class Client(Instance):
+    def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
+        super().__init__(name, wiring, detector)
+        self.interval = interval
+        self.role, self.epoch = Role.PRIMARY, Epoch(1)
+        self._acked_at: Millis | None = None
+
+    def handle(self, event: Event) -> Commands:
+        if isinstance(event, on.Started):
+            return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
+        return super().handle(event)
+
+    def lead_tick(self, now: Millis) -> Commands:
+        if self._acked_at is not None and now - self._acked_at < self.interval:
+            return ()
+        self._acked_at = now
+        received = ((s, self.ledger.received(s)) for s in self.wiring.entering)
+        return tuple(do.SendAck(s, level, upto) for s, upto in received for level in (0, 1))

@@ -1,0 +1,38 @@
+"""The roll call of a replacement: from where each consumer of each stream wants to go on (Hwang §6: "the failover node
+must ask downstream neighbors for the identifiers of the last tuples they received").
+
+Consumers answer by subscribing again. Until all have, the replacement can't know which seqs are taken.
+"""
+
+from __future__ import annotations
+
+from understudy.protocol import events as on
+from understudy.protocol.ids import Consumer, Seq, Stream
+from understudy.protocol.ledger import Wiring
+
+
+class RollCall:
+    def __init__(self, wiring: Wiring) -> None:
+        inner = set(wiring.inputs)
+        self._heard: dict[Stream, dict[Consumer, on.Subscribed | None]] = {
+            s: dict.fromkeys(c for c in wiring.consumers[s] if c not in inner) for s in wiring.leaving
+        }
+
+    def heard(self, event: on.Subscribed) -> None:
+        if event.consumer in self._heard.get(event.stream, {}):
+            self._heard[event.stream][event.consumer] = event
+
+    @property
+    def complete(self) -> bool:
+        return all(None not in per.values() for per in self._heard.values())
+
+    def furthest(self, stream: Stream) -> Seq:
+        """No consumer has received a tuple at or after this seq."""
+        return Seq(max((e.start for e in self._answers(stream)), default=0))
+
+    def hindmost(self, stream: Stream) -> on.Subscribed | None:
+        """The consumer that has come least far."""
+        return min(self._answers(stream), key=lambda e: e.start, default=None)
+
+    def _answers(self, stream: Stream) -> list[on.Subscribed]:
+        return [e for e in self._heard[stream].values() if e is not None]

@@ -1,0 +1,80 @@
+"""The coordinator of savepoint recovery (Koldehofe §7.2, Figure 8).
+
+A suspected operator is not killed: replacements run beside it. The first that makes *progress* (updates its own
+savepoint) stays, the others are recalled. If the suspect itself turns out alive and progressing, its τ is raised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from understudy.protocol.detector import Detector
+from understudy.protocol.ids import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class StartReplacement:
+    operator: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    operator: str
+    life: int
+    why: str
+
+
+Decision = StartReplacement | Recall
+
+
+@dataclass(slots=True)
+class _Watched:
+    detector: Detector
+    lives: dict[int, Millis] = field(default_factory=dict)  # running lives and when each last spoke
+    suspected: set[int] = field(default_factory=set)
+    newest: int = 0
+
+
+class Coordinator:
+    def __init__(self, interval: int, misses: int) -> None:
+        self._fresh = Detector.of(interval, misses)
+        self._watched: dict[str, _Watched] = {}
+
+    def deployed(self, operator: str, life: int, now: Millis) -> None:
+        """A life of an operator was started; it counts as heard from now."""
+        watched = self._watched.setdefault(operator, _Watched(self._fresh))
+        watched.lives[life] = now
+        watched.newest = max(watched.newest, life)
+
+    def beat(self, operator: str, life: int, now: Millis) -> None:
+        watched = self._watched.get(operator)
+        if watched is not None and life in watched.lives:
+            watched.lives[life] = now
+
+    def check(self, now: Millis) -> list[Decision]:
+        """Suspect the silent: one replacement per suspected newest life."""
+        found: list[Decision] = []
+        for operator, watched in self._watched.items():
+            life = watched.newest
+            silent = now - watched.lives.get(life, now)
+            if silent > watched.detector.tau and life not in watched.suspected:
+                watched.suspected.add(life)
+                found.append(StartReplacement(operator, f"life {life} was silent for {silent} ms"))
+        return found
+
+    def progressed(self, operator: str, life: int, now: Millis) -> list[Decision]:
+        """This life updated its savepoint: it stays, all others go. Was it suspected, τ was too short."""
+        watched = self._watched.get(operator)
+        if watched is None or life not in watched.lives:
+            return []
+        if life in watched.suspected:
+            watched.detector = watched.detector.on_false_suspicion()
+        others = [other for other in watched.lives if other != life]
+        watched.lives = {life: now}
+        watched.suspected = set()
+        watched.newest = life
+        return [Recall(operator, other, f"life {life} makes progress") for other in others]
+
+    def tau(self, operator: str) -> int:
+        return self._watched[operator].detector.tau

@@ -1,0 +1,53 @@
+"""Savepoints and savepoint trees (Koldehofe §6): all that is replicated of an operator.
+
+A savepoint is where an operator may start again: the start of its selection and its position on each input, and the
+seq of the first event it will then produce. An ACK carries a tree: the sender's savepoint over those of all after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from understudy.protocol.ids import Consumer, Seq, Stream
+from understudy.protocol.watermarks import Marks, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    selection: Marks
+    positions: Marks
+    next: Seq
+
+    @classmethod
+    def of(cls, step: Step) -> Savepoint:
+        """Where the step `step` can be done again; its first output is the first event that follows."""
+        return cls(step.low, step.at, step.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    root: Savepoint
+    children: Mapping[Stream, Mapping[Consumer, Tree]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """How many savepoints it holds."""
+        return 1 + sum(len(t) for per in self.children.values() for t in per.values())
+
+
+def latest(trees: Iterable[Tree | None]) -> Tree | None:
+    """Of the answers of all predecessors, the one with the highest next seq (Koldehofe §7.1.1)."""
+    known = [t for t in trees if t is not None]
+    return max(known, key=lambda t: t.root.next) if known else None
+
+
+def size(tree: Tree | None) -> int:
+    """Bytes of an ACK (Koldehofe §8.1.1): 4 for the acked seq, per savepoint 4 and 4 for each input."""
+    if tree is None:
+        return 4
+    return 4 + _savepoints(tree)
+
+
+def _savepoints(tree: Tree) -> int:
+    below = sum(_savepoints(t) for per in tree.children.values() for t in per.values())
+    return 4 + 4 * len(tree.root.selection) + below

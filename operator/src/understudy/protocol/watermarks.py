@@ -1,0 +1,118 @@
+"""Which input an output came from (Hwang §5.2.2, §5.3; Koldehofe §6.2).
+
+A *step* is what an element does between two moments at which it holds nothing but its selection: a micro-batch, or a
+single tuple. Each step that emits is logged with
+
+- `low`, the selection before it: the oldest input needed to do it again (Hwang's low watermark, Koldehofe's f⁻¹),
+- `at`, the positions before it, and
+- `high`, the positions after it: one past the newest input that contributed (Hwang's high watermark).
+
+Hwang's ω[I, S] is the position that `low` holds for S, mapped through the log of S to the subjob's input I. Indicators
+on a stream never decrease, because positions and selections never do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from understudy.protocol.ids import Seq, Stream
+
+Marks = Mapping[Stream, Seq]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The outputs `[first, stop)` were made of inputs from `low` on, while the positions moved from `at` to `high`."""
+
+    first: Seq
+    stop: Seq
+    low: Marks
+    at: Marks
+    high: Marks
+
+
+class StepLog:
+    """The steps behind the tuples of one output queue, oldest first; trimmed together with the queue."""
+
+    __slots__ = ("_firsts", "_steps")
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self._steps = list(steps)
+        self._firsts = [step.first for step in self._steps]
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def append(self, step: Step) -> None:
+        if self._firsts and step.first <= self._firsts[-1]:
+            return  # known already: a replay
+        self._steps.append(step)
+        self._firsts.append(step.first)
+
+    def find(self, seq: Seq) -> Step | None:
+        """The step that made tuple `seq`; None if it is not in the log."""
+        place = bisect_right(self._firsts, seq) - 1
+        if place < 0 or seq >= self._steps[place].stop:
+            return None
+        return self._steps[place]
+
+    def before(self, position: Seq) -> Step | None:
+        """The step that made the last tuple before `position`: the cause of the newest tuple acked there."""
+        return self.find(Seq(position - 1)) if position > 0 else None
+
+    def trim(self, upto: Seq) -> None:
+        """Forget steps whose tuples all precede `upto`, but keep the one just before it: acks are mapped onto it."""
+        keep = max(bisect_right(self._firsts, Seq(max(upto - 1, 0))) - 1, 0)
+        if keep > 64 or keep == len(self._steps) - 1:  # cut in slabs, not one by one
+            del self._steps[:keep], self._firsts[:keep]
+
+    def duplicates(self, acked: Marks) -> Seq | None:
+        """Up to where this log is duplicate, when downstream has received a tuple with the high watermarks `acked`.
+
+        A tuple is duplicate if all input behind it is behind the acked tuple too, and is less of it (Hwang §5.3). Equal
+        watermarks do not suffice: one step may emit several tuples, of which only the first may have arrived.
+        """
+        upto = None
+        for step in self._steps:
+            if not older(step.high, acked):
+                break
+            upto = step.stop
+        return upto
+
+
+def older(high: Marks, than: Marks) -> bool:
+    """Whether watermarks `high` are lower than `than`: nowhere higher, and somewhere lower."""
+    if any(high[s] > than.get(s, Seq(0)) for s in high):
+        return False
+    return any(high[s] < than.get(s, Seq(0)) for s in high)
+
+
+def cause(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:
+    """Map positions on an element's inputs back to the subjob's inputs, through the elements in between: the least.
+
+    Streams between the elements are in the answer too: they are released by the same rule.
+    """
+    found: dict[Stream, Seq] = {}
+    for stream, position in marks.items():
+        found[stream] = min(found.get(stream, position), position)
+        log = logs.get(stream)
+        step = (log.find(position) or log.before(position)) if log else None
+        for s, p in (cause(logs, step.low) if step else {}).items():
+            found[s] = min(found.get(s, p), p)
+    return found
+
+
+def newest(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:
+    """As `cause`, for high watermarks: the greatest position on each subjob input that contributed."""
+    found: dict[Stream, Seq] = {}
+    for stream, position in marks.items():
+        if stream in logs:
+            step = logs[stream].before(position)
+            origin = newest(logs, step.high) if step else {}
+        else:
+            origin = {stream: position}
+        for s, p in origin.items():
+            found[s] = max(found.get(s, p), p)
+    return found
