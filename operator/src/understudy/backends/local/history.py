@@ -20,34 +20,28 @@ from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
+from typing import assert_never
 
+from understudy.model.guarantees import Recovery
 from understudy.model.ha import Guarantee
 
 
-class Recovery(StrEnum):
-    """Ordered from weakest to strongest."""
+def guaranteed(recovery: Recovery) -> Guarantee:
+    """The strongest promise that a recovery keeps."""
+    match recovery:
+        case Recovery.PRECISE:
+            return Guarantee.PRECISE
+        case Recovery.REPEATING | Recovery.CONVERGENT | Recovery.DIVERGENT:
+            return Guarantee.ROLLBACK
+        case Recovery.GAP:
+            return Guarantee.GAP
+        case _:
+            assert_never(recovery)
 
-    GAP = "gap"
-    DIVERGENT = "divergent"
-    CONVERGENT = "convergent"
-    REPEATING = "repeating"
-    PRECISE = "precise"
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """The strongest promise that it keeps."""
-        match self:
-            case Recovery.PRECISE:
-                return Guarantee.PRECISE
-            case Recovery.GAP:
-                return Guarantee.GAP
-            case _:
-                return Guarantee.ROLLBACK
-
-    def keeps(self, promised: Guarantee) -> bool:
-        return self.guarantee.strength >= promised.strength
+def keeps(recovery: Recovery, promised: Guarantee) -> bool:
+    return guaranteed(recovery).strength >= promised.strength
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,75 @@
+"""After a run: what it recorded is written down, the sinks are checked, the report is made."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from understudy.backends.local.direction import Finish
+from understudy.backends.local.effective import cut_at, write
+from understudy.backends.local.folder import Folder
+from understudy.backends.local.incidents import incidents_of
+from understudy.backends.local.page import render
+from understudy.backends.local.processes import Child, Janitor
+from understudy.backends.local.report import Report, record_to_json
+from understudy.backends.local.supervisor import Record
+from understudy.backends.local.verdicts import Verdict, verdict_from_json
+from understudy.model.job import StreamJob
+
+CHECK_TICK_SECONDS = 0.1
+CHECK_NOTE_SECONDS = 10.0
+
+
+class Notes(Protocol):
+    def note(self, text: str) -> None: ...
+
+
+def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> tuple[Report, bool]:
+    """The report, and whether every promise is known to be kept."""
+    incidents = incidents_of(record, job)
+    folder.record.write_text(json.dumps(record_to_json(record, incidents)))
+    if isinstance(record.outcome, Finish) and not record.outcome.complete:
+        write(cut_at(job, reached(record.last)), folder.job)
+    verdicts = _check(folder, notes) if job.sinks else {}
+    report = Report(job, record, incidents, {n: v.comparison for n, v in (verdicts or {}).items() if v.comparison})
+    folder.report.write_text(json.dumps(report.to_json(), indent=2) + "\n")
+    folder.page.write_text(render(report))
+    return report, verdicts is not None and all(v.kept for v in verdicts.values())
+
+
+def reached(last: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """How far each stream was read by whoever read it furthest."""
+    found: dict[str, int] = {}
+    for status in last.values():
+        for stream, at in status.get("inputs", {}).items():
+            found[stream] = max(found.get(stream, 0), at["position"])
+    return found
+
+
+def _check(folder: Folder, notes: Notes) -> dict[str, Verdict] | None:
+    """In a process of its own: it needs a Spark session, and nothing of that should outlive it. None if it failed."""
+    notes.note("computing the result without failures, as a batch in Spark, to compare the sinks with")
+    janitor = Janitor()
+    command = [sys.executable, "-m", "understudy.cli", "verify", str(folder.path), "--json"]
+    child = Child("verify", command, folder.logs / "verify.log", janitor, os.environ)
+    try:
+        _wait(child, notes)
+    finally:
+        janitor.close()
+    if not folder.verdict.exists():
+        notes.note("the check failed: " + " / ".join(child.last_lines(3)))
+        return None
+    return {name: verdict_from_json(found) for name, found in json.loads(folder.verdict.read_text()).items()}
+
+
+def _wait(child: Child, notes: Notes) -> None:
+    began = said = time.monotonic()
+    while child.exit_code() is None:
+        time.sleep(CHECK_TICK_SECONDS)
+        if time.monotonic() - said > CHECK_NOTE_SECONDS:
+            said = time.monotonic()
+            notes.note(f"still computing, for {said - began:.0f} s")

@@ -1,0 +1,65 @@
+"""Which processes a job needs, and in which order they are started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from understudy.model.ha import Mode
+from understudy.model.job import StreamJob
+from understudy.model.network import in_order
+
+
+class Kind(StrEnum):
+    SUBJOB = "subjob"
+    SINK = "sink"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, once: a replacement has the next number."""
+
+    kind: Kind
+    owner: str
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The name by which it announces itself."""
+        return f"sink-{self.owner}" if self.kind is Kind.SINK else f"{self.owner}-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    sinks: tuple[str, ...]
+    subjobs: tuple[str, ...]
+    """Each after those whose streams it reads."""
+    instances: dict[str, int]
+    """How many instances a subjob should have: with a standby two."""
+
+    @classmethod
+    def of(cls, job: StreamJob) -> Cast:
+        return cls(
+            sinks=tuple(s.name for s in job.sinks),
+            subjobs=tuple(s.name for s in in_order(job)),
+            instances={s.name: 1 + standbys(s.ha.mode) for s in job.subjobs},
+        )
+
+    def order(self) -> list[tuple[Kind, str, int]]:
+        """Who must live, most urgent first, as (kind, owner, how many): sinks, a primary each, then the standbys."""
+        ranks = range(1, 1 + max(self.instances.values(), default=0))
+        instances = [(Kind.SUBJOB, s, rank) for rank in ranks for s in self.subjobs if self.instances[s] >= rank]
+        return [*((Kind.SINK, s, 1) for s in self.sinks), *instances]
+
+
+def standbys(mode: Mode) -> int:
+    match mode:
+        case Mode.AMNESIA:
+            return 0
+        case Mode.PASSIVE_STANDBY | Mode.AUTO:
+            return 1
+        case Mode.UPSTREAM_BACKUP | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP | Mode.SAVEPOINT:
+            raise NotImplementedError(f"mode {mode} is refused by validation")
+        case _:
+            assert_never(mode)

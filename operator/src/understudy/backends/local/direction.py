@@ -1,0 +1,251 @@
+"""Observe → decide: whom to start, when the streams begin, whom to hurt, when it is over. No I/O, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from understudy.backends.local.cast import Cast, Kind, Process
+from understudy.backends.local.faults import Fault, Target
+
+PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
+CRASHES: Final = 3  # so many of one owner's processes that never became ready end the run
+START_DELAY_MS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of one process."""
+
+    process: Process
+    age_ms: int
+    exit_code: int | None
+    hurt: bool
+    status: Mapping[str, Any]
+    """Its status page, empty before it answers."""
+
+    @property
+    def alive(self) -> bool:
+        return self.exit_code is None
+
+    @property
+    def state(self) -> str:
+        return str(self.status.get("state", "starting"))
+
+    @property
+    def ready(self) -> bool:
+        return self.alive and self.state in ("ready", "finished")
+
+    @property
+    def was_ready(self) -> bool:
+        return self.state in ("ready", "finished")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A fault that was carried out."""
+
+    fault: Fault
+    victim: Process
+    at_ms: int
+    """Wall clock."""
+    had_standby: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    now_ms: int
+    started_ms: int | None
+    seen: tuple[Seen, ...]
+    holders: Mapping[str, str]
+    """The instance that holds each subjob's Lease."""
+    done: tuple[Done, ...] = ()
+    asked_to_stop: bool = False
+
+    def of(self, kind: Kind, owner: str) -> list[Seen]:
+        return [s for s in self.seen if s.process.kind is kind and s.process.owner == owner]
+
+    def living(self, kind: Kind, owner: str) -> list[Seen]:
+        return [s for s in self.of(kind, owner) if s.alive]
+
+    def primary(self, subjob: str) -> Seen | None:
+        holder = self.holders.get(subjob)
+        return next((s for s in self.living(Kind.SUBJOB, subjob) if s.process.name == holder), None)
+
+    def standby(self, subjob: str) -> Seen | None:
+        holder = self.holders.get(subjob)
+        return next((s for s in self.living(Kind.SUBJOB, subjob) if s.process.name != holder), None)
+
+    def covered(self, process: Process) -> bool:
+        """Whether another instance of the subjob could take over from it at once."""
+        return any(s.ready and s.process != process for s in self.of(process.kind, process.owner))
+
+
+# --- what to do
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    process: Process
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """The streams begin at this moment."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hurt:
+    fault: Fault
+    victim: Process
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    exit_code: int
+    why: str
+    culprit: Process | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    why: str
+    complete: bool
+    """Whether every stream came to its end."""
+
+
+Intent = Start | Open | Hurt | Fail | Finish
+
+
+class Nemesis(Protocol):
+    """Who hurts the job."""
+
+    def strike(self, observed: Observed) -> Iterator[Hurt]:
+        """Whom to hurt now."""
+
+    def satisfied(self, observed: Observed) -> bool:
+        """Whether the run may end because all that was to be seen has been seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Faults at their times. One whose victim does not live at that moment waits until there is one."""
+
+    faults: tuple[Fault, ...] = ()
+
+    def strike(self, observed: Observed) -> Iterator[Hurt]:
+        if observed.started_ms is None:
+            return
+        elapsed = observed.now_ms - observed.started_ms
+        victims: set[Process] = set()
+        for fault in self._left(observed):
+            victim = victim_of(fault, observed)
+            if elapsed >= fault.at_ms and victim and victim not in victims:
+                victims.add(victim)
+                yield Hurt(fault, victim)
+
+    def _left(self, observed: Observed) -> list[Fault]:
+        left = list(self.faults)
+        for done in observed.done:
+            left.remove(done.fault)
+        return left
+
+    def satisfied(self, observed: Observed) -> bool:
+        return False
+
+
+def victim_of(fault: Fault, observed: Observed) -> Process | None:
+    match fault.target:
+        case Target.PRIMARY:
+            found = observed.primary(fault.owner)
+        case Target.STANDBY:
+            found = observed.standby(fault.owner)
+        case Target.SINK:
+            found = next(iter(observed.living(Kind.SINK, fault.owner)), None)
+    return found.process if found else None
+
+
+def decide(cast: Cast, nemesis: Nemesis, at_once: int, observed: Observed) -> list[Intent]:
+    """What to do now. `at_once`: how many Spark sessions may be starting at the same time."""
+    if (over := _over(cast, nemesis, observed)) is not None:
+        return [over]
+    if (failure := _failure(observed)) is not None:
+        return [failure]
+    intents: list[Intent] = list(_starts(cast, at_once, observed))
+    if observed.started_ms is None and not intents and _all_ready(cast, observed):
+        intents.append(Open(observed.now_ms + START_DELAY_MS))
+    return [*intents, *nemesis.strike(observed)]
+
+
+def _over(cast: Cast, nemesis: Nemesis, observed: Observed) -> Finish | None:
+    if observed.asked_to_stop:
+        return Finish("asked to stop", complete=False)
+    if observed.started_ms is None:
+        return None
+    if nemesis.satisfied(observed):
+        return Finish("everything to be measured has been measured", complete=False)
+    if cast.sinks and all(_written(observed, sink) for sink in cast.sinks):
+        return Finish("every sink has written its stream to the end", complete=True)
+    if not cast.sinks and all(_ended(observed, subjob) for subjob in cast.subjobs):
+        return Finish("every subjob has come to the end of its streams", complete=True)
+    return None
+
+
+def _written(observed: Observed, sink: str) -> bool:
+    return any(s.exit_code == 0 for s in observed.of(Kind.SINK, sink))
+
+
+def _ended(observed: Observed, subjob: str) -> bool:
+    primary = observed.primary(subjob)
+    return primary is not None and primary.state == "finished"
+
+
+def _failure(observed: Observed) -> Fail | None:
+    for seen in observed.seen:
+        if seen.exit_code is not None and not seen.hurt and (failure := _death(seen, observed)):
+            return failure
+        if seen.alive and not seen.was_ready and seen.age_ms > PATIENCE_MS:
+            why = f"{seen.process.name} was not ready after {PATIENCE_MS // 60_000} minutes"
+            return Fail(1, why, seen.process)
+    return None
+
+
+def _death(seen: Seen, observed: Observed) -> Fail | None:
+    """A process that died by itself is replaced once the job runs, unless it keeps dying before it is ready."""
+    if seen.process.kind is Kind.SINK and seen.exit_code == 0:
+        return None
+    said = f"{seen.process.name} ended with {_how(seen.exit_code)}"
+    if seen.exit_code == 3:
+        return Fail(3, f"{said}: this machine lacks something", seen.process)
+    if observed.started_ms is None:
+        return Fail(1, f"{said} before the job had started", seen.process)
+    mates = observed.of(seen.process.kind, seen.process.owner)
+    crashes = [s for s in mates if s.exit_code is not None and not s.hurt and not s.was_ready]
+    return Fail(1, f"{said}, as {len(crashes)} before it", seen.process) if len(crashes) >= CRASHES else None
+
+
+def _how(exit_code: int | None) -> str:
+    return f"signal {-exit_code}" if exit_code is not None and exit_code < 0 else f"exit code {exit_code}"
+
+
+def _starts(cast: Cast, at_once: int, observed: Observed) -> Iterator[Start]:
+    warming = sum(s.alive and s.process.kind is Kind.SUBJOB and not s.was_ready for s in observed.seen)
+    numbers = {(kind, owner): len(observed.of(kind, owner)) for kind, owner, _ in cast.order()}
+    living = {(kind, owner): len(observed.living(kind, owner)) for kind, owner, _ in cast.order()}
+    for kind, owner, wanted in cast.order():
+        is_sink = kind is Kind.SINK
+        if living[kind, owner] >= wanted or (is_sink and _written(observed, owner)):
+            continue
+        if not is_sink and warming >= at_once:
+            return
+        warming += not is_sink
+        yield Start(Process(kind, owner, numbers[kind, owner]))
+        numbers[kind, owner] += 1
+        living[kind, owner] += 1
+
+
+def _all_ready(cast: Cast, observed: Observed) -> bool:
+    return all(sum(s.ready for s in observed.of(k, owner)) >= wanted for k, owner, wanted in cast.order())

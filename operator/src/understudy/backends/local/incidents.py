@@ -1,0 +1,112 @@
+"""What each fault led to, in milliseconds since the fault. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from understudy.backends.local.cast import Kind, Process
+from understudy.backends.local.supervisor import Record
+from understudy.model.job import StreamJob
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    subjob: str
+    mode: str
+    cause: str
+    victim: str
+    role: str
+    at_ms: int
+    """When the fault happened, wall clock. All other times count from here; None: it did not happen."""
+    detected_ms: int | None = None
+    promoted_ms: int | None = None
+    restored_ms: int | None = None
+    first_output_ms: int | None = None
+    caught_up_ms: int | None = None
+    reprotected_ms: int | None = None
+    successor: str | None = None
+    replayed: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """A process that was there and then was not."""
+
+    process: Process
+    at_ms: int
+    cause: str
+    had_standby: bool
+
+
+def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
+    found = [_incident(loss, record, job) for loss in _losses(record) if loss.process.kind is Kind.SUBJOB]
+    return sorted(found, key=lambda i: i.at_ms)
+
+
+def _losses(record: Record) -> Iterator[_Loss]:
+    for done in record.done:
+        yield _Loss(done.victim, done.at_ms, f"{done.fault.target} killed (SIGKILL)", done.had_standby)
+    for death in record.deaths:
+        cause = f"signal {-death.exit_code}" if death.exit_code < 0 else f"exit code {death.exit_code}"
+        yield _Loss(death.process, death.at_ms, f"process ended by itself ({cause})", death.had_standby)
+
+
+def _incident(loss: _Loss, record: Record, job: StreamJob) -> Incident:
+    subjob = job.subjob(loss.process.owner)
+    assert subjob is not None
+    name = loss.process.name
+    role = str(record.last.get(name, {}).get("role", "standby"))
+    noticed = record.noticed_ms.get(loss.process)
+    incident = Incident(
+        subjob=subjob.name,
+        mode=subjob.ha.mode.value,
+        cause=loss.cause,
+        victim=name,
+        role=role,
+        at_ms=loss.at_ms,
+        detected_ms=_since(noticed, loss.at_ms),
+        reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms), loss.at_ms),
+    )
+    successor, story = _takeover(record, name, subjob.name)
+    return _with_story(incident, successor, story, noticed if not loss.had_standby else None) if story else incident
+
+
+def _with_story(incident: Incident, successor: str | None, story: Mapping[str, Any], noticed: int | None) -> Incident:
+    """Without a standby nobody but the supervisor sees the loss (`noticed`); the replacement only hears of it."""
+    detected = story["detectedMs"] if noticed is None else min(noticed, story["detectedMs"])
+    return replace(
+        incident,
+        detected_ms=_since(detected, incident.at_ms),
+        promoted_ms=_since(story["promotedMs"], incident.at_ms),
+        restored_ms=_since(story["restoredMs"], incident.at_ms),
+        first_output_ms=_since(story["firstOutputMs"], incident.at_ms),
+        caught_up_ms=_since(story["caughtUpMs"], incident.at_ms),
+        successor=successor,
+        replayed=story["replayed"],
+        lost=story["lost"],
+    )
+
+
+def _takeover(record: Record, victim: str, subjob: str) -> tuple[str | None, Mapping[str, Any]]:
+    """Who took over from the victim, and its story."""
+    for (instance, _epoch), story in record.takeovers.items():
+        if story["subjob"] == subjob and story["from"] == victim:
+            return instance, story
+    return None, {}
+
+
+def _reprotected(record: Record, subjob: str, after: int) -> int | None:
+    """When the subjob, unprotected since the fault, was protected again."""
+    changes = [(at, protected) for at, protected in record.protections.get(subjob, []) if at > after]
+    unprotected = next((at for at, protected in changes if not protected), None)
+    if unprotected is None:
+        return None
+    return next((at for at, protected in changes if protected and at > unprotected), None)
+
+
+def _since(at: int | None, fault: int) -> int | None:
+    """Clocks of one machine tick together, but a page may be rounded: never before the fault."""
+    return None if at is None else max(0, at - fault)

@@ -1,0 +1,126 @@
+"""What is told of a run: `report.json` as users and checks know it, and `run.json` with everything that was seen."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from understudy.backends.local.arrivals import Arrival
+from understudy.backends.local.direction import Finish
+from understudy.backends.local.history import Comparison
+from understudy.backends.local.incidents import Incident
+from understudy.backends.local.promises import SubjobPromise, path_of, promises
+from understudy.backends.local.supervisor import Record
+from understudy.model.job import StreamJob
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    job: StreamJob
+    record: Record
+    incidents: Sequence[Incident]
+    comparisons: Mapping[str, Comparison]
+    """Per sink; one that cannot be compared (a console, a check that failed) is missing."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "job": self.job.name,
+            "sinks": {s.name: self._sink(s.name) for s in self.job.sinks},
+            "incidents": [_incident(i, d) for i, d in zip(self.incidents, blame(self), strict=True)],
+            "subjobs": {name: _subjob(promise) for name, promise in promises(self.job).items()},
+        }
+
+    def _sink(self, name: str) -> dict[str, Any]:
+        found = self.comparisons.get(name)
+        if found is None:
+            return {
+                "tuples": self.received(name),
+                "lost": None,
+                "duplicated": None,
+                "reordered": None,
+                "recovery": None,
+            }
+        return {
+            "tuples": found.tuples,
+            "lost": found.lost,
+            "duplicated": found.duplicated,
+            "reordered": found.reordered,
+            "recovery": found.recovery.value,
+        }
+
+    def received(self, sink: str) -> int:
+        arrivals = self.record.arrivals.get(sink)
+        return arrivals[-1].tuples if arrivals else int(self.record.last.get(f"sink-{sink}", {}).get("tuples", 0))
+
+
+def _incident(incident: Incident, duplicated: int) -> dict[str, Any]:
+    return {
+        "subjob": incident.subjob,
+        "mode": incident.mode,
+        "cause": incident.cause,
+        "detectedMs": incident.detected_ms,
+        "promotedMs": incident.promoted_ms,
+        "firstOutputMs": incident.first_output_ms,
+        "caughtUpMs": incident.caught_up_ms,
+        "replayed": incident.replayed,
+        "lost": incident.lost,
+        "duplicated": duplicated,
+    }
+
+
+def _subjob(promise: SubjobPromise) -> dict[str, Any]:
+    return {
+        "mode": promise.mode.value,
+        "operatorClass": promise.operator_class.value,
+        "guarantee": promise.guarantee.value,
+    }
+
+
+# --- who is to blame for a duplicate
+
+
+def blame(report: Report) -> list[int]:
+    """Per incident the surplus tuples at the sinks that came after it, through its subjob, and before the next one."""
+    counts = [0] * len(report.incidents)
+    for sink in report.job.sinks:
+        comparison = report.comparisons.get(sink.name)
+        if comparison is None or not comparison.duplicated:
+            continue
+        path = {s.name for s in path_of(report.job, sink.input)}
+        suspects = [n for n, i in enumerate(report.incidents) if i.subjob in path]
+        faults = [report.incidents[n].at_ms for n in suspects]
+        for place in comparison.surplus:
+            before = bisect_right(faults, arrived_at(report.record.arrivals.get(sink.name, []), place))
+            if before:
+                counts[suspects[before - 1]] += 1
+    return counts
+
+
+def arrived_at(arrivals: Sequence[Arrival], place: int) -> int:
+    """When the tuple at this place in the sink's files was first seen there."""
+    if not arrivals:
+        return 0
+    at = bisect_right(arrivals, place, key=lambda a: a.tuples)
+    return arrivals[min(at, len(arrivals) - 1)].at_ms
+
+
+# --- everything
+
+
+def record_to_json(record: Record, incidents: Sequence[Incident]) -> dict[str, Any]:
+    return {
+        "complete": isinstance(record.outcome, Finish) and record.outcome.complete,
+        "why": record.outcome.why if record.outcome else None,
+        "beganMs": record.began_ms,
+        "startedMs": record.started_ms,
+        "endedMs": record.ended_ms,
+        "faults": [
+            {"fault": str(d.fault), "plannedMs": d.fault.at_ms, "victim": d.victim.name, "atMs": d.at_ms}
+            for d in record.done
+        ],
+        "incidents": [asdict(i) for i in incidents],
+        "arrivals": {name: [[a.at_ms, a.tuples] for a in seen] for name, seen in record.arrivals.items()},
+        "status": dict(record.last),
+    }

@@ -1,0 +1,184 @@
+"""What a run shows while it runs: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import IO, Any, Final
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from understudy.backends.local.cast import Kind
+from understudy.backends.local.direction import Observed, Seen
+from understudy.backends.local.folder import Folder
+from understudy.backends.local.incidents import Incident
+from understudy.backends.local.report import Report
+
+REDRAW_SECONDS: Final = 0.25
+LINE_SECONDS: Final = 5.0
+STYLES: Final = {"ready": "green", "finished": "dim", "failed": "red", "dead": "red"}
+
+
+def audience(stream: IO[str] | None = None) -> LiveTable | Lines:
+    """Standard error unless told: standard output stays free for `--json`."""
+    console = Console(file=stream or sys.stderr)
+    return LiveTable(console) if console.is_terminal else Lines(console)
+
+
+class Lines:
+    """Every event, and a line for all of it now and then."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._began = self._said = time.monotonic()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        elapsed = time.monotonic() - self._began
+        self._console.print(f"[{elapsed:6.1f} s] {text}", markup=False, highlight=False, soft_wrap=True)
+
+    def watch(self, observed: Observed, tuples: Mapping[str, int]) -> None:
+        if time.monotonic() - self._said >= LINE_SECONDS:
+            self._said = time.monotonic()
+            self.note(_summary(observed, tuples))
+
+
+def _summary(observed: Observed, tuples: Mapping[str, int]) -> str:
+    if observed.started_ms is None:
+        waiting = [f"{s.process.name} {s.state} ({s.age_ms / 1000:.0f} s)" for s in observed.seen if not s.ready]
+        ready = sum(s.ready for s in observed.seen)
+        return f"{ready} ready, waiting for {', '.join(waiting) or 'the next ones'}"
+    primaries = [_primary_words(s) for s in observed.seen if s.alive and s.status.get("role") == "primary"]
+    sinks = [f"{name} {count} tuples" for name, count in tuples.items()]
+    return "; ".join([f"running for {_elapsed(observed):.0f} s", *primaries, *sinks])
+
+
+def _primary_words(seen: Seen) -> str:
+    protection = "protected" if seen.status.get("protected") else "not protected"
+    return f"{seen.process.name} epoch {seen.status.get('epoch')} {protection} lag {_lag(seen.status)}"
+
+
+class LiveTable:
+    """One line per process, redrawn; events stay above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._began = time.monotonic()
+        self._drawn = 0.0
+
+    def __enter__(self) -> LiveTable:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._live.stop()
+
+    def note(self, text: str) -> None:
+        elapsed = time.monotonic() - self._began
+        self._console.print(Text(f"{elapsed:6.1f} s  ", style="dim") + Text(text))
+
+    def watch(self, observed: Observed, tuples: Mapping[str, int]) -> None:
+        if time.monotonic() - self._drawn >= REDRAW_SECONDS:
+            self._drawn = time.monotonic()
+            self._live.update(Group(_headline(observed), _table(observed, tuples)), refresh=True)
+
+
+def _headline(observed: Observed) -> Text:
+    if observed.started_ms is None:
+        ready = sum(s.ready for s in observed.seen)
+        return Text(f"starting: {ready} of {len(observed.seen)} ready (a Spark session takes its time)", style="yellow")
+    return Text(f"running for {_elapsed(observed):.1f} s", style="bold")
+
+
+def _table(observed: Observed, tuples: Mapping[str, int]) -> Table:
+    table = Table(box=None, padding=(0, 2), header_style="dim")
+    for head in ("process", "role", "state"):
+        table.add_column(head)
+    for head in ("epoch", "lag", "queue", "protected", "tuples"):
+        table.add_column(head, justify="right")
+    shown = [s for s in observed.seen if s.alive or s.process.kind is Kind.SINK or s.age_ms < 600_000][-40:]
+    for seen in sorted(shown, key=lambda s: (s.process.kind is Kind.SINK, s.process.owner, s.process.number)):
+        table.add_row(*_row(seen, tuples))
+    return table
+
+
+def _row(seen: Seen, tuples: Mapping[str, int]) -> list[Text | str]:
+    gone = not seen.alive and seen.exit_code != 0
+    state = "dead" if gone else seen.state if seen.state != "starting" else f"starting, {seen.age_ms / 1000:.0f} s"
+    said = Text(state, style=STYLES.get(state, "yellow"))
+    if seen.process.kind is Kind.SINK:
+        return [seen.process.name, "sink", said, "", "", "", "", f"{tuples.get(seen.process.owner, 0):,}"]
+    if gone:
+        return [seen.process.name, "", said, "", "", "", "", ""]
+    status, leads = seen.status, seen.status.get("role") == "primary"
+    epoch = str(status.get("epoch") or "")
+    protected = ("yes" if status.get("protected") else "no") if leads else ""
+    role = str(status.get("role", ""))
+    produced = f"{_produced(status):,}" if leads else ""
+    return [seen.process.name, role, said, epoch, f"{_lag(status):,}", f"{_queued(status):,}", protected, produced]
+
+
+# --- what a status page says
+
+
+def _lag(status: Mapping[str, Any]) -> int:
+    """Input that is there but not processed yet."""
+    return sum(i["available"] - i["position"] for i in status.get("inputs", {}).values())
+
+
+def _queued(status: Mapping[str, Any]) -> int:
+    return sum(o["next"] - o["trimmed"] for o in status.get("outputs", {}).values())
+
+
+def _produced(status: Mapping[str, Any]) -> int:
+    output = status.get("outputs", {}).get(status.get("subjob"), {})
+    return int(output.get("next", 0))
+
+
+def _elapsed(observed: Observed) -> float:
+    return max(0.0, observed.now_ms - (observed.started_ms or observed.now_ms)) / 1000
+
+
+# --- afterwards
+
+
+def print_report(report: Report, folder: Folder, file: IO[str]) -> None:
+    console = Console(file=file, highlight=False)
+    for incident in report.incidents:
+        console.print(f"[bold]{incident.victim}[/bold]: {incident.cause}", _steps(incident), soft_wrap=True)
+    table = Table("sink", box=None, padding=(0, 2), header_style="dim")
+    for head in ("tuples", "lost", "duplicated", "out of order"):
+        table.add_column(head, justify="right")
+    table.add_column("recovery")
+    for name, found in report.to_json()["sinks"].items():
+        counts = ["?" if found[k] is None else f"{found[k]:,}" for k in ("tuples", "lost", "duplicated", "reordered")]
+        table.add_row(name, *counts, found["recovery"] or "not compared")
+    console.print(table)
+    console.print(f"report: {folder.page}", soft_wrap=True)
+
+
+def _steps(incident: Incident) -> str:
+    steps = {
+        "detected after": incident.detected_ms,
+        "promoted": incident.promoted_ms,
+        "first new output": incident.first_output_ms,
+        "caught up": incident.caught_up_ms,
+    }
+    said = ", ".join(f"{name} {at:,} ms" for name, at in steps.items() if at is not None)
+    return f"→ {said or 'nobody noticed'}; {incident.replayed:,} replayed, {incident.lost:,} lost"

@@ -1,0 +1,49 @@
+"""A run as it might have been recorded: beats-0 killed at 15 s, beats-1 took over."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.local.jobs import job
+from understudy.backends.local.arrivals import Arrival
+from understudy.backends.local.cast import Kind, Process
+from understudy.backends.local.direction import Done, Finish
+from understudy.backends.local.effective import effective
+from understudy.backends.local.faults import Fault, Target
+from understudy.backends.local.supervisor import Record
+
+START = 1_760_000_000_000
+FAULT = START + 15_000
+JOB = effective(job(), timedelta(seconds=40), Path())
+
+STORY: dict[str, Any] = {
+    "from": "beats-0",
+    "cause": "its connection closed: the process is dead",
+    "detectedMs": FAULT + 12,
+    "leaseMs": FAULT + 20,
+    "promotedMs": FAULT + 21,
+    "restoredMs": FAULT + 35,
+    "firstOutputMs": FAULT + 310,
+    "caughtUpMs": FAULT + 480,
+    "replayed": 40,
+    "lost": 0,
+}
+
+
+def record() -> Record:
+    beats = Process(Kind.SUBJOB, "beats", 0)
+    arrivals = [Arrival(START + ms, 1 + ms // 20) for ms in (*range(0, 15_000, 160), *range(15_310, 40_000, 160))]
+    return Record(
+        began_ms=START - 40_000,
+        started_ms=START,
+        ended_ms=START + 41_000,
+        outcome=Finish("every sink has written its stream to the end", complete=True),
+        done=[Done(Fault("beats", Target.PRIMARY, 15_000), beats, FAULT, had_standby=True)],
+        takeovers={("beats-1", 2): {**STORY, "subjob": "beats"}},
+        protections={"beats": [(START - 1_000, True), (FAULT + 50, False), (FAULT + 14_000, True)]},
+        noticed_ms={beats: FAULT + 30},
+        arrivals={"alerts": arrivals},
+        last={"beats-0": {"role": "primary"}, "beats-1": {"role": "primary"}},
+    )

@@ -1,0 +1,186 @@
+"""What the supervisor decides, from what it sees: no process is needed to test that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tests.local.jobs import job
+from understudy.backends.local.cast import Cast, Kind, Process
+from understudy.backends.local.direction import (
+    CRASHES,
+    PATIENCE_MS,
+    Done,
+    Fail,
+    Finish,
+    Hurt,
+    Intent,
+    Observed,
+    Open,
+    Schedule,
+    Seen,
+    Start,
+    decide,
+)
+from understudy.backends.local.faults import Fault, Target
+
+CAST = Cast.of(job())
+SINK = Process(Kind.SINK, "alerts", 0)
+KILL = Fault("beats", Target.PRIMARY, 15_000)
+
+
+def subjob(name: str, number: int) -> Process:
+    return Process(Kind.SUBJOB, name, number)
+
+
+def seen(process: Process, state: str | None = "ready", **known: Any) -> Seen:
+    status = {} if state is None else {"state": state}
+    return replace(Seen(process, 1_000, None, False, status), **known)
+
+
+def everyone(state: str = "ready") -> tuple[Seen, ...]:
+    return (seen(SINK), *(seen(subjob(name, n), state) for name in ("strong", "beats") for n in (0, 1)))
+
+
+def running(*cast: Seen, at: int = 5_000, **known: Any) -> Observed:
+    holders = {"strong": "strong-0", "beats": "beats-0"}
+    return replace(Observed(100_000 + at, 100_000, cast or everyone(), holders), **known)
+
+
+def directed(observed: Observed, *faults: Fault, at_once: int = 2) -> list[Intent]:
+    return decide(CAST, Schedule(faults), at_once, observed)
+
+
+def started(intents: list[Intent]) -> list[str]:
+    return [i.process.name for i in intents if isinstance(i, Start)]
+
+
+# --- starting
+
+
+def test_sinks_and_primaries_come_first_upstream_before_downstream() -> None:
+    assert started(directed(Observed(0, None, (), {}))) == ["sink-alerts", "strong-0", "beats-0"]
+
+
+def test_no_more_sessions_warm_up_at_once_than_there_are_cores() -> None:
+    assert started(directed(Observed(0, None, (), {}), at_once=1)) == ["sink-alerts", "strong-0"]
+    one_up = (seen(SINK), seen(subjob("strong", 0)), seen(subjob("beats", 0), None))
+    assert started(directed(Observed(0, None, one_up, {}))) == ["strong-1"]
+
+
+def test_standbys_follow_when_primaries_are_up() -> None:
+    up = (seen(SINK), seen(subjob("strong", 0)), seen(subjob("beats", 0)))
+    assert started(directed(Observed(0, None, up, {}))) == ["strong-1", "beats-1"]
+
+
+def test_amnesia_has_no_standby() -> None:
+    assert Cast.of(job(mode="amnesia")).instances == {"strong": 1, "beats": 2}
+
+
+def test_streams_begin_when_everyone_is_ready() -> None:
+    waiting = Observed(7_000, None, (*everyone()[:-1], seen(subjob("beats", 1), "rehearsing")), {})
+    assert directed(waiting) == []
+    (opening,) = directed(replace(waiting, seen=everyone()))
+    assert isinstance(opening, Open)
+    assert opening.at_ms > 7_000
+
+
+# --- faults
+
+
+def test_a_kill_hits_whoever_holds_the_lease_at_that_moment() -> None:
+    assert directed(running(at=14_999), KILL) == []
+    assert directed(running(at=15_000), KILL) == [Hurt(KILL, subjob("beats", 0))]
+    later = running(at=15_000, holders={"strong": "strong-0", "beats": "beats-1"})
+    assert directed(later, KILL) == [Hurt(KILL, subjob("beats", 1))]
+
+
+def test_a_kill_of_the_standby_spares_the_holder() -> None:
+    fault = Fault("beats", Target.STANDBY, 1_000)
+    assert directed(running(), fault) == [Hurt(fault, subjob("beats", 1))]
+
+
+def test_a_fault_strikes_once() -> None:
+    done = (Done(KILL, subjob("beats", 0), 115_000),)
+    assert directed(running(at=16_000, done=done), KILL) == []
+
+
+def test_two_kills_at_the_same_time_hit_two_primaries_one_after_the_other() -> None:
+    assert directed(running(at=15_000), KILL, KILL) == [Hurt(KILL, subjob("beats", 0))]
+    cast = (*everyone()[:3], seen(subjob("beats", 0), exit_code=-9, hurt=True), seen(subjob("beats", 1)))
+    after = running(*cast, at=15_100, done=(Done(KILL, subjob("beats", 0), 115_000),))
+    assert started(directed(after, KILL, KILL)) == ["beats-2"]
+    promoted = replace(after, holders={"beats": "beats-1"})
+    assert Hurt(KILL, subjob("beats", 1)) in directed(promoted, KILL, KILL)
+
+
+def test_a_fault_without_a_victim_waits_for_one() -> None:
+    cast = (*everyone()[:3], seen(subjob("beats", 0), exit_code=-9, hurt=True))
+    assert [i for i in directed(running(*cast, at=15_000), KILL) if isinstance(i, Hurt)] == []
+
+
+# --- replacements
+
+
+def test_a_killed_instance_is_replaced_under_a_new_name() -> None:
+    cast = (*everyone()[:3], seen(subjob("beats", 0), exit_code=-9, hurt=True), seen(subjob("beats", 1)))
+    assert started(directed(running(*cast))) == ["beats-2"]
+
+
+def test_a_killed_sink_is_started_again() -> None:
+    cast = (seen(SINK, exit_code=-9, hurt=True), *everyone()[1:])
+    assert directed(running(*cast)) == [Start(Process(Kind.SINK, "alerts", 1))]
+
+
+def test_who_dies_by_itself_while_the_job_runs_is_replaced() -> None:
+    cast = (*everyone()[:-1], seen(subjob("beats", 1), exit_code=1))
+    assert started(directed(running(*cast))) == ["beats-2"]
+
+
+def test_who_keeps_dying_before_it_is_ready_ends_the_run() -> None:
+    crashed = [seen(subjob("beats", n), None, exit_code=1) for n in range(1, 1 + CRASHES)]
+    (failure,) = directed(running(*everyone()[:-1], *crashed))
+    assert isinstance(failure, Fail)
+    assert failure.exit_code == 1
+
+
+def test_a_death_before_the_start_ends_the_run() -> None:
+    cast = (seen(SINK), seen(subjob("strong", 0), None, exit_code=1))
+    (failure,) = directed(Observed(0, None, cast, {}))
+    assert failure == Fail(1, "strong-0 ended with exit code 1 before the job had started", subjob("strong", 0))
+
+
+def test_a_lacking_environment_is_exit_code_3() -> None:
+    cast = (seen(SINK), seen(subjob("strong", 0), None, exit_code=3))
+    (failure,) = directed(Observed(0, None, cast, {}))
+    assert isinstance(failure, Fail)
+    assert failure.exit_code == 3
+
+
+def test_patience_has_an_end() -> None:
+    cast = (seen(SINK), seen(subjob("strong", 0), None, age_ms=PATIENCE_MS + 1))
+    (failure,) = directed(Observed(0, None, cast, {}))
+    assert isinstance(failure, Fail)
+
+
+# --- the end
+
+
+def test_the_run_is_over_when_every_sink_has_written_its_stream() -> None:
+    (over,) = directed(running(seen(SINK, "finished", exit_code=0), *everyone()[1:]))
+    assert isinstance(over, Finish)
+    assert over.complete
+
+
+def test_a_run_that_is_asked_to_stop_is_over_but_not_complete() -> None:
+    (over,) = directed(running(asked_to_stop=True))
+    assert isinstance(over, Finish)
+    assert not over.complete
+
+
+def test_without_sinks_the_run_is_over_when_every_stream_has_ended() -> None:
+    cast = replace(CAST, sinks=())
+    still = running(*everyone()[1:])
+    assert decide(cast, Schedule(), 2, still) == []
+    (over,) = decide(cast, Schedule(), 2, running(*everyone("finished")[1:]))
+    assert isinstance(over, Finish)

@@ -1,0 +1,56 @@
+"""`--kill` says whom and when, or is refused with a sentence."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.local.jobs import job
+from understudy.backends.local.faults import Fault, Target, parse_kill
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("beats@15s", Fault("beats", Target.PRIMARY, 15_000)),
+        ("beats@primary@500ms", Fault("beats", Target.PRIMARY, 500)),
+        ("strong@standby@1.5s", Fault("strong", Target.STANDBY, 1_500)),
+        ("alerts@2s", Fault("alerts", Target.SINK, 2_000)),
+        ("sink/alerts@2s", Fault("alerts", Target.SINK, 2_000)),
+        ("beats@0s", Fault("beats", Target.PRIMARY, 0)),
+    ],
+)
+def test_what_a_kill_means(text: str, fault: Fault) -> None:
+    assert parse_kill(text, job(), Random(1)) == fault
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("beats", "write SUBJOB@TIME"),
+        ("beats@", "write SUBJOB@TIME"),
+        ("beats@soon", "write SUBJOB@TIME"),
+        ("beats@-5s", "write SUBJOB@TIME"),
+        ("beats@20s-10s", "write SUBJOB@TIME"),
+        ("beats@primary@standby@5s", "write SUBJOB@TIME"),
+        ("beast@5s", "did you mean beats?"),
+        ("beats@boss@5s", "nobody to kill"),
+        ("alerts@primary@5s", "nobody to kill"),
+        ("", "write SUBJOB@TIME"),
+        ("@@", "write SUBJOB@TIME"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_a_sentence(text: str, word: str) -> None:
+    refusal = parse_kill(text, job(), Random(1))
+    assert isinstance(refusal, str)
+    assert word in refusal
+    assert text in refusal
+
+
+def test_a_moment_in_between_comes_from_the_seed() -> None:
+    drawn = [parse_kill("beats@10s-20s", job(), Random(7)) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert isinstance(drawn[0], Fault)
+    assert 10_000 <= drawn[0].at_ms <= 20_000
+    assert parse_kill("beats@10s-20s", job(), Random(8)) != drawn[0]

@@ -1,0 +1,131 @@
+"""The report says what happened, in the words that users and outside checks know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from tests.local.records import FAULT, JOB, START, STORY, record
+from understudy.backends.local.arrivals import Arrival
+from understudy.backends.local.cast import Kind, Process
+from understudy.backends.local.direction import Done
+from understudy.backends.local.faults import Fault, Target
+from understudy.backends.local.history import Comparison, compare
+from understudy.backends.local.incidents import incidents_of
+from understudy.backends.local.page import render
+from understudy.backends.local.report import Report, arrived_at, record_to_json
+from understudy.backends.local.supervisor import Death, Record
+
+PRECISE = compare(range(2_000), range(2_000))
+
+
+def report(of: Record | None = None, comparison: Comparison | None = PRECISE) -> Report:
+    of = of or record()
+    return Report(JOB, of, incidents_of(of, JOB), {"alerts": comparison} if comparison else {})
+
+
+def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
+    assert report().to_json() == {
+        "job": "two",
+        "sinks": {"alerts": {"tuples": 2000, "lost": 0, "duplicated": 0, "reordered": 0, "recovery": "precise"}},
+        "incidents": [
+            {
+                "subjob": "beats",
+                "mode": "passiveStandby",
+                "cause": "primary killed (SIGKILL)",
+                "detectedMs": 12,
+                "promotedMs": 21,
+                "firstOutputMs": 310,
+                "caughtUpMs": 480,
+                "replayed": 40,
+                "lost": 0,
+                "duplicated": 0,
+            }
+        ],
+        "subjobs": {
+            "strong": {"mode": "passiveStandby", "operatorClass": "repeatable", "guarantee": "precise"},
+            "beats": {"mode": "passiveStandby", "operatorClass": "convergent", "guarantee": "precise"},
+        },
+    }
+
+
+def test_a_sink_that_was_not_compared_says_nothing_about_losses() -> None:
+    found = report(comparison=None).to_json()["sinks"]["alerts"]
+    assert found == {"tuples": 1998, "lost": None, "duplicated": None, "reordered": None, "recovery": None}
+
+
+def test_a_killed_standby_is_an_incident_without_a_take_over() -> None:
+    of = record()
+    of.done = [Done(Fault("beats", Target.STANDBY, 20_000), Process(Kind.SUBJOB, "beats", 1), FAULT + 5_000)]
+    of.noticed_ms = {Process(Kind.SUBJOB, "beats", 1): FAULT + 5_030}
+    of.takeovers = {}
+    (incident,) = report(of).to_json()["incidents"]
+    assert (incident["cause"], incident["detectedMs"], incident["promotedMs"]) == ("standby killed (SIGKILL)", 30, None)
+
+
+def test_without_a_standby_the_supervisor_is_the_one_who_detects() -> None:
+    of = record()
+    of.done = [replace(of.done[0], had_standby=False)]
+    of.takeovers = {("beats-1", 2): {**STORY, "subjob": "beats", "detectedMs": FAULT + 12_000}}
+    assert report(of).to_json()["incidents"][0]["detectedMs"] == 30
+
+
+def test_a_process_that_died_by_itself_is_an_incident() -> None:
+    of = record()
+    of.done, of.deaths = [], [Death(Process(Kind.SUBJOB, "beats", 0), FAULT, 1, had_standby=True)]
+    assert report(of).to_json()["incidents"][0]["cause"] == "process ended by itself (exit code 1)"
+
+
+def test_protection_comes_back_after_it_was_lost() -> None:
+    assert incidents_of(record(), JOB)[0].reprotected_ms == 14_000
+
+
+def test_duplicates_are_blamed_on_the_incident_before_them() -> None:
+    of = record()
+    again = replace(of.done[0], at_ms=FAULT + 10_000, victim=Process(Kind.SUBJOB, "beats", 1))
+    of.done = [*of.done, again]
+    first = next(n for n, a in enumerate(of.arrivals["alerts"]) if a.at_ms > FAULT)
+    place = of.arrivals["alerts"][first].tuples
+    repeated = replace(PRECISE, duplicated=2, surplus=(place, place + 1))
+    assert [i["duplicated"] for i in report(of, repeated).to_json()["incidents"]] == [2, 0]
+
+
+def test_when_a_tuple_arrived_is_when_the_file_had_it() -> None:
+    arrivals = [Arrival(100, 3), Arrival(200, 5)]
+    assert [arrived_at(arrivals, place) for place in (0, 2, 3, 4, 5)] == [100, 100, 200, 200, 200]
+
+
+def test_the_record_says_whether_the_run_was_complete() -> None:
+    found = record_to_json(record(), [])
+    assert (found["complete"], found["startedMs"]) == (True, START)
+
+
+class Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "rect", "line"):
+            self.open.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("rect", "line"):
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_else() -> None:
+    text = render(report())
+    page = Reader()
+    page.feed(text)
+    assert page.open == []
+    assert page.links == []
+    assert "http" not in text
+    assert "beats-1 took over" in text
+    assert "precise, all 2,000 tuples" in text
+
+
+def test_a_page_can_be_made_of_a_run_that_never_began() -> None:
+    assert "</html>" in render(report(Record(began_ms=START, ended_ms=START + 10), comparison=None))
