@@ -1,0 +1,65 @@
+"""Observed → intents: the whole controller in one function.
+
+The order matters only in that each intent rests on those before it. Whoever carries them out may stop anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from understudy.control.foundation import plan_foundation, plan_leftovers
+from understudy.control.incidents import plan_incidents
+from understudy.control.instances import plan_instances
+from understudy.control.intents import Intent, PatchStatus
+from understudy.control.lifecycle import has_ended, plan_end, plan_start
+from understudy.control.news import news
+from understudy.control.observed import Observed
+from understudy.control.sinks import plan_sinks
+from understudy.control.status import MEASURE_MS, same_but_for_figures, status_of
+from understudy.control.times import millis
+from understudy.control.views import SubjobView, views
+from understudy.model.job import StreamJob
+
+
+def decide(seen: Observed) -> tuple[Intent, ...]:
+    if seen.deleted:
+        return ()
+    plan = _plan_job(seen, seen.job, views(seen, seen.job)) if seen.job else ()
+    return (*plan, *_tell(seen))
+
+
+def is_calm(seen: Observed, plan: Sequence[Intent]) -> bool:
+    """Whether nothing is under way, so that the next look can wait."""
+    if any(not isinstance(intent, PatchStatus) for intent in plan):
+        return False
+    if seen.job is None or (seen.run and seen.run.completed_ms is not None):
+        return True
+    return seen.run is not None and seen.run.start_ms is not None and all(v.settled for v in views(seen, seen.job))
+
+
+def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tuple[Intent, ...]:
+    if (seen.run and seen.run.completed_ms is not None) or has_ended(seen, job, found):
+        return (*plan_incidents(seen, found), *plan_end(seen, job, found))
+    return (
+        *plan_foundation(seen, job),
+        *plan_sinks(seen, job),
+        *(intent for view in found for intent in plan_instances(seen, job, view)),
+        *plan_leftovers(seen, job),
+        *plan_start(seen, job, found),
+        *plan_incidents(seen, found),
+    )
+
+
+def _tell(seen: Observed) -> tuple[Intent, ...]:
+    status = status_of(seen)
+    if not _worth_writing(seen, status):
+        return ()
+    return (*news(seen, status), PatchStatus(status, "the status follows what was observed"))
+
+
+def _worth_writing(seen: Observed, status: Mapping[str, Any]) -> bool:
+    if not same_but_for_figures(seen.status, status):
+        return True
+    measured = millis(seen.status.get("measuredAt"))
+    return seen.job is not None and (measured is None or seen.now_ms - measured >= MEASURE_MS)

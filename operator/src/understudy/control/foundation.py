@@ -1,0 +1,97 @@
+"""What pods need first: an account, the manifest, a Service and a Lease per subjob; and what an edit left over."""
+
+from __future__ import annotations
+
+from understudy.control import names
+from understudy.control.intents import (
+    DeletePod,
+    EnsureLease,
+    EnsureManifest,
+    EnsureRole,
+    EnsureRoleBinding,
+    EnsureService,
+    EnsureServiceAccount,
+    Intent,
+    Kind,
+    Record,
+    Remove,
+)
+from understudy.control.observed import Observed
+from understudy.control.revision import revision_of
+from understudy.model.job import StreamJob
+
+
+def plan_foundation(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
+    return (*_access(seen, job), *_manifest(seen, job), *_subjobs(seen, job))
+
+
+def _access(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
+    leases = frozenset(names.lease(seen.name, subjob.name) for subjob in job.subjobs)
+    plan: list[Intent] = []
+    if not seen.access.account:
+        plan.append(EnsureServiceAccount("the job's pods act under an account of their own"))
+    if seen.access.leases != leases:
+        plan.append(EnsureRole(leases, "the job's pods may touch the job's own Leases and nothing else"))
+    if not seen.access.bound:
+        plan.append(EnsureRoleBinding("the account gets its Role"))
+    return tuple(plan)
+
+
+def _manifest(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
+    """The manifest is there before the record names it; pods are made only after that."""
+    revision = revision_of(job)
+    plan: list[Intent] = []
+    if revision not in seen.manifests:
+        plan.append(EnsureManifest(revision, "pods read the job as it was accepted"))
+    if seen.run is None or seen.run.revision != revision:
+        plan.append(Record({"revision": revision}, f"revision {revision} was accepted"))
+    return tuple(plan)
+
+
+def _subjobs(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
+    plan: list[Intent] = []
+    for subjob in job.subjobs:
+        if names.service(seen.name, subjob.name) not in seen.services:
+            plan.append(EnsureService(subjob.name, f"consumers find the instances of {subjob.name} by name"))
+        if seen.lease(subjob.name) is None:
+            plan.append(_lease(seen, subjob.name))
+    return tuple(plan)
+
+
+def _lease(seen: Observed, subjob: str) -> EnsureLease:
+    """Epochs never go back: a Lease that somebody deleted counts on from what is known of it."""
+    pages = [(page.epoch, pod) for pod in seen.instances(subjob) if (page := seen.instance_page(pod.name))]
+    leading = [(epoch, pod) for epoch, pod in pages if (p := seen.instance_page(pod.name)) and p.leads]
+    newest = max([seen.before(subjob).get("epoch") or 0, *(epoch for epoch, _ in pages)])
+    holder = next((pod for epoch, pod in leading if epoch == newest), None)
+    address = f"{holder.ip}:{names.FLIGHT_PORT}" if holder and holder.ip else None
+    why = f"who leads {subjob} is settled by its Lease" + (f"; it counts on from epoch {newest}" if newest else "")
+    return EnsureLease(subjob, holder.name if holder else None, address, newest, why)
+
+
+# ---- leftovers of an edit --------------------------------------------------------------------------------
+
+
+def plan_leftovers(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
+    """Pods first: a Lease or manifest goes only when no pod uses it any more."""
+    parts = {subjob.name for subjob in job.subjobs}
+    sinks = {sink.name for sink in job.sinks}
+    stray = [pod for pod in seen.pods if pod.part not in (sinks if pod.is_sink else parts)]
+    kept = {names.lease(seen.name, part) for part in parts | {pod.part for pod in seen.pods if not pod.is_sink}}
+    revisions = {revision_of(job), *(pod.revision for pod in seen.pods)}
+    if seen.run:
+        revisions.add(seen.run.revision)
+    why = "the job no longer has it"
+    return (
+        *(DeletePod(p.name, False, f"{p.name} is removed: {why} ({p.part})") for p in stray if not p.terminating),
+        *(Remove(Kind.SERVICE, name, f"{name}: {why}") for name in sorted(seen.services - kept)),
+        *(
+            Remove(Kind.LEASE, lease.name, f"{lease.name}: {why}")
+            for lease in seen.leases
+            if lease.job == seen.name and lease.name not in kept
+        ),
+        *(
+            Remove(Kind.MANIFEST, names.manifest(seen.name, revision), f"no pod was started with revision {revision}")
+            for revision in sorted(seen.manifests - revisions)
+        ),
+    )

@@ -1,0 +1,71 @@
+"""Which pods still count. A pod that does not is replaced; why not is a sentence.
+
+| a pod is lost when | what is certain |
+|---|---|
+| it is being deleted, has failed, or has ended | its process is or will be gone |
+| its node is gone or not ready | nothing: it may still run, but epochs fence it |
+| its page answered once and then not for SILENCE_MS | nothing: the same |
+
+A container that crashes is not lost: the kubelet restarts it where it is, and it comes back as a standby.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from understudy.control.observed import Observed, Phase, Pod, Spread
+
+SILENCE_MS: Final = 30_000
+FRESH_MS: Final = 10_000  # a page older than this no longer proves that its process serves
+NO_ROOM_MS: Final = 20_000  # how long an instance may wait for a node of its own before it shares its peer's
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    why: str
+    suspect: bool = False
+    """Whether its node is better avoided."""
+    unreachable: bool = False
+    """Whether its kubelet may never confirm a deletion."""
+
+
+def loss_of(seen: Observed, pod: Pod) -> Loss | None:
+    if pod.terminating:
+        return Loss("it is being deleted")
+    if pod.phase is Phase.FAILED:
+        return Loss(f"it has failed{_because(pod.trouble)}")
+    if pod.phase is Phase.SUCCEEDED and not pod.is_sink:
+        return Loss("it has ended")
+    return _node_loss(seen, pod) or _silence(seen, pod)
+
+
+def _node_loss(seen: Observed, pod: Pod) -> Loss | None:
+    if pod.node is None or not seen.nodes:
+        return None
+    node = seen.node(pod.node)
+    if node is None:
+        return Loss(f"its node {pod.node} is gone", unreachable=True)
+    return None if node.ready else Loss(f"its node {pod.node} is not ready", unreachable=True)
+
+
+def _silence(seen: Observed, pod: Pod) -> Loss | None:
+    silent = seen.silent_ms(pod.name)
+    if silent is None or silent < SILENCE_MS or pod.phase is not Phase.RUNNING:
+        return None
+    return Loss(f"it has not answered for {silent // 1000} s", suspect=True, unreachable=True)
+
+
+def no_room(seen: Observed, pod: Pod) -> bool:
+    """It waits for a node other than its peer's, and there is none with room."""
+    waited = seen.now_ms - pod.created_ms
+    return pod.unschedulable is not None and pod.spread is Spread.REQUIRED and waited >= NO_ROOM_MS
+
+
+def fresh(seen: Observed, pod: str) -> bool:
+    silent = seen.silent_ms(pod)
+    return silent is not None and silent < FRESH_MS
+
+
+def _because(trouble: str | None) -> str:
+    return f": {trouble}" if trouble else ""

@@ -1,0 +1,155 @@
+"""The instances of one subjob: remove what is lost, make what is missing, replace what an edit outdated.
+
+Cut anywhere, the plan is safe: a number is written down before its pod is made, so it is never given twice; a surplus
+pod is removed later; nothing here moves a role, the Lease does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from understudy.control import names
+from understudy.control.health import Loss, no_room
+from understudy.control.intents import (
+    CreateInstance,
+    DeletePod,
+    Emit,
+    Intent,
+    LabelPod,
+    Reason,
+    Record,
+    Severity,
+)
+from understudy.control.observed import Observed, Pod, Role, Run, Spread
+from understudy.control.placement import spread_for
+from understudy.control.revision import Digests, digests_of, revision_of
+from understudy.control.views import SubjobView
+from understudy.model.job import StreamJob
+
+HEAD_START_MS: Final = 5_000  # primaries first: their cold starts should not compete with the standbys'
+SPACING_MS: Final = 3_000  # between two new instances of a subjob, so that pods that fail at once do not pile up
+TAKE_OVER_MS: Final = 10_000  # how long a take-over may have the machine to itself before a replacement starts
+
+
+def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent, ...]:
+    digests = digests_of(job, view.subjob)
+    crowded = [pod for pod in view.live if no_room(seen, pod)]
+    outdated = _outdated(view, digests)
+    doomed = {**view.losses, **{pod.name: Loss("no other node has room for it") for pod in crowded}, **outdated}
+    live = [pod for pod in view.pods if pod.name not in doomed]
+    removals = [_remove(pod, doomed[pod.name]) for pod in view.pods if pod.name in doomed and not pod.terminating]
+    surplus = _surplus(view, live)
+    return (
+        *(intent for pair in removals for intent in pair),
+        *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than the mode needs"))),
+        *_creation(seen, job, view, live, digests, bool(crowded)),
+        *_labels(view),
+    )
+
+
+def _remove(pod: Pod, loss: Loss) -> tuple[Intent, ...]:
+    why = f"{pod.name} is removed: {loss.why}"
+    return DeletePod(pod.name, False, why), Emit(Severity.NORMAL, Reason.INSTANCE_REMOVED, why)
+
+
+# ---- edits -----------------------------------------------------------------------------------------------
+
+
+def _outdated(view: SubjobView, wanted: Digests) -> dict[str, Loss]:
+    """Pods that an edit makes go now. A changed query: all at once. Changed settings: the standby, then the primary."""
+    old_query = [pod for pod in view.live if pod.digests.query != wanted.query]
+    if old_query:
+        return {pod.name: Loss("the query was changed") for pod in old_query}
+    old = [pod for pod in view.live if pod.digests.settings != wanted.settings]
+    if not old or not view.serving:
+        return {}
+    standbys = [pod for pod in old if pod in view.standbys]
+    if standbys or view.protected:
+        return {pod.name: Loss("its settings were changed") for pod in standbys or old}
+    return {}
+
+
+def _surplus(view: SubjobView, live: Sequence[Pod]) -> tuple[Pod, ...]:
+    """More than needed, as when a node that was given up returns. Neither the primary nor its secondary goes."""
+    if view.page is None or len(live) <= view.wanted:
+        return ()
+    spare = [pod for pod in live if pod in view.standbys and pod.name != view.page.secondary]
+    return tuple(spare[view.wanted - len(live) :])
+
+
+# ---- new instances ---------------------------------------------------------------------------------------
+
+
+def _creation(
+    seen: Observed, job: StreamJob, view: SubjobView, live: Sequence[Pod], digests: Digests, crowded: bool
+) -> tuple[Intent, ...]:
+    if len(live) >= view.wanted or _must_wait(seen, view, live, digests):
+        return ()
+    subjob, run = view.subjob.name, seen.run or Run()
+    number = _next_number(seen, view, run)
+    avoid = frozenset(pod.node for pod in view.pods if pod.node and pod.name in _suspects(view))
+    spread, where = spread_for(seen, live, avoid)
+    if crowded:
+        spread, where = Spread.PREFERRED, "beside its peer if need be, since no other node has room"
+    role = Role.STANDBY if live else Role.PRIMARY
+    name = names.instance(seen.name, subjob, number)
+    why = f"{name} is made as {role} of {subjob}" + (f", {where}" if live else "") + _after(view)
+    entries: dict[str, str | None] = {f"next.{subjob}": str(number + 1), f"made.{subjob}": str(seen.now_ms)}
+    return (
+        Record(entries, f"number {number} is given to an instance of {subjob}"),
+        CreateInstance(name, subjob, role, spread, avoid, digests, revision_of(job), why),
+        Emit(Severity.NORMAL, Reason.INSTANCE_CREATED, why),
+    )
+
+
+def _next_number(seen: Observed, view: SubjobView, run: Run) -> int:
+    holder = view.lease.holder if view.lease and view.lease.holder else ""
+    known = [names.number_of(name) for name in (*(pod.name for pod in view.pods), holder)]
+    return max([run.next.get(view.subjob.name, 0), *(number + 1 for number in known)])
+
+
+def _suspects(view: SubjobView) -> set[str]:
+    return {name for name, loss in view.losses.items() if loss.suspect}
+
+
+def _after(view: SubjobView) -> str:
+    return "".join(f"; {name} is lost: {loss.why}" for name, loss in view.losses.items())
+
+
+def _must_wait(seen: Observed, view: SubjobView, live: Sequence[Pod], digests: Digests) -> bool:
+    run = seen.run or Run()
+    age = seen.now_ms - run.made_ms.get(view.subjob.name, 0)
+    if age < SPACING_MS and (live or view.pods):
+        return True
+    if any(pod.digests.query != digests.query for pod in view.pods):
+        return True  # an instance with the old query must not hand its state to one with the new
+    if run.start_ms is None and live and not view.serving:
+        return age < HEAD_START_MS
+    return _taking_over(seen, view)
+
+
+def _taking_over(seen: Observed, view: SubjobView) -> bool:
+    """A take-over is under way and has not had its time: a replacement would only take the processor from it."""
+    if view.failing_over:
+        lost_at = seen.status_since("Ready", "False")
+        return lost_at is None or seen.now_ms - lost_at < TAKE_OVER_MS
+    taken = view.page.take_over if view.page else None
+    if taken is None or taken.first_output is not None or taken.promoted is None:
+        return False
+    return seen.now_ms - taken.promoted < TAKE_OVER_MS
+
+
+# ---- labels ----------------------------------------------------------------------------------------------
+
+
+def _labels(view: SubjobView) -> tuple[Intent, ...]:
+    """Labels follow the Lease, never the other way round."""
+    if view.primary is None:
+        return ()
+    roles = {pod: Role.PRIMARY if pod is view.primary else Role.STANDBY for pod in view.live}
+    return tuple(
+        LabelPod(pod.name, role, f"the Lease of {view.subjob.name} is held by {view.primary.name}")
+        for pod, role in roles.items()
+        if pod.role is not role
+    )

@@ -1,0 +1,183 @@
+"""What the operator is about to do. Each says why, in a sentence; carrying one out twice does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from understudy.control.observed import Role, Spread
+from understudy.control.revision import Digests
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureServiceAccount:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureRole:
+    leases: frozenset[str]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureRoleBinding:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureManifest:
+    """The ConfigMap with the job as it was accepted; it never changes."""
+
+    revision: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureService:
+    subjob: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureLease:
+    """Never touches a Lease that exists. A new one counts on from `epoch`."""
+
+    subjob: str
+    holder: str | None
+    address: str | None
+    epoch: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write these entries into the ConfigMap `JOB-run`; None takes one away."""
+
+    entries: Mapping[str, str | None]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateInstance:
+    name: str
+    subjob: str
+    role: Role
+    spread: Spread
+    avoid: frozenset[str]
+    """Nodes that must not be used."""
+    digests: Digests
+    revision: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSink:
+    name: str
+    sink: str
+    avoid: frozenset[str]
+    digests: Digests
+    revision: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """`force`: do not wait for a kubelet that may never answer."""
+
+    name: str
+    force: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPod:
+    name: str
+    role: Role
+    why: str
+
+
+class Kind(StrEnum):
+    """What `Remove` can remove besides pods."""
+
+    SERVICE = "Service"
+    LEASE = "Lease"
+    MANIFEST = "ConfigMap"
+    INCIDENT = "Incident"
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    kind: Kind
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordIncident:
+    """Create the Incident or bring it up to date."""
+
+    name: str
+    subjob: str
+    status: Mapping[str, Any]
+    why: str
+
+
+class Severity(StrEnum):
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+class Reason(StrEnum):
+    """Reasons of events. People and alerts match on them."""
+
+    ACCEPTED = "Accepted"
+    REJECTED = "Rejected"
+    INSTANCE_CREATED = "InstanceCreated"
+    INSTANCE_REMOVED = "InstanceRemoved"
+    SINK_CREATED = "SinkCreated"
+    SINK_REMOVED = "SinkRemoved"
+    STARTED = "Started"
+    PRIMARY_READY = "PrimaryReady"
+    PROTECTED = "Protected"
+    PRIMARY_LOST = "PrimaryLost"
+    FAILOVER_COMPLETED = "FailoverCompleted"
+    STANDBY_LOST = "StandbyLost"
+    STANDBY_REPLACED = "StandbyReplaced"
+    TUPLES_LOST = "TuplesLost"
+    DEGRADED = "Degraded"
+    COMPLETED = "Completed"
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    severity: Severity
+    reason: Reason
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatchStatus:
+    status: Mapping[str, Any]
+    why: str
+
+
+Intent = (
+    EnsureServiceAccount
+    | EnsureRole
+    | EnsureRoleBinding
+    | EnsureManifest
+    | EnsureService
+    | EnsureLease
+    | Record
+    | CreateInstance
+    | CreateSink
+    | DeletePod
+    | LabelPod
+    | Remove
+    | RecordIncident
+    | Emit
+    | PatchStatus
+)

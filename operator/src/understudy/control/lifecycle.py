@@ -1,0 +1,54 @@
+"""The job as a whole: when it starts, when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from understudy.control import sinks
+from understudy.control.health import fresh
+from understudy.control.intents import DeletePod, Intent, Record
+from understudy.control.observed import Observed
+from understudy.control.pages import State
+from understudy.control.views import SubjobView
+from understudy.model.job import StreamJob
+
+START_UNPROTECTED_MS: Final = 180_000  # a standby that finds no node for so long does not hold up the job
+
+
+def plan_start(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
+    """Once, when every instance and sink is ready: the stream must not begin with the backlog of a cold start."""
+    if seen.run is None or seen.run.start_ms is not None or not _sinks_ready(seen, job):
+        return ()
+    entries = {"startTime": str(seen.now_ms)}
+    if all(view.protected for view in views):
+        return (Record(entries, "every instance and every sink is ready"),)
+    late = seen.now_ms - seen.created_ms >= START_UNPROTECTED_MS
+    if late and all(view.serving for view in views):
+        return (Record(entries, "every primary and every sink is ready; a standby is still missing"),)
+    return ()
+
+
+def plan_end(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
+    """Write it down first; then the subjobs' pods go. Sink pods stay: they have ended, and their logs can be read."""
+    if seen.run and seen.run.completed_ms is None and has_ended(seen, job, views):
+        return (Record({"completed": str(seen.now_ms)}, "every sink has written its whole stream"),)
+    if seen.run is None or seen.run.completed_ms is None:
+        return ()
+    return tuple(
+        DeletePod(pod.name, False, f"{pod.name} is removed: the job has completed")
+        for pod in seen.pods
+        if not pod.is_sink and not pod.terminating
+    )
+
+
+def has_ended(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> bool:
+    if job.sinks:
+        return sinks.finished(seen, job)
+    return seen.run is not None and seen.run.start_ms is not None and all(view.finished for view in views)
+
+
+def _sinks_ready(seen: Observed, job: StreamJob) -> bool:
+    pods = [seen.sink_pod(sink.name) for sink in job.sinks]
+    pages = [seen.sink_page(pod.name) if pod and fresh(seen, pod.name) else None for pod in pods]
+    return all(page is not None and page.state in (State.READY, State.FINISHED) for page in pages)

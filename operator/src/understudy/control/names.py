@@ -1,0 +1,66 @@
+"""How the objects of a job are called and labelled. Other programs rely on these."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUP: Final = "understudy.dev"
+
+# labels
+JOB: Final = "understudy.dev/job"
+SUBJOB: Final = "understudy.dev/subjob"
+SINK: Final = "understudy.dev/sink"
+ROLE: Final = "understudy.dev/role"
+INSTANCE: Final = "understudy.dev/instance"
+
+# annotations
+ADDRESS: Final = "understudy.dev/address"  # on a Lease: where its holder listens
+REVISION: Final = "understudy.dev/revision"  # on a pod: the manifest that it was started with
+QUERY: Final = "understudy.dev/query"  # on a pod: a digest of what it computes
+SETTINGS: Final = "understudy.dev/settings"  # on a pod: a digest of how it is kept alive and what it may use
+SPREAD: Final = "understudy.dev/spread"  # on a pod: whether it must or should keep away from its peer's node
+
+FLIGHT_PORT: Final = 7070
+STATUS_PORT: Final = 7071
+
+# A label holds 63 characters, a Service's name too; an instance's name ends in - and a number.
+LONGEST: Final = 63
+ROOM_FOR_NUMBER: Final = 7
+
+
+def lease(job: str, subjob: str) -> str:
+    return f"{job}-{subjob}"
+
+
+service = lease
+
+
+def instance(job: str, subjob: str, number: int) -> str:
+    return f"{job}-{subjob}-{number}"
+
+
+def number_of(name: str) -> int:
+    """The number at the end of an instance's name; -1 if there is none."""
+    tail = name.rpartition("-")[2]
+    return int(tail) if tail.isdecimal() else -1
+
+
+def sink(job: str, name: str) -> str:
+    return f"{job}-sink-{name}"
+
+
+def manifest(job: str, revision: str) -> str:
+    return f"{job}-manifest-{revision}"
+
+
+def run(job: str) -> str:
+    return f"{job}-run"
+
+
+def account(job: str) -> str:
+    """The ServiceAccount of a job's pods, its Role and its RoleBinding."""
+    return f"understudy-{job}"
+
+
+def incident(job: str, subjob: str, epoch: int) -> str:
+    return f"{job}-{subjob}-{epoch}"

@@ -1,0 +1,201 @@
+"""Everything that a decision rests on, as one frozen value. Nothing else may influence it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from understudy.control import names
+from understudy.control.pages import InstancePage, Page, SinkPage
+from understudy.control.revision import NO_DIGESTS, Digests
+from understudy.control.times import millis
+from understudy.model.job import StreamJob
+from understudy.model.refusal import Refusal
+
+
+class Role(StrEnum):
+    """Of a pod, as its label says."""
+
+    PRIMARY = "primary"
+    STANDBY = "standby"
+    SINK = "sink"
+
+
+class Phase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class Spread(StrEnum):
+    """How an instance keeps away from the node of its peer."""
+
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    name: str
+    part: str
+    """The subjob or sink that it belongs to."""
+    role: Role
+    phase: Phase
+    created_ms: int
+    node: str | None = None
+    ip: str | None = None
+    ready: bool = False
+    terminating: bool = False
+    restarts: int = 0
+    digests: Digests = NO_DIGESTS
+    revision: str = ""
+    spread: Spread = Spread.PREFERRED
+    trouble: str | None = None
+    """What keeps it from running, in Kubernetes' words: `ImagePullBackOff: …`, `OOMKilled`."""
+    unschedulable: str | None = None
+    """Why the scheduler found no node."""
+
+    @property
+    def is_sink(self) -> bool:
+        return self.role is Role.SINK
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    name: str
+    job: str
+    """The job that it belongs to: names of two jobs can meet."""
+    subjob: str
+    holder: str | None = None
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    name: str
+    ready: bool = True
+    schedulable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A status page and when it was last read."""
+
+    page: Page
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the operator wrote down (ConfigMap `JOB-run`), so that it survives the operator and the status."""
+
+    start_ms: int | None = None
+    completed_ms: int | None = None
+    revision: str = ""
+    """The manifest that was accepted last."""
+    next: Mapping[str, int] = field(default_factory=dict)
+    """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice."""
+    made_ms: Mapping[str, int] = field(default_factory=dict)
+    """Subjob → when its newest instance was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The account that the job's pods use, as far as it exists."""
+
+    account: bool = False
+    leases: frozenset[str] | None = None
+    """The Leases that the Role names; None without a Role."""
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentSeen:
+    name: str
+    created_ms: int
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    now_ms: int
+    name: str
+    namespace: str
+    generation: int
+    created_ms: int
+    wanted: StreamJob | tuple[Refusal, ...]
+    """What the spec asks for now, or why that is refused."""
+    running: StreamJob | None = None
+    """The job of the revision that was accepted last."""
+    run: Run | None = None
+    deleted: bool = False
+    pods: tuple[Pod, ...] = ()
+    leases: tuple[Lease, ...] = ()
+    services: frozenset[str] = frozenset()
+    manifests: frozenset[str] = frozenset()
+    """Revisions whose ConfigMap exists."""
+    access: Access = Access()
+    nodes: tuple[Node, ...] = ()
+    """Empty if the operator may not read nodes."""
+    pages: Mapping[str, Seen] = field(default_factory=dict)
+    """Pod → its page."""
+    incidents: tuple[IncidentSeen, ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+    """The status as it stands."""
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        return () if isinstance(self.wanted, StreamJob) else self.wanted
+
+    @property
+    def job(self) -> StreamJob | None:
+        """What should run: what is asked for, or what was accepted before if that is refused."""
+        return self.wanted if isinstance(self.wanted, StreamJob) else self.running
+
+    def condition(self, kind: str) -> Mapping[str, Any] | None:
+        """A condition of the status as it stands."""
+        return next((c for c in self.status.get("conditions") or () if c.get("type") == kind), None)
+
+    def status_since(self, kind: str, status: str) -> int | None:
+        """Since when the condition has had this status; None if it has another."""
+        found = self.condition(kind)
+        return millis(found.get("lastTransitionTime")) if found and found.get("status") == status else None
+
+    def before(self, subjob: str) -> Mapping[str, Any]:
+        """What the status as it stands says of a subjob."""
+        return next((s for s in self.status.get("subjobs") or () if s.get("name") == subjob), {})
+
+    def lease(self, subjob: str) -> Lease | None:
+        name = names.lease(self.name, subjob)
+        return next((lease for lease in self.leases if lease.name == name and lease.job == self.name), None)
+
+    def pod(self, name: str | None) -> Pod | None:
+        return next((pod for pod in self.pods if pod.name == name), None)
+
+    def instances(self, subjob: str) -> tuple[Pod, ...]:
+        """Oldest first."""
+        found = (pod for pod in self.pods if pod.part == subjob and not pod.is_sink)
+        return tuple(sorted(found, key=lambda pod: names.number_of(pod.name)))
+
+    def sink_pod(self, sink: str) -> Pod | None:
+        return next((pod for pod in self.pods if pod.part == sink and pod.is_sink), None)
+
+    def node(self, name: str) -> Node | None:
+        return next((node for node in self.nodes if node.name == name), None)
+
+    def silent_ms(self, pod: str) -> int | None:
+        """For how long the pod's page has not answered; None if it never did."""
+        seen = self.pages.get(pod)
+        return self.now_ms - seen.at_ms if seen else None
+
+    def instance_page(self, pod: str | None) -> InstancePage | None:
+        seen = self.pages.get(pod or "")
+        return seen.page if seen and isinstance(seen.page, InstancePage) else None
+
+    def sink_page(self, pod: str) -> SinkPage | None:
+        seen = self.pages.get(pod)
+        return seen.page if seen and isinstance(seen.page, SinkPage) else None

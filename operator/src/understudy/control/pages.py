@@ -1,0 +1,149 @@
+"""Status pages of a job's processes as values. A page that lacks something is read as far as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class State(StrEnum):
+    STARTING = "starting"
+    REHEARSING = "rehearsing"
+    READY = "ready"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+    @property
+    def serves(self) -> bool:
+        return self in (State.READY, State.FINISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """An output queue: what it holds, and how far each consumer has come."""
+
+    trimmed: int
+    next: int
+    ended: bool
+    released: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """A take-over by the instance whose page this is. Times: milliseconds since 1970, None: not yet."""
+
+    gone: str
+    cause: str
+    detected: int | None
+    lease: int | None
+    promoted: int | None
+    restored: int | None
+    first_output: int | None
+    caught_up: int | None
+    replayed: int
+    lost: int
+
+    @property
+    def recovery_ms(self) -> int | None:
+        """From the suspicion to the first new output."""
+        return None if self.detected is None or self.first_output is None else self.first_output - self.detected
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePage:
+    instance: str
+    leads: bool
+    epoch: int
+    state: State
+    error: str | None
+    protected: bool
+    secondary: str | None
+    inputs: Mapping[str, tuple[int, int]]
+    """Input → (position, available)."""
+    outputs: Mapping[str, Queue]
+    if_it_failed_now: Mapping[str, Any] | None
+    take_over: TakeOver | None
+    lost: int
+    """Input tuples that nobody will process any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPage:
+    sink: str
+    state: State
+    error: str | None
+    tuples: int
+    lost: int
+
+
+Page = InstancePage | SinkPage
+
+
+def read(raw: Mapping[str, Any]) -> Page | None:
+    """The page, or None if it is not one of ours."""
+    match raw.get("kind"):
+        case "subjob":
+            return _instance(raw)
+        case "sink":
+            return SinkPage(
+                str(raw.get("sink", "")),
+                _state(raw),
+                raw.get("error"),
+                _int(raw, "tuples") or 0,
+                _int(raw, "lost") or 0,
+            )
+        case _:
+            return None
+
+
+def _instance(raw: Mapping[str, Any]) -> InstancePage:
+    inputs, outputs, taken = raw.get("inputs") or {}, raw.get("outputs") or {}, raw.get("takeover")
+    return InstancePage(
+        instance=str(raw.get("instance", "")),
+        leads=raw.get("role") == "primary",
+        epoch=_int(raw, "epoch") or 0,
+        state=_state(raw),
+        error=raw.get("error"),
+        protected=bool(raw.get("protected")),
+        secondary=raw.get("secondary"),
+        inputs={name: (_int(at, "position") or 0, _int(at, "available") or 0) for name, at in inputs.items()},
+        outputs={name: _queue(q) for name, q in outputs.items()},
+        if_it_failed_now=raw.get("ifItFailedNow"),
+        take_over=_take_over(taken) if taken else None,
+        lost=sum((_int(loss, "to") or 0) - (_int(loss, "from") or 0) for loss in raw.get("losses") or ()),
+    )
+
+
+def _queue(raw: Mapping[str, Any]) -> Queue:
+    consumers = raw.get("consumers") or {}
+    released = {name: _int(acks, "released") or 0 for name, acks in consumers.items()}
+    return Queue(_int(raw, "trimmed") or 0, _int(raw, "next") or 0, bool(raw.get("ended")), released)
+
+
+def _take_over(raw: Mapping[str, Any]) -> TakeOver:
+    return TakeOver(
+        gone=str(raw.get("from") or ""),
+        cause=str(raw.get("cause") or ""),
+        detected=_int(raw, "detectedMs"),
+        lease=_int(raw, "leaseMs"),
+        promoted=_int(raw, "promotedMs"),
+        restored=_int(raw, "restoredMs"),
+        first_output=_int(raw, "firstOutputMs"),
+        caught_up=_int(raw, "caughtUpMs"),
+        replayed=_int(raw, "replayed") or 0,
+        lost=_int(raw, "lost") or 0,
+    )
+
+
+def _state(raw: Mapping[str, Any]) -> State:
+    try:
+        return State(str(raw.get("state")))
+    except ValueError:
+        return State.STARTING
+
+
+def _int(raw: Mapping[str, Any], key: str) -> int | None:
+    value = raw.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

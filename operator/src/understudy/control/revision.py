@@ -1,0 +1,57 @@
+"""What of a running job an edit changes. A pod carries the digests of what it was started with.
+
+| digest | covers | a difference means |
+|---|---|---|
+| revision | the whole manifest | nothing by itself: a pod keeps the manifest it was started with |
+| query | what the pod computes, from which inputs, for which consumers, in which mode | the pod is replaced at once |
+| settings | timing of the protocol, Spark settings, resources | the standby is replaced first, then the primary |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from understudy.model.job import StreamJob, Subjob
+from understudy.model.sinks import Sink
+from understudy.model.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    query: str
+    settings: str
+
+
+NO_DIGESTS = Digests("", "")
+
+
+def revision_of(job: StreamJob) -> str:
+    return _digest(_plain(job))
+
+
+def digests_of(job: StreamJob, subjob: Subjob) -> Digests:
+    fields = _plain(subjob)
+    settings = {name: fields.pop(name, None) for name in ("ha", "spark")}
+    mode = str(subjob.ha.mode)
+    sources = [_plain(source) for source in job.sources if source.name in subjob.inputs]
+    return Digests(_digest([fields, mode, sources, consumers_of(job, subjob.name)]), _digest(settings))
+
+
+def sink_digests(job: StreamJob, sink: Sink) -> Digests:
+    return Digests(_digest(_plain(sink)), "")
+
+
+def consumers_of(job: StreamJob, stream: str) -> tuple[str, ...]:
+    subjobs = tuple(subjob.name for subjob in job.subjobs if stream in subjob.inputs)
+    return subjobs + tuple(f"sink:{sink.name}" for sink in job.sinks if sink.input == stream)
+
+
+def _plain(value: Value) -> dict[str, Any]:
+    return value.model_dump(mode="json", by_alias=True)
+
+
+def _digest(plain: Any) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:10]

@@ -1,0 +1,55 @@
+"""The sink pods: one each, always under the same name, so an old one must be gone before a new one is made."""
+
+from __future__ import annotations
+
+from understudy.control import names
+from understudy.control.health import loss_of
+from understudy.control.intents import CreateSink, DeletePod, Emit, Intent, Reason, Severity
+from understudy.control.observed import Observed, Phase, Pod
+from understudy.control.revision import revision_of, sink_digests
+from understudy.model.job import StreamJob
+from understudy.model.sinks import Sink
+
+
+def plan_sinks(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
+    return tuple(intent for sink in job.sinks for intent in _plan_sink(seen, job, sink))
+
+
+def finished(seen: Observed, job: StreamJob) -> bool:
+    """Every sink has ended by itself: its stream has ended and everything is written."""
+    pods = [seen.sink_pod(sink.name) for sink in job.sinks]
+    return bool(pods) and all(pod is not None and pod.phase is Phase.SUCCEEDED for pod in pods)
+
+
+def _plan_sink(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]:
+    pod = seen.sink_pod(sink.name)
+    if pod is None:
+        return _create(seen, job, sink)
+    if pod.terminating:
+        return _let_go(seen, pod)
+    if loss := loss_of(seen, pod):
+        return _remove(pod, loss.why, loss.unreachable)
+    if pod.digests.query != sink_digests(job, sink).query and pod.phase is not Phase.SUCCEEDED:
+        return _remove(pod, "the sink was changed", force=False)
+    return ()
+
+
+def _let_go(seen: Observed, pod: Pod) -> tuple[Intent, ...]:
+    """A kubelet that is gone never confirms; its node tells."""
+    node = seen.node(pod.node) if pod.node and seen.nodes else None
+    stranded = bool(seen.nodes) and pod.node is not None and (node is None or not node.ready)
+    return _remove(pod, f"its node {pod.node} is not there to let it go", force=True) if stranded else ()
+
+
+def _create(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]:
+    name = names.sink(seen.name, sink.name)
+    why = f"{name} is made for sink {sink.name}, which reads {sink.input}"
+    return (
+        CreateSink(name, sink.name, frozenset(), sink_digests(job, sink), revision_of(job), why),
+        Emit(Severity.NORMAL, Reason.SINK_CREATED, why),
+    )
+
+
+def _remove(pod: Pod, why: str, force: bool) -> tuple[Intent, ...]:
+    sentence = f"{pod.name} is removed, to be made again: {why}"
+    return DeletePod(pod.name, force, sentence), Emit(Severity.NORMAL, Reason.SINK_REMOVED, sentence)

@@ -1,0 +1,96 @@
+"""What the observations say of one subjob: who leads, who stands by, whether a loss now would be covered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from understudy.control.health import Loss, fresh, loss_of
+from understudy.control.observed import Lease, Observed, Pod
+from understudy.control.pages import InstancePage, State
+from understudy.model.ha import Mode
+from understudy.model.job import StreamJob, Subjob
+
+
+@dataclass(frozen=True, slots=True)
+class SubjobView:
+    subjob: Subjob
+    lease: Lease | None
+    pods: tuple[Pod, ...]
+    losses: dict[str, Loss]
+    primary: Pod | None
+    """The Lease's holder, if its pod still counts."""
+    page: InstancePage | None
+    """The primary's page, if it is fresh."""
+    ready_standbys: tuple[Pod, ...]
+
+    @property
+    def live(self) -> tuple[Pod, ...]:
+        return tuple(pod for pod in self.pods if pod.name not in self.losses)
+
+    @property
+    def standbys(self) -> tuple[Pod, ...]:
+        return tuple(pod for pod in self.live if self.primary is None or pod.name != self.primary.name)
+
+    @property
+    def wanted(self) -> int:
+        return instances_in(self.subjob.ha.mode)
+
+    @property
+    def serving(self) -> bool:
+        return self.page is not None and self.page.leads and self.page.state.serves
+
+    @property
+    def finished(self) -> bool:
+        return self.page is not None and self.page.leads and self.page.state is State.FINISHED
+
+    @property
+    def protected(self) -> bool:
+        """Whether a standby that is there and ready has what it needs to take over."""
+        if self.wanted == 1:
+            return self.serving
+        ready = {pod.name for pod in self.ready_standbys}
+        return self.serving and self.page is not None and self.page.protected and self.page.secondary in ready
+
+    @property
+    def settled(self) -> bool:
+        return len(self.live) == len(self.pods) == self.wanted and self.protected
+
+    @property
+    def failing_over(self) -> bool:
+        """The holder of the Lease is lost and somebody stands ready."""
+        held = self.lease is not None and self.lease.holder is not None
+        return held and self.primary is None and bool(self.ready_standbys)
+
+
+def instances_in(mode: Mode) -> int:
+    """How many instances a subjob has in each mode. Modes that are not built yet are refused before."""
+    match mode:
+        case Mode.AMNESIA:
+            return 1
+        case Mode.PASSIVE_STANDBY | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP:
+            return 2
+        case Mode.UPSTREAM_BACKUP | Mode.SAVEPOINT | Mode.AUTO:
+            return 2
+        case _:
+            assert_never(mode)
+
+
+def view(seen: Observed, subjob: Subjob) -> SubjobView:
+    pods = seen.instances(subjob.name)
+    losses = {pod.name: loss for pod in pods if (loss := loss_of(seen, pod))}
+    lease = seen.lease(subjob.name)
+    holder = lease.holder if lease else None
+    primary = next((pod for pod in pods if pod.name == holder and pod.name not in losses), None)
+    page = seen.instance_page(holder) if primary and fresh(seen, primary.name) else None
+    ready = tuple(pod for pod in pods if pod.name not in losses and pod is not primary and _stands_by(seen, pod))
+    return SubjobView(subjob, lease, pods, losses, primary, page, ready)
+
+
+def views(seen: Observed, job: StreamJob) -> tuple[SubjobView, ...]:
+    return tuple(view(seen, subjob) for subjob in job.subjobs)
+
+
+def _stands_by(seen: Observed, pod: Pod) -> bool:
+    page = seen.instance_page(pod.name) if fresh(seen, pod.name) else None
+    return page is not None and not page.leads and page.state.serves
