@@ -44,7 +44,7 @@ def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[In
         *(intent for pair in removals for intent in pair),
         *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than the mode needs"))),
         *_creation(seen, job, view, live, digests, bool(crowded)),
-        *_labels(view),
+        *_labels(view, live),
     )
 
 
@@ -143,11 +143,11 @@ def _taking_over(seen: Observed, view: SubjobView) -> bool:
 # ---- labels ----------------------------------------------------------------------------------------------
 
 
-def _labels(view: SubjobView) -> tuple[Intent, ...]:
+def _labels(view: SubjobView, live: Sequence[Pod]) -> tuple[Intent, ...]:
     """Labels follow the Lease, never the other way round."""
     if view.primary is None:
         return ()
-    roles = {pod: Role.PRIMARY if pod is view.primary else Role.STANDBY for pod in view.live}
+    roles = {pod: Role.PRIMARY if pod is view.primary else Role.STANDBY for pod in live}
     return tuple(
         LabelPod(pod.name, role, f"the Lease of {view.subjob.name} is held by {view.primary.name}")
         for pod, role in roles.items()

@@ -1,0 +1,35 @@
+"""The ConfigMap `JOB-run`: how `Run` is written down.
+
+| key | value |
+|---|---|
+| startTime | milliseconds since 1970; read by every pod of the job |
+| completed | milliseconds since 1970 |
+| revision | the manifest that was accepted last |
+| next.SUBJOB | the number of the subjob's next instance |
+| made.SUBJOB | when its newest instance was made, milliseconds since 1970 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from understudy.control.observed import Run
+
+
+def read_record(entries: Mapping[str, str]) -> Run:
+    return Run(
+        start_ms=_number(entries.get("startTime")),
+        completed_ms=_number(entries.get("completed")),
+        revision=entries.get("revision", ""),
+        next=_numbers(entries, "next."),
+        made_ms=_numbers(entries, "made."),
+    )
+
+
+def _numbers(entries: Mapping[str, str], prefix: str) -> dict[str, int]:
+    found = {key.removeprefix(prefix): _number(text) for key, text in entries.items() if key.startswith(prefix)}
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.strip().isdecimal() else None

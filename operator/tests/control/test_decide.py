@@ -1,0 +1,376 @@
+"""The operator's decisions, on a model of the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from understudy.control.decide import decide, is_calm
+from understudy.control.intents import CreateInstance, DeletePod, Emit, PatchStatus
+from understudy.control.observed import Lease, Node, Phase, Role
+from understudy.model.refusal import Refusal
+
+from .jobs import job, with_modes, with_query, with_settings
+from .world import World
+
+REFUSED = (Refusal("UnknownInput", "spec.subjobs[0].inputs[0]", "spec.subjobs[0].inputs[0]: nothing is called tocks"),)
+
+
+@pytest.fixture
+def started() -> World:
+    """A job that runs, every standby ready."""
+    world = World(job()).run_for(30)
+    assert world.is_true("Ready")
+    assert world.is_true("Protected")
+    return world
+
+
+# ---- starting --------------------------------------------------------------------------------------------
+
+
+def test_a_job_gets_a_primary_and_a_standby_on_different_nodes_for_each_subjob(started: World) -> None:
+    for subjob in ("keep", "double"):
+        nodes = [pod.node for pod in started.live(subjob)]
+        assert len(nodes) == len(set(nodes)) == 2
+    assert set(started.pods) == {"demo-keep-0", "demo-keep-1", "demo-double-0", "demo-double-1", "demo-sink-out"}
+
+
+def test_primaries_and_sinks_are_made_before_standbys() -> None:
+    world = World(job())
+    world.reconcile()
+    assert set(world.pods) == {"demo-keep-0", "demo-double-0", "demo-sink-out"}
+    assert [pod.role for pod in world.live("keep")] == [Role.PRIMARY]
+    world.run_for(6)
+    assert "demo-keep-1" in world.pods, "a standby does not wait until its primary is ready"
+
+
+def test_the_stream_starts_once_and_only_when_everything_is_ready() -> None:
+    world = World(job()).run_for(9)
+    assert world.entries is not None
+    assert "startTime" not in world.entries
+    assert world.condition("Ready")["reason"] == "Starting"
+    world.run_for(20)
+    start = world.entries["startTime"]
+    world.kill("demo-keep-0")
+    world.run_for(30)
+    assert world.entries["startTime"] == start
+
+
+def test_a_standby_that_finds_no_node_does_not_hold_up_the_stream_for_ever() -> None:
+    world = World(job(), nodes=[Node("n1")])
+    world.run_for(10)
+    for name in ("demo-keep-1", "demo-double-1"):
+        world.pods[name] = replace(world.pods[name], node=None, phase=Phase.PENDING)
+    world._schedule = lambda pod, avoid: None  # type: ignore[method-assign]
+    world.run_for(200)
+    assert world.is_true("Ready")
+    assert not world.is_true("Protected")
+
+
+def test_a_calm_job_is_left_alone(started: World) -> None:
+    started.run_for(5)
+    for _ in range(5):
+        plan = decide(started.observe())
+        assert all(isinstance(intent, PatchStatus) for intent in plan)
+        assert is_calm(started.observe(), plan)
+
+
+def test_figures_alone_are_written_every_ten_seconds(started: World) -> None:
+    before = len([i for i in started.history if isinstance(i, PatchStatus)])
+    started.run_for(60)
+    written = len([i for i in started.history if isinstance(i, PatchStatus)]) - before
+    assert 5 <= written <= 7
+
+
+def test_amnesia_needs_no_standby() -> None:
+    world = World(with_modes("amnesia", "amnesia")).run_for(20)
+    assert set(world.pods) == {"demo-keep-0", "demo-double-0", "demo-sink-out"}
+    assert world.is_true("Ready")
+    assert world.condition("Protected")["reason"] == "NoStandbyAsked"
+    assert world.status["protected"] == "0/0"
+    assert world.status["guarantee"] == "gap"
+
+
+# ---- losses ----------------------------------------------------------------------------------------------
+
+
+def test_a_killed_primary_is_replaced_by_a_new_standby_on_another_node_than_the_survivors(started: World) -> None:
+    survivor = started.standby("keep")
+    started.kill(started.primary("keep"))
+    started.run_for(30)
+    assert started.primary("keep") == survivor
+    assert started.standby("keep") == "demo-keep-2"
+    assert started.pods["demo-keep-2"].node != started.pods[survivor].node
+    assert started.pods[survivor].role is Role.PRIMARY, "labels follow the Lease"
+    assert started.is_true("Protected")
+    kept = started.subjob("keep")
+    assert (kept["currentPrimary"], kept["epoch"]) == (survivor, 2)
+    assert kept["lastFailover"]["from"] == "demo-keep-0"
+
+
+def test_the_take_over_has_the_machine_to_itself_before_a_replacement_is_made(started: World) -> None:
+    started.kill(started.primary("keep"))
+    plan = decide(started.observe())
+    assert not [intent for intent in plan if isinstance(intent, CreateInstance)]
+    assert started.pods[started.standby("keep")]
+    started.run_for(2)
+    assert "demo-keep-2" in started.pods
+
+
+def test_ready_stays_true_while_a_standby_is_replaced(started: World) -> None:
+    started.kill(started.standby("keep"))
+    for _ in range(20):
+        started.run_for(1)
+        assert started.is_true("Ready")
+    assert "StandbyLost" in started.reasons()
+    assert "StandbyReplaced" in started.reasons()
+
+
+def test_both_instances_lost_at_once_are_both_replaced(started: World) -> None:
+    for pod in started.live("keep"):
+        started.kill(pod.name)
+    started.run_for(2)
+    assert not started.is_true("Ready")
+    assert started.status["phase"] == "Recovering"
+    started.run_for(40)
+    assert [pod.name for pod in started.live("keep")] == ["demo-keep-2", "demo-keep-3"]
+    assert started.is_true("Ready")
+    assert started.is_true("Protected")
+
+
+def test_numbers_are_never_used_twice(started: World) -> None:
+    for _ in range(5):
+        started.kill(started.primary("keep"))
+        started.run_for(30)
+    assert len(started.used) == len(set(started.used))
+    assert started.primary("keep") == "demo-keep-5"
+
+
+@pytest.mark.parametrize("victim", ["primary", "standby"])
+def test_a_lost_node_is_not_waited_for(started: World, victim: str) -> None:
+    name = started.primary("keep") if victim == "primary" else started.standby("keep")
+    node = started.pods[name].node
+    assert node is not None
+    started.lose_node(node)
+    started.run_for(40)
+    assert started.is_true("Ready")
+    assert started.is_true("Protected")
+    assert all(pod.node != node for pod in started.live("keep"))
+
+
+def test_a_sink_on_a_lost_node_is_made_again_under_its_name(started: World) -> None:
+    node = started.pods["demo-sink-out"].node
+    assert node is not None
+    started.lose_node(node)
+    started.run_for(40)
+    assert started.pods["demo-sink-out"].node != node
+    assert started.is_true("Ready")
+
+
+def test_a_pod_that_stops_answering_is_replaced_and_its_node_avoided(started: World) -> None:
+    name = started.standby("keep")
+    node = started.pods[name].node
+    started.silent.add(name)
+    started.run_for(20)
+    assert name in started.pods, "silence proves nothing for a while"
+    started.run_for(30)
+    assert name not in started.pods
+    made = next(i for i in started.history if isinstance(i, CreateInstance) and i.name == "demo-keep-2")
+    assert made.avoid == {node}
+
+
+def test_two_nodes_one_lost_then_primary_and_standby_share_the_other() -> None:
+    world = World(job(), nodes=[Node("n1"), Node("n2")]).run_for(30)
+    world.lose_node("n2")
+    world.run_for(60)
+    assert world.is_true("Protected")
+    assert "share a node" in world.condition("Protected")["message"]
+
+
+def test_no_room_on_another_node_makes_an_instance_share_its_peers() -> None:
+    world = World(job(), nodes=[Node("n1"), Node("n2")])
+    plain = world._schedule
+    world._schedule = lambda pod, avoid: plain(pod, avoid | {"n2"})  # type: ignore[method-assign]
+    world.run_for(60)
+    assert world.is_true("Protected")
+    assert {pod.node for pod in world.live("keep")} == {"n1"}
+
+
+def test_pods_that_fail_at_once_do_not_pile_up(started: World) -> None:
+    started.kill(started.standby("keep"))
+    for _ in range(60):
+        started.run_for(1)
+        for pod in started.live("keep"):
+            if pod.name != started.primary("keep"):
+                started.pods[pod.name] = replace(pod, phase=Phase.FAILED)
+    assert len(started.live("keep")) <= 3
+    assert len(started.used) <= 4 + 60 // 3 + 1
+
+
+def test_a_surplus_instance_is_removed_but_never_the_primary_or_its_secondary(started: World) -> None:
+    primary, secondary = started.primary("keep"), started.standby("keep")
+    started.pods["demo-keep-9"] = replace(started.pods[secondary], name="demo-keep-9", created_ms=started.now_ms)
+    started.run_for(10)
+    assert {pod.name for pod in started.live("keep")} == {primary, secondary}
+
+
+def test_a_deleted_lease_counts_on_from_the_epoch_that_was_reached(started: World) -> None:
+    started.kill(started.primary("keep"))
+    started.run_for(30)
+    holder = started.primary("keep")
+    del started.leases["demo-keep"]
+    started.reconcile()
+    assert started.leases["demo-keep"] == Lease("demo-keep", "demo", "keep", holder, 2)
+
+
+# ---- edits -----------------------------------------------------------------------------------------------
+
+
+def test_a_refused_manifest_starts_nothing_and_says_why() -> None:
+    world = World(REFUSED).run_for(5)
+    assert not world.pods
+    assert world.status["phase"] == "Rejected"
+    assert world.condition("Accepted")["status"] == "False"
+    assert world.condition("Accepted")["reason"] == "UnknownInput"
+    assert "nothing is called tocks" in world.condition("Accepted")["message"]
+    assert world.reasons() == ["Rejected"]
+
+
+def test_a_refused_edit_leaves_the_job_as_it_was(started: World) -> None:
+    before = dict(started.pods)
+    started.edit(REFUSED).run_for(20)
+    assert started.pods == before
+    assert started.is_true("Ready")
+    assert not started.is_true("Accepted")
+    assert "the job goes on as it was" in started.condition("Accepted")["message"]
+    started.kill(started.primary("keep"))
+    started.run_for(30)
+    assert started.is_true("Protected"), "it is still looked after"
+
+
+def test_changed_settings_reach_standby_and_primary_one_after_the_other(started: World) -> None:
+    old = started.primary("keep")
+    started.edit(with_settings(mode="passiveStandby", ackInterval="80ms"))
+    for _ in range(60):
+        started.run_for(1)
+        assert len(started.live("keep")) >= 1
+    assert old not in started.pods
+    assert started.is_true("Protected")
+    assert {pod.name for pod in started.live("double")} == {"demo-double-0", "demo-double-1"}
+    digests = {pod.digests for pod in started.live("keep")}
+    assert len(digests) == 1
+
+
+def test_a_changed_query_never_hands_old_state_to_the_new_query(started: World) -> None:
+    started.edit(with_query("v > 3"))
+    for _ in range(40):
+        started.run_for(1)
+        assert len({pod.digests.query for pod in started.live("keep")}) <= 1
+    assert {pod.name for pod in started.live("keep")} == {"demo-keep-2", "demo-keep-3"}
+    assert {pod.name for pod in started.live("double")} == {"demo-double-0", "demo-double-1"}
+
+
+def test_what_an_edit_takes_out_of_the_job_goes_and_its_manifest_too(started: World) -> None:
+    (first, _), *_ = [job().subjobs]
+    shorter = job(
+        subjobs=[first.model_dump(mode="json", by_alias=True, exclude_unset=True)],
+        sinks=[{"name": "out", "input": "keep", "files": {"path": "out"}}],
+    )
+    started.edit(shorter).run_for(60)
+    assert set(started.leases) == {"demo-keep"}
+    assert started.services == {"demo-keep"}
+    assert not started.live("double")
+    assert len(started.jobs) == 1
+    assert started.is_true("Protected")
+
+
+# ---- the end ---------------------------------------------------------------------------------------------
+
+
+def test_a_job_completes_when_every_sink_has_ended(started: World) -> None:
+    started.finish_sinks()
+    started.run_for(5)
+    assert started.status["phase"] == "Completed"
+    assert set(started.pods) == {"demo-sink-out"}, "the sink's pod stays, its log can be read"
+    assert started.subjob("keep")["currentPrimary"] == "demo-keep-0"
+    assert started.reasons().count("Completed") == 1
+    started.kill("demo-sink-out")
+    started.run_for(20)
+    assert not started.pods, "a job that has completed is not run again"
+
+
+def test_a_deleted_job_is_left_to_its_owner_references(started: World) -> None:
+    assert decide(replace(started.observe(), deleted=True)) == ()
+
+
+# ---- incidents and events --------------------------------------------------------------------------------
+
+
+def test_every_take_over_leaves_one_incident_with_its_steps(started: World) -> None:
+    started.kill(started.primary("keep"))
+    started.run_for(30)
+    (incident,) = started.incidents.values()
+    assert incident.name == "demo-keep-2"
+    assert incident.status["class"] == "permanent"
+    assert incident.status["recoveryMs"] == 400
+    steps = ["detected", "fenced", "promoted", "restored", "firstOutput", "caughtUp", "reprotected"]
+    assert list(incident.status["times"]) == steps
+
+
+def test_the_newest_twenty_incidents_are_kept(started: World) -> None:
+    for _ in range(22):
+        started.kill(started.primary("keep"))
+        started.run_for(20)
+    assert len(started.incidents) == 20
+    assert "demo-keep-23" in started.incidents
+    assert "demo-keep-2" not in started.incidents
+
+
+def test_events_tell_the_story_of_a_failover_once(started: World) -> None:
+    assert [r for r in started.reasons() if r in ("Accepted", "Started", "Protected")] == [
+        "Accepted",
+        "Protected",
+        "Started",
+    ]
+    told = len(started.reasons())
+    started.kill(started.primary("keep"))
+    started.run_for(40)
+    story = started.reasons()[told:]
+    for reason in ("PrimaryLost", "FailoverCompleted", "InstanceCreated", "StandbyReplaced"):
+        assert story.count(reason) == 1, story
+
+
+def test_every_intent_says_why(started: World) -> None:
+    started.kill(started.primary("keep"))
+    started.run_for(30)
+    assert all(intent.why for intent in started.history)
+
+
+def test_the_recovery_objective_is_judged_by_the_newest_take_over() -> None:
+    world = World(with_settings(mode="passiveStandby", maxRecovery="300ms")).run_for(30)
+    assert world.condition("RecoveryObjectiveMet")["reason"] == "NoFailoverYet"
+    world.kill(world.primary("keep"))
+    world.run_for(30)
+    assert world.condition("RecoveryObjectiveMet")["status"] == "False"
+    assert world.condition("RecoveryObjectiveMet")["message"] == "keep took 400 ms of 300 ms"
+
+
+def test_trouble_in_a_pod_shows_as_degraded(started: World) -> None:
+    name = started.standby("keep")
+    started.pods[name] = replace(started.pods[name], trouble="ImagePullBackOff: no such image")
+    started.run_for(2)
+    assert started.is_true("Degraded")
+    assert started.condition("Degraded")["message"] == f"{name}: ImagePullBackOff: no such image"
+
+
+def emitted(plan: Any) -> list[str]:
+    return [str(i.reason) for i in plan if isinstance(i, Emit)]
+
+
+def test_nothing_is_deleted_that_has_not_been_explained(started: World) -> None:
+    started.pods[started.standby("keep")] = replace(started.pods[started.standby("keep")], phase=Phase.FAILED)
+    plan = decide(started.observe())
+    assert [i.name for i in plan if isinstance(i, DeletePod)] == [started.standby("keep")]
+    assert "InstanceRemoved" in emitted(plan)

@@ -1,0 +1,301 @@
+"""A cluster as a value: what intents do to it, and what kubelets, scheduler and processes do by themselves.
+
+Instances follow the real rules of the Lease: whoever is ready and finds it free, or held by a
+pod that is gone, takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from understudy.control import intents as do
+from understudy.control import names
+from understudy.control.decide import decide
+from understudy.control.intents import Intent
+from understudy.control.observed import (
+    Access,
+    IncidentSeen,
+    Lease,
+    Node,
+    Observed,
+    Phase,
+    Pod,
+    Role,
+    Seen,
+    Spread,
+)
+from understudy.control.pages import read
+from understudy.control.record import read_record
+from understudy.control.revision import revision_of
+from understudy.model.job import StreamJob
+from understudy.model.refusal import Refusal
+
+STEP_MS = 1_000
+READY_MS = 8_000
+
+
+@dataclass
+class World:
+    wanted: StreamJob | tuple[Refusal, ...]
+    name: str = "demo"
+    now_ms: int = 1_800_000_000_000
+    generation: int = 1
+    nodes: list[Node] = field(default_factory=lambda: [Node("n1"), Node("n2"), Node("n3")])
+    pods: dict[str, Pod] = field(default_factory=dict)
+    leases: dict[str, Lease] = field(default_factory=dict)
+    services: set[str] = field(default_factory=set)
+    jobs: dict[str, StreamJob] = field(default_factory=dict)
+    access: Access = field(default_factory=Access)
+    entries: dict[str, str] | None = None
+    incidents: dict[str, IncidentSeen] = field(default_factory=dict)
+    status: dict[str, Any] = field(default_factory=dict)
+    pages: dict[str, Seen] = field(default_factory=dict)
+    taken: dict[str, dict[str, Any]] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    history: list[Intent] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    created_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.created_ms = self.now_ms
+
+    # ---- observe
+
+    def observe(self) -> Observed:
+        run = read_record(self.entries) if self.entries is not None else None
+        return Observed(
+            now_ms=self.now_ms,
+            name=self.name,
+            namespace="apps",
+            generation=self.generation,
+            created_ms=self.created_ms,
+            wanted=self.wanted,
+            running=self.jobs.get(run.revision) if run else None,
+            run=run,
+            pods=tuple(self.pods.values()),
+            leases=tuple(self.leases.values()),
+            services=frozenset(self.services),
+            manifests=frozenset(self.jobs),
+            access=self.access,
+            nodes=tuple(self.nodes),
+            pages=dict(self.pages),
+            incidents=tuple(self.incidents.values()),
+            status=self.status,
+        )
+
+    # ---- act
+
+    def apply(self, plan: Iterable[Intent]) -> None:
+        for intent in plan:
+            self.history.append(intent)
+            self._apply(intent)
+
+    def _apply(self, intent: Intent) -> None:
+        match intent:
+            case do.EnsureServiceAccount():
+                self.access = replace(self.access, account=True)
+            case do.EnsureRole():
+                self.access = replace(self.access, leases=intent.leases)
+            case do.EnsureRoleBinding():
+                self.access = replace(self.access, bound=True)
+            case do.EnsureManifest():
+                assert isinstance(self.wanted, StreamJob)
+                assert intent.revision == revision_of(self.wanted)
+                self.jobs[intent.revision] = self.wanted
+            case do.EnsureService():
+                self.services.add(names.service(self.name, intent.subjob))
+            case do.EnsureLease():
+                name = names.lease(self.name, intent.subjob)
+                self.leases.setdefault(name, Lease(name, self.name, intent.subjob, intent.holder, intent.epoch))
+            case do.Record():
+                self.entries = {k: v for k, v in {**(self.entries or {}), **intent.entries}.items() if v is not None}
+            case do.CreateInstance():
+                self._create_instance(intent)
+            case do.CreateSink():
+                self._create(Pod(intent.name, intent.sink, Role.SINK, Phase.PENDING, self.now_ms), intent)
+            case do.DeletePod():
+                self._delete(intent)
+            case do.LabelPod():
+                self.pods[intent.name] = replace(self.pods[intent.name], role=intent.role)
+            case do.Remove():
+                self._remove(intent)
+            case do.RecordIncident():
+                kept = self.incidents.get(intent.name)
+                made = kept.created_ms if kept else self.now_ms
+                self.incidents[intent.name] = IncidentSeen(intent.name, made, intent.status)
+            case do.Emit():
+                pass
+            case do.PatchStatus():
+                self.status = dict(intent.status)
+            case _:
+                assert_never(intent)
+
+    def _create_instance(self, intent: do.CreateInstance) -> None:
+        assert intent.name not in self.used, f"{intent.name} was used before"
+        assert self.entries is not None
+        assert intent.revision in self.jobs, "a pod without its manifest"
+        assert names.lease(self.name, intent.subjob) in self.leases, "a pod without its Lease"
+        self.used.append(intent.name)
+        pod = Pod(intent.name, intent.subjob, intent.role, Phase.PENDING, self.now_ms, spread=intent.spread)
+        self._create(pod, intent)
+
+    def _create(self, pod: Pod, intent: do.CreateInstance | do.CreateSink) -> None:
+        assert pod.name not in self.pods, f"{pod.name} exists"
+        self.silent.discard(pod.name)
+        self.pods[pod.name] = replace(
+            pod, digests=intent.digests, revision=intent.revision, node=self._schedule(pod, intent.avoid)
+        )
+
+    def _schedule(self, pod: Pod, avoid: frozenset[str]) -> str | None:
+        usable = [n.name for n in self.nodes if n.ready and n.schedulable and n.name not in avoid]
+        peers = {p.node for p in self.pods.values() if p.part == pod.part and not p.is_sink}
+        apart = [name for name in usable if name not in peers]
+        if pod.spread is Spread.REQUIRED and not pod.is_sink:
+            usable = apart
+        crowd = {name: sum(p.node == name for p in self.pods.values()) for name in usable}
+        return min(apart or usable, key=lambda name: (crowd[name], name), default=None)
+
+    def _delete(self, intent: do.DeletePod) -> None:
+        pod = self.pods[intent.name]
+        up = pod.node is None or any(n.name == pod.node and n.ready for n in self.nodes)
+        if up or intent.force:
+            self.kill(pod.name)
+        else:
+            self.pods[pod.name] = replace(pod, terminating=True)
+
+    def _remove(self, intent: do.Remove) -> None:
+        match intent.kind:
+            case do.Kind.SERVICE:
+                self.services.remove(intent.name)
+            case do.Kind.LEASE:
+                del self.leases[intent.name]
+            case do.Kind.MANIFEST:
+                del self.jobs[intent.name.rpartition("-")[2]]
+            case do.Kind.INCIDENT:
+                del self.incidents[intent.name]
+
+    # ---- what happens by itself
+
+    def kill(self, pod: str) -> None:
+        del self.pods[pod]
+        self.pages.pop(pod, None)
+
+    def lose_node(self, name: str) -> None:
+        self.nodes = [replace(n, ready=False) if n.name == name else n for n in self.nodes]
+        self.silent |= {pod.name for pod in self.pods.values() if pod.node == name}
+
+    def finish_sinks(self) -> None:
+        for pod in [p for p in self.pods.values() if p.is_sink]:
+            self.pods[pod.name] = replace(pod, phase=Phase.SUCCEEDED)
+
+    def tick(self, ms: int = STEP_MS) -> None:
+        self.now_ms += ms
+        for pod in list(self.pods.values()):
+            if pod.node is None:
+                self._no_node(pod)
+            elif pod.phase is Phase.PENDING:
+                self.pods[pod.name] = replace(pod, phase=Phase.RUNNING, ip=f"10.0.0.{len(self.pods)}")
+        self._leases()
+        self._pages()
+
+    def _no_node(self, pod: Pod) -> None:
+        node = self._schedule(pod, frozenset())
+        self.pods[pod.name] = replace(pod, node=node, unschedulable=None if node else "0/3 nodes are available")
+
+    def answering(self, pod: Pod) -> bool:
+        return pod.phase is Phase.RUNNING and not pod.terminating and pod.name not in self.silent
+
+    def ready(self, pod: Pod) -> bool:
+        return self.answering(pod) and self.now_ms - pod.created_ms >= (1_000 if pod.is_sink else READY_MS)
+
+    def _leases(self) -> None:
+        for lease in list(self.leases.values()):
+            holder = self.pods.get(lease.holder or "")
+            if holder and self.answering(holder):
+                continue
+            candidates = [p for p in self.pods.values() if p.part == lease.subjob and not p.is_sink and self.ready(p)]
+            if candidates:
+                won = candidates[0].name
+                self.leases[lease.name] = replace(lease, holder=won, epoch=lease.epoch + 1)
+                if lease.holder is not None:
+                    self.taken[won] = take_over(lease.holder, self.now_ms)
+
+    def _pages(self) -> None:
+        for pod in self.pods.values():
+            if not self.answering(pod):
+                continue
+            page = read(self._sink_page(pod) if pod.is_sink else self._instance_page(pod))
+            assert page is not None
+            self.pages[pod.name] = Seen(page, self.now_ms)
+
+    def _sink_page(self, pod: Pod) -> dict[str, Any]:
+        return {"kind": "sink", "sink": pod.part, "state": "ready" if self.ready(pod) else "starting", "tuples": 0}
+
+    def _instance_page(self, pod: Pod) -> dict[str, Any]:
+        name = names.lease(self.name, pod.part)
+        lease = self.leases.get(name, Lease(name, self.name, pod.part))
+        leads = lease.holder == pod.name
+        others = [p for p in self.pods.values() if p.part == pod.part and p.name != pod.name and not p.is_sink]
+        secondary = next((p.name for p in others if self.ready(p)), None) if leads else None
+        return {
+            "kind": "subjob",
+            "instance": pod.name,
+            "role": "primary" if leads else "standby",
+            "epoch": lease.epoch,
+            "state": "ready" if self.ready(pod) else "starting",
+            "protected": secondary is not None,
+            "secondary": secondary,
+            "takeover": self.taken.get(pod.name) if leads else None,
+        }
+
+    # ---- the loop
+
+    def reconcile(self, cut: int | None = None) -> tuple[Intent, ...]:
+        plan = decide(self.observe())
+        self.apply(plan[:cut])
+        return plan
+
+    def run_for(self, seconds: int) -> World:
+        for _ in range(seconds):
+            self.tick()
+            self.reconcile()
+        return self
+
+    def edit(self, wanted: StreamJob | tuple[Refusal, ...]) -> World:
+        self.wanted, self.generation = wanted, self.generation + 1
+        return self
+
+    # ---- questions
+
+    def live(self, subjob: str) -> list[Pod]:
+        return [p for p in self.pods.values() if p.part == subjob and not p.is_sink and not p.terminating]
+
+    def primary(self, subjob: str) -> str:
+        holder = self.leases[names.lease(self.name, subjob)].holder
+        assert holder is not None
+        return holder
+
+    def standby(self, subjob: str) -> str:
+        return next(p.name for p in self.live(subjob) if p.name != self.primary(subjob))
+
+    def condition(self, kind: str) -> dict[str, Any]:
+        found: dict[str, Any] = next(c for c in self.status["conditions"] if c["type"] == kind)
+        return found
+
+    def is_true(self, kind: str) -> bool:
+        return bool(self.condition(kind)["status"] == "True")
+
+    def reasons(self) -> list[str]:
+        return [str(intent.reason) for intent in self.history if isinstance(intent, do.Emit)]
+
+    def subjob(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = next(s for s in self.status["subjobs"] if s["name"] == name)
+        return found
+
+
+def take_over(gone: str, at: int) -> dict[str, Any]:
+    steps = ("detectedMs", "leaseMs", "promotedMs", "restoredMs", "firstOutputMs", "caughtUpMs")
+    times = {step: at + 100 * place for place, step in enumerate(steps)}
+    return {"from": gone, "cause": "its connection closed: the process is dead", "replayed": 7, "lost": 0, **times}
