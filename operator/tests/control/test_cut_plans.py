@@ -6,7 +6,6 @@ the operator, and go on.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -68,7 +67,7 @@ def cut_everywhere(world: World, delay: int) -> int:
     world.tick()
     plan = decide(world.observe())
     for cut in range(len(plan) + 1):
-        other = copy.deepcopy(world)
+        other = world.fork()
         other.apply(plan[:cut])
         other.run_for(70)
         assert_goal(other)
@@ -95,7 +94,7 @@ def test_a_cut_end_completes() -> None:
     for _ in range(3):
         plan = decide(world.observe())
         for cut in range(len(plan) + 1):
-            other = copy.deepcopy(world)
+            other = world.fork()
             other.apply(plan[:cut])
             other.run_for(10)
             assert other.status["phase"] == "Completed"

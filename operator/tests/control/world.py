@@ -6,12 +6,14 @@ pod that is gone, takes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from understudy.control import intents as do
 from understudy.control import names
+from understudy.control.admission import plans_of
 from understudy.control.decide import decide
 from understudy.control.intents import Intent
 from understudy.control.observed import (
@@ -30,6 +32,7 @@ from understudy.control.pages import read
 from understudy.control.record import read_record
 from understudy.control.revision import revision_of
 from understudy.model.job import StreamJob
+from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
 
 STEP_MS = 1_000
@@ -57,6 +60,7 @@ class World:
     history: list[Intent] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     created_ms: int = 0
+    _plans: tuple[StreamJob, Mapping[str, SubjobPlan]] | None = None
 
     def __post_init__(self) -> None:
         self.created_ms = self.now_ms
@@ -72,6 +76,7 @@ class World:
             generation=self.generation,
             created_ms=self.created_ms,
             wanted=self.wanted,
+            plans=self._planned(),
             running=self.jobs.get(run.revision) if run else None,
             run=run,
             pods=tuple(self.pods.values()),
@@ -84,6 +89,13 @@ class World:
             incidents=tuple(self.incidents.values()),
             status=self.status,
         )
+
+    def _planned(self) -> Mapping[str, SubjobPlan]:
+        if not isinstance(self.wanted, StreamJob):
+            return {}
+        if self._plans is None or self._plans[0] is not self.wanted:
+            self._plans = (self.wanted, plans_of(self.wanted))
+        return self._plans[1]
 
     # ---- act
 
@@ -266,6 +278,12 @@ class World:
     def edit(self, wanted: StreamJob | tuple[Refusal, ...]) -> World:
         self.wanted, self.generation = wanted, self.generation + 1
         return self
+
+    def fork(self) -> World:
+        """Another world with the same past. Everything in the containers is frozen."""
+        other = copy(self)
+        vars(other).update({k: copy(v) for k, v in vars(self).items() if isinstance(v, list | dict | set)})
+        return other
 
     # ---- questions
 

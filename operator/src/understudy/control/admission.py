@@ -1,42 +1,53 @@
-"""Refusals that only the cluster can tell: names that Kubernetes cannot hold, or that another job has taken."""
+"""From a manifest to a job that may run, or to the reasons why not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from understudy.control import names
 from understudy.control.observed import Lease
 from understudy.model.job import StreamJob
-from understudy.model.refusal import Refusal, refuse
+from understudy.model.load import from_manifest
+from understudy.model.plan import SubjobPlan, plan
+from understudy.model.refusal import Refusal, path, refuse
+from understudy.model.validate import check
 
 
-def admit(job: StreamJob, leases: Iterable[Lease]) -> list[Refusal]:
+def admit(manifest: Mapping[str, object], leases: Iterable[Lease]) -> StreamJob | tuple[Refusal, ...]:
+    """The job with every mode decided: `auto` is what it was planned to be, so that an upgrade does not change it."""
+    job = from_manifest(manifest)
+    if not isinstance(job, StreamJob):
+        return tuple(job)
+    plans = check(job) or plan(job)
+    if not isinstance(plans, Mapping):
+        return tuple(plans)
+    return taken_names(job, leases) or _decided(job, plans)
+
+
+def plans_of(job: StreamJob | None) -> Mapping[str, SubjobPlan]:
+    """Of a job that was admitted."""
+    plans = plan(job) if job else {}
+    return plans if isinstance(plans, Mapping) else {}
+
+
+def taken_names(job: StreamJob, leases: Iterable[Lease]) -> tuple[Refusal, ...]:
+    """Job `a` with subjob `b-c` and job `a-b` with subjob `c` would share their objects."""
     others = {lease.name: lease.job for lease in leases if lease.job != job.name}
-    return [
-        *_too_long(job),
-        *(
-            refuse("NameTaken", f"spec.subjobs[{place}].name", _taken(job.name, subjob.name, others))
-            for place, subjob in enumerate(job.subjobs)
-            if names.lease(job.name, subjob.name) in others
-        ),
-    ]
-
-
-def _taken(job: str, subjob: str, others: dict[str, str]) -> str:
-    name = names.lease(job, subjob)
-    return f"the name {name} is in use by StreamJob {others[name]}; give the subjob another name"
-
-
-def _too_long(job: StreamJob) -> list[Refusal]:
-    room = names.LONGEST - names.ROOM_FOR_NUMBER - len(job.name) - 1
-    parts = [("subjobs", place, subjob.name, room) for place, subjob in enumerate(job.subjobs)]
-    parts += [("sinks", place, sink.name, room - len("sink-")) for place, sink in enumerate(job.sinks)]
-    return [
+    wanted = [(place, names.lease(job.name, subjob.name)) for place, subjob in enumerate(job.subjobs)]
+    return tuple(
         refuse(
-            "NameTooLong",
-            f"spec.{kind}[{place}].name",
-            f"{name!r} is too long beside the job's name; write at most {most} characters",
+            "NameTaken",
+            path("spec", "subjobs", place, "name"),
+            f"the name {name} is in use by StreamJob {others[name]}; give the subjob another name",
         )
-        for kind, place, name, most in parts
-        if len(name) > most
-    ]
+        for place, name in wanted
+        if name in others
+    )
+
+
+def _decided(job: StreamJob, plans: Mapping[str, SubjobPlan]) -> StreamJob:
+    subjobs = tuple(
+        subjob.model_copy(update={"ha": subjob.ha.model_copy(update={"mode": plans[subjob.name].choice.mode})})
+        for subjob in job.subjobs
+    )
+    return job.model_copy(update={"subjobs": subjobs})

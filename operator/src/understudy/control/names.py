@@ -23,10 +23,6 @@ SPREAD: Final = "understudy.dev/spread"  # on a pod: whether it must or should k
 FLIGHT_PORT: Final = 7070
 STATUS_PORT: Final = 7071
 
-# A label holds 63 characters, a Service's name too; an instance's name ends in - and a number.
-LONGEST: Final = 63
-ROOM_FOR_NUMBER: Final = 7
-
 
 def lease(job: str, subjob: str) -> str:
     return f"{job}-{subjob}"

@@ -12,6 +12,7 @@ from understudy.control.pages import InstancePage, Page, SinkPage
 from understudy.control.revision import NO_DIGESTS, Digests
 from understudy.control.times import millis
 from understudy.model.job import StreamJob
+from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
 
 
@@ -131,6 +132,8 @@ class Observed:
     """What the spec asks for now, or why that is refused."""
     running: StreamJob | None = None
     """The job of the revision that was accepted last."""
+    plans: Mapping[str, SubjobPlan] = field(default_factory=dict)
+    """Of the job that should run."""
     run: Run | None = None
     deleted: bool = False
     pods: tuple[Pod, ...] = ()

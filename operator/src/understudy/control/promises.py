@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from understudy.control.observed import Observed
 from understudy.control.views import SubjobView
-from understudy.model.ha import Guarantee, Mode
+from understudy.model.ha import Guarantee
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,10 @@ class Promise:
     why: str
 
 
-def promise_of(view: SubjobView) -> Promise:
-    if view.subjob.ha.mode is Mode.AMNESIA:
-        return Promise("", Guarantee.GAP, "amnesia keeps nothing")
-    return Promise("", Guarantee.PRECISE, "")
+def promise_of(seen: Observed, view: SubjobView) -> Promise:
+    """What the mode gives the class of operators. It holds from the first tuple on: until a standby is ready, upstream
+    keeps everything that a restart would need."""
+    plan = seen.plans.get(view.subjob.name)
+    if plan is None:
+        return Promise("", Guarantee.GAP, "the job could not be planned")
+    return Promise(str(plan.verdict.operator_class), plan.choice.guarantee, plan.choice.why)

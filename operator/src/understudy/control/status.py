@@ -70,7 +70,9 @@ def _drop(raw: Mapping[str, Any], names: Iterable[str]) -> Json:
 def _details(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> Json:
     subjobs = [_subjob(seen, job, view) for view in found]
     failovers = [s["lastFailover"]["at"] for s in subjobs if s.get("lastFailover")]
-    weakest = min((promise_of(view).guarantee for view in found), key=lambda g: g.strength, default=Guarantee.PRECISE)
+    weakest = min(
+        (promise_of(seen, view).guarantee for view in found), key=lambda g: g.strength, default=Guarantee.PRECISE
+    )
     run = seen.run
     paired = [view for view in found if view.wanted > 1] if run is None or run.completed_ms is None else []
     details: Json = {
@@ -89,7 +91,7 @@ def _details(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> Jso
 
 def _subjob(seen: Observed, job: StreamJob, view: SubjobView) -> Json:
     before = seen.before(view.subjob.name)
-    promise = promise_of(view)
+    promise = promise_of(seen, view)
     holder = view.lease.holder if view.lease else None
     fields: Json = {
         "name": view.subjob.name,
