@@ -31,7 +31,7 @@ lint: setup  ## style, types, layers, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	@if [ -e operator/src/understudy/cli/generate.py ]; then $(BIN)/understudy generate --check; fi
+	$(BIN)/understudy generate --check
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
 	$(BIN)/pytest -m 'not spark and not processes' $(ARGS)
