@@ -112,7 +112,7 @@ class Sample(Value):
     fraction: Fraction
     """The share that passes, from 0 to 1."""
 
-    seed: Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)] | None = None
+    seed: Annotated[StrictInt, Field(ge=-(2**53), le=2**53)] | None = None
     """With a seed the choice is a function of seed and `_seq` and can be repeated. Default: random."""
 
 
