@@ -51,6 +51,8 @@ def output_columns(operator: Operator, scope: Scope) -> Columns | None:
 
 
 def _joined(scope: Scope) -> Columns | None:
+    if len(scope.tables) != 2:
+        return None
     (_, left), (name, right) = scope.tables.items()
     if left is None or right is None:
         return None

@@ -132,6 +132,9 @@ class Executors(Value):
     """Number of executor pods; 0 runs tasks in the driver. Default: 0."""
 
 
+Setting = Annotated[str, Field(max_length=4096)]
+
+
 class SparkSettings(Value):
     """What Spark gets for this subjob."""
 
@@ -141,5 +144,5 @@ class SparkSettings(Value):
     executors: Executors = Executors()
     """Executor pods."""
 
-    conf: Annotated[Mapping[str, str], Field(max_length=200)] = Field(default_factory=dict)
+    conf: Annotated[Mapping[str, Setting], Field(max_length=200)] = Field(default_factory=dict)
     """Further Spark settings; values are strings."""

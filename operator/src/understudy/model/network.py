@@ -72,6 +72,7 @@ class Step:
 class Walk:
     """All streams and operators of a job, from the sources down. A job with a cycle has only its sources."""
 
+    job: StreamJob
     columns: dict[str, Columns | None] = field(default_factory=dict)
     """By stream, elements included (`<subjob>.1`)."""
     event_time: dict[str, bool] = field(default_factory=dict)
@@ -84,7 +85,7 @@ def columns(job: StreamJob) -> dict[str, Columns]:
 
 
 def walk(job: StreamJob) -> Walk:
-    found = Walk()
+    found = Walk(job)
     for source in job.sources:
         found.columns[source.name] = source_columns(source.origin)
         found.event_time[source.name] = has_event_time(source.origin)

@@ -58,7 +58,7 @@ class Window(Value):
     size: Extent
     """Length of a window: a number of tuples on `_seq`, a duration such as `10s` on `ts`."""
 
-    slide: Annotated[Extent, Field(default_factory=lambda data: data["size"])]
+    slide: Extent = Field(default_factory=lambda data: data["size"])
     """Distance between two windows' starts; at most the size. Default: the size, so that windows tile the
     stream."""
 

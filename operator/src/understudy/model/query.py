@@ -112,9 +112,9 @@ def _select(tree: exp.Select, tables: Tables, found: Analysis) -> Columns | None
         return None
     scope = _laterals(tree, scope, found)
     columns: list[str] = []
-    for item in tree.expressions:
+    for place, item in enumerate(tree.expressions, start=1):
         _check(item, _with_aliases(scope, columns), found)
-        columns.extend(_columns_of(item, scope, found))
+        columns.extend(_columns_of(item, place, scope, found))
     if where := tree.args.get("where"):
         _check(where, scope, found)
     return tuple(columns) if scope.is_known else None
@@ -178,7 +178,7 @@ def _check(item: exp.Expr, scope: Scope, found: Analysis) -> None:
     found.faults += function_faults(item, found.text, makes_rows=True)
 
 
-def _columns_of(item: exp.Expr, scope: Scope, found: Analysis) -> Iterator[str]:
+def _columns_of(item: exp.Expr, place: int, scope: Scope, found: Analysis) -> Iterator[str]:
     match item:
         case exp.Star():
             dropped = {column.name.lower() for column in item.args.get("except_") or ()}
@@ -191,4 +191,4 @@ def _columns_of(item: exp.Expr, scope: Scope, found: Analysis) -> Iterator[str]:
         case exp.Alias() | exp.Column() | exp.Dot():
             yield item.output_name
         case _:
-            found.refuse("Unnamed", f"{item.sql('spark')} has no name; write {item.sql('spark')} AS name")
+            found.refuse("Unnamed", f"what is selected as number {place} has no name; write … AS name")

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from .functions import BARE, WINDOWING, Call, calls, groups
 from .refusal import Fault, did_you_mean, listed
-from .sql import Malformed, parse_expression
+from .sql import Malformed, parse_expression, shown
 
 Columns = tuple[str, ...]
 
@@ -84,7 +84,7 @@ def row_faults(text: str, scope: Scope) -> Iterator[Fault]:
     """What is wrong with an expression over one tuple (or over a pair, in a join)."""
     tree = parse_expression(text)
     if isinstance(tree, Malformed):
-        yield Fault("InvalidSql", f"{text!r} {tree.why}; write one Spark SQL expression")
+        yield Fault("InvalidSql", f"{shown(text)} {tree.why}; write one Spark SQL expression")
         return
     yield from column_faults(tree, scope)
     yield from function_faults(tree, text, makes_rows=False)
@@ -94,15 +94,16 @@ def aggregate_faults(text: str, scope: Scope, group_by: Columns) -> Iterator[Fau
     """What is wrong with an expression over the tuples of a window and group."""
     tree = parse_expression(text)
     if isinstance(tree, Malformed):
-        yield Fault("InvalidSql", f"{text!r} {tree.why}; write one Spark SQL aggregate, such as count(*)")
+        yield Fault("InvalidSql", f"{shown(text)} {tree.why}; write one Spark SQL aggregate, such as count(*)")
         return
     yield from column_faults(tree, scope)
     found = list(calls(tree, text))
     yield from _unknown_functions(found)
     aggregates = [call.node for call in found if call.is_aggregate and not call.is_windowed]
     if not aggregates:
-        yield Fault("NotAnAggregate", f"{text!r} is not an aggregate; write one, such as max(…) or count(*)")
-    yield from _ungrouped(tree, aggregates, group_by)
+        yield Fault("NotAnAggregate", f"{shown(text)} is not an aggregate; write one, such as max(…) or count(*)")
+    else:
+        yield from _ungrouped(tree, aggregates, group_by)
 
 
 def column_faults(tree: exp.Expr, scope: Scope) -> Iterator[Fault]:

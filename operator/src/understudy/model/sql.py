@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -10,7 +11,11 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
-MAX_DEPTH: Final = 60
+# What the parser cannot read it also logs; here it becomes a refusal, once.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+MAX_BRACKETS: Final = 60
+MAX_DEPTH: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,12 @@ def mentions_seq(text: str) -> bool:
 
 
 def _parse(text: str, into: type[exp.Expr] | None) -> Parsed:
-    if _depth(text) > MAX_DEPTH:
-        return Malformed(f"is nested more than {MAX_DEPTH} deep")
+    """Bounded before and after: what comes out can be walked, and Spark can take it."""
+    if _brackets(text) > MAX_BRACKETS:
+        return Malformed("is nested too deep")
     try:
-        return sqlglot.parse_one(text, dialect="spark", into=into)
+        tree = sqlglot.parse_one(text, dialect="spark", into=into)
+        return Malformed("is nested too deep") if _depth(tree) > MAX_DEPTH else tree
     except ParseError as error:
         return Malformed(_explain(error))
     except SqlglotError:
@@ -79,12 +86,19 @@ def _parse(text: str, into: type[exp.Expr] | None) -> Parsed:
         return Malformed("is nested too deep")
 
 
-def _depth(text: str) -> int:
+def _brackets(text: str) -> int:
     depth = deepest = 0
     for char in text:
         depth += (char in "([") - (char in ")]")
         deepest = max(deepest, depth)
     return deepest
+
+
+def _depth(tree: exp.Expr) -> int:
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in node.iter_expressions()]
+    return depth
 
 
 def _explain(error: ParseError) -> str:
@@ -93,3 +107,9 @@ def _explain(error: ParseError) -> str:
     first = error.errors[0]
     near = f"{first.get('start_context') or ''}{first.get('highlight') or ''}"[-30:].strip()
     return f"does not parse after {near!r}" if near else "does not parse"
+
+
+def shown(text: str) -> str:
+    """A text in a sentence: quoted, on one line, not longer than a glance."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= 60 else f"{line[:57]}…")

@@ -7,52 +7,66 @@ from typing import Final
 
 from .checks import built, ends, expressions, names, timing, wiring
 from .job import StreamJob
+from .network import Walk, walk
 from .refusal import Refusal
 
 Check = Callable[[StreamJob], Iterator[Refusal]]
+WalkCheck = Callable[[Walk], Iterator[Refusal]]
 
-# The others rest on these: with a fault here their sentences would only follow from it.
-STRUCTURE: Final[tuple[Check, ...]] = (
+# Each stage rests on those before it: with a fault there its sentences would only follow from that fault.
+NAMES: Final[tuple[Check, ...]] = (
     names.duplicate_streams,
     names.duplicate_sinks,
     names.duplicate_inputs,
     names.duplicate_elements,
     names.reserved_streams,
     names.too_long,
+    names.too_many,
+)
+INPUTS: Final[tuple[Check, ...]] = (
     wiring.unknown_inputs,
-    wiring.cycles,
-    wiring.operators_or_elements,
     wiring.element_inputs,
-    wiring.unread_elements,
-    wiring.chains,
+    wiring.operators_or_elements,
     built.sources,
     built.sinks,
-    built.operators,
 )
-MEANING: Final[tuple[Check, ...]] = (
+WIRING: Final[tuple[Check, ...]] = (
+    wiring.cycles,
+    wiring.unread_elements,
+    wiring.chains,
+)
+ALONE: Final[tuple[Check, ...]] = (
     ends.schemas,
     ends.shared_paths,
     expressions.generator_names,
     expressions.generator_fields,
     expressions.stateful_elements,
-    expressions.expressions,
-    expressions.output_names,
-    timing.windows,
-    timing.event_time,
-    timing.merge_event_time,
     timing.intervals,
     built.permanent_failures,
     built.checkpoints,
     built.promises,
     built.spark_settings,
 )
+ALONG_THE_STREAMS: Final[tuple[WalkCheck, ...]] = (
+    expressions.expressions,
+    expressions.output_names,
+    timing.windows,
+    timing.event_time,
+    timing.merge_event_time,
+)
 
 
 def check(job: StreamJob) -> tuple[Refusal, ...]:
     """Why a well-formed job is not accepted; empty if it is."""
-    faults = _all(STRUCTURE, job) or _all(MEANING, job)
-    return tuple(dict.fromkeys(faults))
+    for stage in (NAMES, INPUTS, WIRING):
+        if faults := tuple(refusal for one in stage for refusal in one(job)):
+            return faults
+    return _meaning(walk(job))
 
 
-def _all(checks: tuple[Check, ...], job: StreamJob) -> list[Refusal]:
-    return [refusal for one in checks for refusal in one(job)]
+def _meaning(found: Walk) -> tuple[Refusal, ...]:
+    if faults := tuple(built.operators(found)):
+        return faults
+    alone = (refusal for one in ALONE for refusal in one(found.job))
+    along = (refusal for one in ALONG_THE_STREAMS for refusal in one(found))
+    return tuple(dict.fromkeys([*alone, *along]))

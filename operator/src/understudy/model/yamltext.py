@@ -75,6 +75,7 @@ class _Reader:
             return self.alias(event)
         before = self.nodes
         self.count(1)
+        _refuse_tags(event)
         value: object
         match event:
             case yaml.ScalarEvent():
@@ -131,10 +132,14 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 0
 
 
+def _refuse_tags(event: yaml.Event) -> None:
+    tag = getattr(event, "tag", None)
+    if tag not in (None, "!", "tag:yaml.org,2002:str"):
+        raise Unreadable(f"the manifest has the tag {tag} (line {_line(event)}): write it without a tag")
+
+
 def _scalar(event: yaml.ScalarEvent) -> object:
     text = str(event.value)
-    if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-        raise Unreadable(f"the manifest has the tag {event.tag} (line {_line(event)}): write it without a tag")
     if not event.implicit[0]:
         return text
     if text in _WORDS:

@@ -9,7 +9,7 @@ from ..costs import loads
 from ..elements import elements_of
 from ..ha import Backups, Strategy
 from ..job import StreamJob
-from ..network import walk
+from ..network import Walk
 from ..operators import Correlate, Python, kind_of
 from ..refusal import Refusal, path, refuse
 
@@ -27,8 +27,8 @@ def sinks(job: StreamJob) -> Iterator[Refusal]:
             yield _not_yet(path("spec", "sinks", n, "kafka"), "the sink kafka", "files or console")
 
 
-def operators(job: StreamJob) -> Iterator[Refusal]:
-    for step in walk(job).steps:
+def operators(walk: Walk) -> Iterator[Refusal]:
+    for step in walk.steps:
         if isinstance(step.operator, Python | Correlate):
             yield _not_yet(step.field, f"the operator {kind_of(step.operator)}", "sql or map")
 

@@ -10,7 +10,7 @@ from typing import Final
 from ..job import StreamJob
 from ..refusal import Refusal, did_you_mean, listed, path, refuse
 from ..sources import Files, KafkaSource, Push
-from ..sql import Malformed, parse_columns
+from ..sql import Malformed, parse_columns, shown
 from .expressions import column_name_faults
 
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ")
@@ -26,7 +26,7 @@ def schemas(job: StreamJob) -> Iterator[Refusal]:
 def _schema(here: str, origin: Files | KafkaSource | Push) -> Iterator[Refusal]:
     columns = parse_columns(origin.schema_)
     if isinstance(columns, Malformed):
-        what = f"{origin.schema_!r} {columns.why}; write names and Spark types, such as patient string, mv double"
+        what = f"{shown(origin.schema_)} {columns.why}; write names and Spark types, such as patient string, mv double"
         yield refuse("InvalidSchema", f"{here}.schema", what)
         return
     types = {column.name: column.args["kind"].this.name for column in columns}

@@ -10,7 +10,7 @@ from typing import Final
 from ..elements import elements_of, is_stateful, uses_seq
 from ..functions import why_arbitrary
 from ..job import StreamJob
-from ..network import Step, walk
+from ..network import Step, Walk
 from ..operators import Aggregate, Filter, Join, Map, Sql, Union, kind_of
 from ..query import analyse
 from ..refusal import Fault, Refusal, listed, path, refuse
@@ -21,10 +21,13 @@ _RESERVED: Final = re.compile(r"_.*|i[0-9]+_.*")
 _BOOLEANS: Final = ("true", "false")
 
 
-def expressions(job: StreamJob) -> Iterator[Refusal]:
-    for step in walk(job).steps:
+def expressions(walk: Walk) -> Iterator[Refusal]:
+    """The first fault of each text: the others often only follow from it."""
+    for step in walk.steps:
+        first: dict[str, Fault] = {}
         for field, fault in _faults(step):
-            yield fault.at(f"{step.field}{field}")
+            first.setdefault(field, fault)
+        yield from (fault.at(f"{step.field}{field}") for field, fault in first.items())
 
 
 def _faults(step: Step) -> Iterator[tuple[str, Fault]]:
@@ -75,8 +78,8 @@ def _union(scope: Scope) -> Iterator[Fault]:
 # ---- columns that come out -------------------------------------------------------------------------------
 
 
-def output_names(job: StreamJob) -> Iterator[Refusal]:
-    for step in walk(job).steps:
+def output_names(walk: Walk) -> Iterator[Refusal]:
+    for step in walk.steps:
         if isinstance(step.operator, Map | Aggregate | Join | Sql):
             for fault in column_name_faults(step.columns or ()):
                 yield fault.at(step.field)

@@ -13,6 +13,7 @@ from ..sources import Source
 
 # Objects are called <job>-<subjob>-<suffix>; a label holds 63 characters.
 MAX_TOGETHER: Final = 50
+MAX_OPERATORS: Final = 1000
 _RESERVED: Final = re.compile(r"i[0-9]+")
 
 
@@ -65,3 +66,10 @@ def too_long(job: StreamJob) -> Iterator[Refusal]:
         if len(name) > most:
             what = f"with the job's name it makes object names that are too long; write at most {most} characters"
             yield refuse("NameTooLong", field, what)
+
+
+def too_many(job: StreamJob) -> Iterator[Refusal]:
+    chains = [chain for s in job.subjobs for chain in (s.operators, *(spec.operators for spec in s.elements))]
+    if (count := sum(map(len, chains))) > MAX_OPERATORS:
+        what = f"there are {count} operators in all; write at most {MAX_OPERATORS}"
+        yield refuse("TooLong", "spec.subjobs", what)

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..elements import elements_of
 from ..job import Merge, StreamJob
-from ..network import Step, walk
+from ..network import Step, Walk
 from ..operators import Aggregate, Join, Window, WindowOn
 from ..refusal import Fault, Refusal, path, refuse
 
@@ -16,8 +16,8 @@ MAX_OVERLAP: Final = 10_000
 _FINEST: Final = timedelta(milliseconds=1)
 
 
-def windows(job: StreamJob) -> Iterator[Refusal]:
-    for step in walk(job).steps:
+def windows(walk: Walk) -> Iterator[Refusal]:
+    for step in walk.steps:
         if isinstance(step.operator, Aggregate):
             for field, fault in _window(step.operator.window):
                 yield fault.at(f"{step.field}.window.{field}")
@@ -56,8 +56,8 @@ def _amount(extent: int | timedelta) -> float:
     return extent if isinstance(extent, int) else extent.total_seconds()
 
 
-def event_time(job: StreamJob) -> Iterator[Refusal]:
-    for step in walk(job).steps:
+def event_time(walk: Walk) -> Iterator[Refusal]:
+    for step in walk.steps:
         if not step.has_event_time and (needs := _needs_event_time(step)):
             what = f"{needs} needs event time, and an input has none; write eventTime at its source, or on: _seq"
             yield refuse("NoEventTime", step.field, what)
@@ -73,9 +73,9 @@ def _needs_event_time(step: Step) -> str | None:
             return None
 
 
-def merge_event_time(job: StreamJob) -> Iterator[Refusal]:
-    timed = walk(job).event_time
-    for n, subjob in enumerate(job.subjobs):
+def merge_event_time(walk: Walk) -> Iterator[Refusal]:
+    timed = walk.event_time
+    for n, subjob in enumerate(walk.job.subjobs):
         for element in elements_of(subjob) if subjob.merge is Merge.EVENT_TIME else ():
             late = [name for name in element.inputs if not timed.get(name, True)]
             if late and len(element.inputs) > 1:

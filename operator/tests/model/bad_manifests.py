@@ -1,0 +1,667 @@
+"""Bad manifests, one fault each: what is wrong, where the refusal points, what words it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .manifests import SOURCES, SUBJOBS, ha, manifest, subjob
+
+
+@dataclass(frozen=True)
+class Bad:
+    fault: str
+    text: str
+    field: str
+    words: tuple[str, ...]
+
+
+def _window(window: str, inputs: str = "[ecg]") -> str:
+    return subjob(f'[{{aggregate: {{window: {window}, select: {{n: "count(*)"}}}}}}]', inputs)
+
+
+def _select(expression: str) -> str:
+    return subjob(f'[{{aggregate: {{window: {{on: _seq, size: 10}}, select: {{n: "{expression}"}}}}}}]')
+
+
+def _sql(query: str, inputs: str = "[ecg]") -> str:
+    return subjob(f'[{{sql: "{query}"}}]', inputs)
+
+
+def _join(join: str, inputs: str = "[ecg, pressure]", rest: str = "merge: eventTime") -> str:
+    return subjob(f"[{{join: {join}}}]", inputs, rest)
+
+
+def _source(source: str) -> str:
+    return manifest(sources=f"{SOURCES}\n- {source}")
+
+
+def _elements(elements: str, inputs: str = "[ecg]", rest: str = "ha: {}") -> str:
+    return manifest(subjobs=f"- name: beats\n  inputs: {inputs}\n  elements: {elements}\n  {rest}")
+
+
+OPERATORS = "spec.subjobs[0].operators"
+HA = "spec.subjobs[0].ha"
+ON = "ecg.patient = pressure.patient"
+COUNT = '{aggregate: {window: {on: _seq, size: 10}, select: {n: "count(*)"}}}'
+
+SHAPE = (
+    Bad("an empty manifest", "", "", ("is empty", "write apiVersion")),
+    Bad("a list instead of a mapping", "[1, 2]", "", ("is a list", "write apiVersion")),
+    Bad("text that is not YAML", "a: b: c", "", ("not YAML", "line 1")),
+    Bad("a key twice", "kind: StreamJob\nkind: StreamJob", "", ("'kind' twice", "line 2")),
+    Bad("10 MB", "x: " + "a" * 10_000_000, "", ("larger than 1 MiB",)),
+    Bad(
+        "an alias bomb",
+        "a: &a [1]\n"
+        + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 10)}]\n" for n in range(9)),
+        "",
+        ("more than 100000 values",),
+    ),
+    Bad("an alias of itself", "a: &a [*a]", "", ("names no anchor",)),
+    Bad("brackets without end", "[" * 5000, "", ("nested more than 40 deep",)),
+    Bad("an object tag", "a: !!python/object/apply:os.system [id]", "", ("tag",)),
+    Bad("two documents", f"{manifest()}\n---\n{manifest()}", "", ("2 documents",)),
+    Bad("another kind", manifest().replace("kind: StreamJob", "kind: Deployment"), "kind", ("write StreamJob",)),
+    Bad("another version", manifest().replace("v1alpha1", "v2"), "apiVersion", ("write understudy.dev/v1alpha1",)),
+    Bad("no spec", "apiVersion: understudy.dev/v1alpha1\nkind: StreamJob\nmetadata: {name: x}", "spec", ("missing",)),
+    Bad("no name", manifest().replace("{name: job}", "{}"), "metadata.name", ("missing",)),
+    Bad("a name that Kubernetes refuses", manifest(name="My_Job"), "metadata.name", ("lower-case",)),
+    Bad("a misspelt part", manifest().replace("  sinks:", "  sincs:"), "spec.sincs", ("did you mean sinks",)),
+    Bad("no sources", manifest(sources="[]"), "spec.sources", ("is empty", "at least 1")),
+    Bad("no subjobs", manifest(subjobs="[]"), "spec.subjobs", ("is empty",)),
+    Bad("an unknown operator", subjob('[{fliter: {where: "mv > 1"}}]'), f"{OPERATORS}[0]", ("did you mean filter",)),
+    Bad(
+        "two operators in one",
+        subjob('[{filter: {where: "mv > 1"}, union: {}}]'),
+        f"{OPERATORS}[0]",
+        ("an object with one key",),
+    ),
+    Bad(
+        "a misspelt field",
+        subjob("[{sample: {fraction: 0.5, sed: 1}}]"),
+        f"{OPERATORS}[0].sample.sed",
+        ("did you mean seed",),
+    ),
+    Bad(
+        "a field left out", subjob("[{filter: {}}]"), f"{OPERATORS}[0].filter.where", ("missing", "such as `mv > 0.8`")
+    ),
+    Bad(
+        "inputs that are no list",
+        subjob("[{union: {}}]", "ecg"),
+        "spec.subjobs[0].inputs",
+        ("write a list, such as [ecg]",),
+    ),
+    Bad(
+        "a number as text",
+        _source('{name: g, generator: {rate: "5", fields: {x: _seq}}}'),
+        "spec.sources[3].generator.rate",
+        ("without quotes",),
+    ),
+    Bad(
+        "text as a number",
+        _source("{name: g, generator: {rate: 5, fields: {x: 3}}}"),
+        "spec.sources[3].generator.fields.x",
+        ("text in quotes",),
+    ),
+    Bad(
+        "Python's name of a field",
+        subjob('[{aggregate: {window: {on: _seq, size: 1}, group_by: [patient], select: {n: "count(*)"}}}]'),
+        f"{OPERATORS}[0].aggregate.group_by",
+        ("did you mean groupBy",),
+    ),
+)
+
+NAMES = (
+    Bad(
+        "an input that does not exist",
+        subjob('[{filter: {where: "mv > 1"}}]', "[egc]"),
+        "spec.subjobs[0].inputs[0]",
+        ("no source or subjob egc", "did you mean ecg"),
+    ),
+    Bad(
+        "a sink of nothing",
+        manifest(sinks="- {name: out, input: beat, console: {}}"),
+        "spec.sinks[0].input",
+        ("did you mean beats",),
+    ),
+    Bad(
+        "a cycle",
+        manifest(
+            subjobs="""
+- {name: beats, inputs: [b], operators: [{filter: {where: "true"}}]}
+- {name: b, inputs: [beats], operators: [{filter: {where: "true"}}]}"""
+        ),
+        "spec.subjobs[0].inputs",
+        ("in a ring", "beats → b → beats"),
+    ),
+    Bad(
+        "a subjob that reads itself",
+        subjob('[{filter: {where: "true"}}]', "[beats]"),
+        "spec.subjobs[0].inputs",
+        ("in a ring",),
+    ),
+    Bad(
+        "two subjobs of one name", manifest(subjobs=SUBJOBS + SUBJOBS), "spec.subjobs[1].name", ("beats is used twice",)
+    ),
+    Bad(
+        "a subjob named like a source",
+        manifest(subjobs=SUBJOBS.replace("beats", "ecg"), sinks="[]"),
+        "spec.subjobs[0].name",
+        ("ecg is used twice",),
+    ),
+    Bad(
+        "two sinks of one name",
+        manifest(sinks="- {name: o, input: beats, console: {}}\n- {name: o, input: beats, console: {}}"),
+        "spec.sinks[1].name",
+        ("o is used twice",),
+    ),
+    Bad("an input twice", subjob("[{union: {}}]", "[ecg, ecg]"), "spec.subjobs[0].inputs[1]", ("is used twice",)),
+    Bad(
+        "a stream named like an input in a plan",
+        _source("{name: i0, generator: {rate: 1, fields: {x: _seq}}}"),
+        "spec.sources[3].name",
+        ("reserved",),
+    ),
+    Bad(
+        "names too long together",
+        manifest(name="j" * 40, subjobs=SUBJOBS.replace("beats", "beats-of-hearts"), sinks="[]"),
+        "spec.subjobs[0].name",
+        ("too long", "at most 9"),
+    ),
+    Bad(
+        "too many operators",
+        manifest(
+            subjobs="".join(
+                f"\n- {{name: s{n}, inputs: [ecg], operators: [{', '.join(['{union: {}}'] * 50)}]}}" for n in range(21)
+            ),
+            sinks="[]",
+        ),
+        "spec.subjobs",
+        ("1050 operators", "at most 1000"),
+    ),
+    Bad("nothing to compute", subjob("[]"), OPERATORS, ("at least one operator",)),
+    Bad(
+        "operators and elements",
+        manifest(subjobs=SUBJOBS + '  elements: [{name: x, inputs: [ecg], operators: [{filter: {where: "true"}}]}]'),
+        "spec.subjobs[0].elements",
+        ("operators or elements",),
+    ),
+)
+
+WIRING = (
+    Bad(
+        "inputs that do not meet",
+        subjob('[{filter: {where: "mv > 1"}}]', "[ecg, pressure]"),
+        "spec.subjobs[0].inputs",
+        ("do not meet", "union"),
+    ),
+    Bad("a union of one", subjob("[{union: {}}]"), f"{OPERATORS}[0].union", ("two inputs or more",)),
+    Bad(
+        "a union in the middle",
+        subjob('[{filter: {where: "true"}}, {union: {}}]'),
+        f"{OPERATORS}[1].union",
+        ("write it first",),
+    ),
+    Bad(
+        "a union of different columns",
+        subjob("[{union: {}}]", "[ecg, pressure]"),
+        f"{OPERATORS}[0].union",
+        ("pressure has no mv",),
+    ),
+    Bad(
+        "a join with what is no input",
+        _join(f'{{with: presure, on: "{ON}", within: 1s}}', "[ecg]"),
+        f"{OPERATORS}[0].join.with",
+        ("not an input",),
+    ),
+    Bad(
+        "a join with itself",
+        _join('{with: ecg, on: "true", within: 1s}', "[ecg]"),
+        f"{OPERATORS}[0].join.with",
+        ("left side already",),
+    ),
+    Bad("a join without within", _join(f'{{with: pressure, on: "{ON}"}}'), f"{OPERATORS}[0].join.within", ("missing",)),
+    Bad("a join without on", _join("{with: pressure, within: 1s}"), f"{OPERATORS}[0].join.on", ("missing",)),
+    Bad(
+        "a join on an ambiguous column",
+        _join('{with: pressure, on: "patient = 1", within: 1s}'),
+        f"{OPERATORS}[0].join.on",
+        ("more than one input", "ecg.patient or pressure.patient"),
+    ),
+    Bad(
+        "a join of a stream without event time",
+        _join('{with: log, on: "ecg.patient = log.patient", within: 1s}', "[ecg, log]", "merge: arrival"),
+        f"{OPERATORS}[0].join",
+        ("needs event time",),
+    ),
+    Bad(
+        "merge: eventTime without event time",
+        subjob(
+            '[{sql: "select patient from ecg union all select patient from log"}]', "[ecg, log]", "merge: eventTime"
+        ),
+        "spec.subjobs[0].merge",
+        ("log has no event time", "merge: arrival"),
+    ),
+    Bad(
+        "an element that reads nothing known",
+        _elements(f"[{{name: x, inputs: [y], operators: [{COUNT}]}}]"),
+        "spec.subjobs[0].elements[0].inputs[0]",
+        ("neither an input nor an element",),
+    ),
+    Bad(
+        "two elements at the end",
+        _elements(
+            f"[{{name: a, inputs: [ecg], operators: [{COUNT}]}}, {{name: b, inputs: [ecg], operators: [{COUNT}]}}]"
+        ),
+        "spec.subjobs[0].elements",
+        ("a and b", "leave one"),
+    ),
+    Bad(
+        "an element with two windows",
+        _elements(f"[{{name: a, inputs: [ecg], operators: [{COUNT}, {COUNT}]}}]"),
+        "spec.subjobs[0].elements",
+        ("element of its own",),
+    ),
+    Bad(
+        "an input that no element reads",
+        _elements(f"[{{name: a, inputs: [ecg], operators: [{COUNT}]}}]", "[ecg, pressure]"),
+        "spec.subjobs[0].inputs[1]",
+        ("no element reads pressure",),
+    ),
+)
+
+EXPRESSIONS = (
+    Bad(
+        "SQL that does not parse",
+        subjob('[{filter: {where: "mv > "}}]'),
+        f"{OPERATORS}[0].filter.where",
+        ("does not parse",),
+    ),
+    Bad(
+        "a quote without end",
+        subjob('[{filter: {where: "patient = \'p"}}]'),
+        f"{OPERATORS}[0].filter.where",
+        ("not closed",),
+    ),
+    Bad(
+        "a statement as a condition",
+        subjob('[{filter: {where: "drop table x"}}]'),
+        f"{OPERATORS}[0].filter.where",
+        ("does not parse",),
+    ),
+    Bad(
+        "a query as a condition",
+        subjob('[{filter: {where: "mv > (select 1)"}}]'),
+        f"{OPERATORS}[0].filter.where",
+        ("query of its own",),
+    ),
+    Bad(
+        "an expression nested too deep",
+        subjob(f'[{{filter: {{where: "{"(" * 2000}mv{")" * 2000}"}}}}]'),
+        f"{OPERATORS}[0].filter.where",
+        ("nested",),
+    ),
+    Bad(
+        "a column that does not exist",
+        subjob('[{filter: {where: "patiant > 1"}}]'),
+        f"{OPERATORS}[0].filter.where",
+        ("no column patiant", "did you mean patient"),
+    ),
+    Bad(
+        "a column that a map dropped",
+        subjob('[{map: {select: {p: patient}}}, {filter: {where: "mv > 1"}}]'),
+        f"{OPERATORS}[1].filter.where",
+        ("no column mv", "write one of p"),
+    ),
+    Bad(
+        "a function that does not exist",
+        subjob('[{filter: {where: "sinn(mv) > 1"}}]'),
+        f"{OPERATORS}[0].filter.where",
+        ("no function sinn", "did you mean sin"),
+    ),
+    Bad(
+        "an aggregate in a filter",
+        subjob('[{filter: {where: "max(mv) > 1"}}]'),
+        f"{OPERATORS}[0].filter.where",
+        ("use the operator aggregate",),
+    ),
+    Bad(
+        "explode in a map",
+        subjob('[{map: {select: {x: "explode(array(mv))"}}}]'),
+        f"{OPERATORS}[0].map.select.x",
+        ("use the operator sql",),
+    ),
+    Bad(
+        "no aggregate in an aggregate", _select("_seq + 1"), f"{OPERATORS}[0].aggregate.select.n", ("not an aggregate",)
+    ),
+    Bad(
+        "a column that is not grouped",
+        _select("max(mv) + _seq"),
+        f"{OPERATORS}[0].aggregate.select.n",
+        ("neither in an aggregate nor in groupBy",),
+    ),
+    Bad(
+        "a group that does not exist",
+        subjob('[{aggregate: {window: {on: _seq, size: 1}, groupBy: [pateint], select: {n: "count(*)"}}}]'),
+        f"{OPERATORS}[0].aggregate.groupBy[0]",
+        ("did you mean patient",),
+    ),
+    Bad(
+        "a column called like the window",
+        subjob('[{aggregate: {window: {on: _seq, size: 1}, select: {window_end: "count(*)"}}}]'),
+        f"{OPERATORS}[0].aggregate",
+        ("window_end comes out twice",),
+    ),
+    Bad("a reserved column", subjob("[{map: {select: {_pos: mv}}}]"), f"{OPERATORS}[0].map", ("_pos is reserved",)),
+    Bad(
+        "a column reserved for plans",
+        subjob("[{map: {select: {i0_x: mv}}}]"),
+        f"{OPERATORS}[0].map",
+        ("i0_x is reserved",),
+    ),
+    Bad(
+        "a column that YAML takes for a boolean",
+        subjob("[{map: {select: {true: mv}}}]"),
+        f"{OPERATORS}[0].map",
+        ("boolean in YAML",),
+    ),
+    Bad(
+        "a sample of more than all",
+        subjob("[{sample: {fraction: 1.5}}]"),
+        f"{OPERATORS}[0].sample.fraction",
+        ("at most 1",),
+    ),
+    Bad(
+        "GROUP BY in sql",
+        _sql("select patient, count(*) as n from ecg group by patient"),
+        f"{OPERATORS}[0].sql.query",
+        ("use the operator aggregate",),
+    ),
+    Bad(
+        "DISTINCT in sql",
+        _sql("select distinct patient from ecg"),
+        f"{OPERATORS}[0].sql.query",
+        ("use the operator aggregate",),
+    ),
+    Bad("ORDER BY in sql", _sql("select patient from ecg order by mv"), f"{OPERATORS}[0].sql.query", ("leave it out",)),
+    Bad("LIMIT in sql", _sql("select patient from ecg limit 3"), f"{OPERATORS}[0].sql.query", ("limit of the source",)),
+    Bad(
+        "a join in sql",
+        _sql("select ecg.mv from ecg join pressure on true", "[ecg, pressure]"),
+        f"{OPERATORS}[0].sql.query",
+        ("use the operator join",),
+    ),
+    Bad(
+        "a window function in sql",
+        _sql("select row_number() over (order by mv) as n from ecg"),
+        f"{OPERATORS}[0].sql.query",
+        ("use the operator aggregate",),
+    ),
+    Bad(
+        "sql over what is no input",
+        _sql("select x from egc"),
+        f"{OPERATORS}[0].sql.query",
+        ("no input egc", "did you mean ecg"),
+    ),
+    Bad(
+        "sql that does not read an input",
+        _sql("select patient from ecg", "[ecg, pressure]"),
+        f"{OPERATORS}[0].sql.query",
+        ("does not read pressure",),
+    ),
+    Bad(
+        "sql without a name for a column",
+        _sql("select mv + 1 from ecg"),
+        f"{OPERATORS}[0].sql.query",
+        ("has no name", "AS name"),
+    ),
+    Bad("a statement in sql", _sql("drop table ecg"), f"{OPERATORS}[0].sql.query", ("not one query",)),
+)
+
+TIME = (
+    Bad("a negative duration", ha("{maxRecovery: -3s}"), f"{HA}.maxRecovery", ("negative", "such as 500ms")),
+    Bad(
+        "a duration without a unit", ha("{heartbeat: {interval: 100}}"), f"{HA}.heartbeat.interval", ("not a duration",)
+    ),
+    Bad("an interval of nothing", ha("{ackInterval: 0s}"), f"{HA}.ackInterval", ("shorter than 1ms",)),
+    Bad(
+        "a window on a column",
+        _window("{on: mv, size: 10}"),
+        f"{OPERATORS}[0].aggregate.window.on",
+        ("write _seq or ts",),
+    ),
+    Bad("a window without on", _window("{size: 10}"), f"{OPERATORS}[0].aggregate.window.on", ("missing",)),
+    Bad(
+        "a window of seconds on _seq",
+        _window("{on: _seq, size: 10s}"),
+        f"{OPERATORS}[0].aggregate.window.size",
+        ("a number of tuples",),
+    ),
+    Bad(
+        "a window of tuples on ts",
+        _window("{on: ts, size: 10}"),
+        f"{OPERATORS}[0].aggregate.window.size",
+        ("a duration, such as 10s",),
+    ),
+    Bad(
+        "an empty window",
+        _window("{on: _seq, size: 0}"),
+        f"{OPERATORS}[0].aggregate.window.size",
+        ("more than nothing",),
+    ),
+    Bad(
+        "a slide longer than the window",
+        _window("{on: _seq, size: 10, slide: 20}"),
+        f"{OPERATORS}[0].aggregate.window.slide",
+        ("at most the size",),
+    ),
+    Bad(
+        "too many windows at once",
+        _window("{on: _seq, size: 1000000, slide: 1}"),
+        f"{OPERATORS}[0].aggregate.window.slide",
+        ("overlap",),
+    ),
+    Bad(
+        "lateness on _seq",
+        _window("{on: _seq, size: 10, lateness: 1s}"),
+        f"{OPERATORS}[0].aggregate.window.lateness",
+        ("leave it out",),
+    ),
+    Bad(
+        "a window on ts without event time",
+        _window("{on: ts, size: 10s}", "[log]"),
+        f"{OPERATORS}[0].aggregate",
+        ("needs event time",),
+    ),
+)
+
+ENDS = (
+    Bad(
+        "a rate of nothing",
+        _source("{name: g, generator: {rate: 0, fields: {x: _seq}}}"),
+        "spec.sources[3].generator.rate",
+        ("more than 0",),
+    ),
+    Bad(
+        "a limit of nothing",
+        _source("{name: g, generator: {rate: 1, limit: 0, fields: {x: _seq}}}"),
+        "spec.sources[3].generator.limit",
+        ("at least 1",),
+    ),
+    Bad(
+        "a source of two kinds",
+        _source('{name: g, generator: {rate: 1, fields: {x: _seq}}, files: {path: x, schema: "a int"}}'),
+        "spec.sources[3]",
+        ("has generator and files", "exactly one"),
+    ),
+    Bad("a source of no kind", _source("{name: g}"), "spec.sources[3]", ("exactly one of generator",)),
+    Bad(
+        "a random generator",
+        _source('{name: g, generator: {rate: 1, fields: {x: "rand()"}}}'),
+        "spec.sources[3].generator.fields.x",
+        ("rand is random", "hash(_seq)"),
+    ),
+    Bad(
+        "a generator that names its own fields",
+        _source('{name: g, generator: {rate: 1, fields: {x: _seq, z: "x + 1"}}}'),
+        "spec.sources[3].generator.fields.z",
+        ("no column x", "_seq, ts"),
+    ),
+    Bad(
+        "a generator with a ts of its own",
+        _source("{name: g, generator: {rate: 1, fields: {ts: _seq}}}"),
+        "spec.sources[3].generator.fields.ts",
+        ("another name",),
+    ),
+    Bad(
+        "a schema that does not parse",
+        _source('{name: f, files: {path: x, schema: "a strng"}}'),
+        "spec.sources[3].files.schema",
+        ("list of columns",),
+    ),
+    Bad(
+        "event time that is no time",
+        _source('{name: f, files: {path: x, schema: "a int, at timestamp", eventTime: a}}'),
+        "spec.sources[3].files.eventTime",
+        ("no timestamp column", "write at"),
+    ),
+    Bad(
+        "a ts that is no time",
+        _source('{name: f, files: {path: x, schema: "ts string"}}'),
+        "spec.sources[3].files.schema",
+        ("ts timestamp",),
+    ),
+    Bad(
+        "a format that does not exist",
+        _source('{name: f, files: {path: x, format: json, schema: "a int"}}'),
+        "spec.sources[3].files.format",
+        ("did you mean jsonl",),
+    ),
+    Bad(
+        "kafka, which is not there yet",
+        _source('{name: k, kafka: {bootstrapServers: "k:1", topic: t, schema: "a int"}}'),
+        "spec.sources[3].kafka",
+        ("not available yet", "generator or files"),
+    ),
+    Bad(
+        "push, which is not there yet",
+        _source('{name: p, push: {schema: "a int"}}'),
+        "spec.sources[3].push",
+        ("not available yet",),
+    ),
+    Bad(
+        "a kafka sink, which is not there yet",
+        manifest(sinks="- {name: o, input: beats, kafka: {bootstrapServers: k, topic: t}}"),
+        "spec.sinks[0].kafka",
+        ("files or console",),
+    ),
+    Bad("a sink of no kind", manifest(sinks="- {name: o, input: beats}"), "spec.sinks[0]", ("exactly one of files",)),
+    Bad(
+        "two sinks on one path",
+        manifest(
+            sinks="- {name: a, input: beats, files: {path: out/x}}\n- {name: b, input: beats, files: {path: ./out/x/}}"
+        ),
+        "spec.sinks[1].files.path",
+        ("the sink a writes to",),
+    ),
+    Bad(
+        "a path out of the folder",
+        manifest(sinks="- {name: a, input: beats, files: {path: ../x}}"),
+        "spec.sinks[0].files.path",
+        ("without ..",),
+    ),
+    Bad(
+        "python, which is not there yet",
+        subjob("[{python: {function: 'a:b'}}]"),
+        f"{OPERATORS}[0].python",
+        ("not available yet",),
+    ),
+    Bad(
+        "correlate, which is not there yet",
+        subjob("[{correlate: {function: 'a:b'}}]"),
+        f"{OPERATORS}[0].correlate",
+        ("not available yet",),
+    ),
+    Bad(
+        "memory in the wrong unit",
+        subjob('[{filter: {where: "true"}}]', rest="spark: {driver: {memory: 1GB}}"),
+        "spec.subjobs[0].spark.driver.memory",
+        ("such as 1Gi",),
+    ),
+    Bad(
+        "a setting that is not Spark's",
+        subjob('[{filter: {where: "true"}}]', rest="spark: {conf: {a: b}}"),
+        "spec.subjobs[0].spark.conf.a",
+        ("begins with spark.",),
+    ),
+)
+
+PROMISES = (
+    Bad("a mode that does not exist", ha("{mode: passivStandby}"), f"{HA}.mode", ("did you mean passiveStandby",)),
+    Bad(
+        "precise with amnesia",
+        ha("{mode: amnesia, guarantee: precise}"),
+        f"{HA}.guarantee",
+        ("amnesia gives gap", "mode passiveStandby or guarantee gap"),
+    ),
+    Bad("rollback with amnesia", ha("{mode: amnesia, guarantee: rollback}"), f"{HA}.guarantee", ("amnesia gives gap",)),
+    Bad(
+        "upstreamBackup, which is not there yet",
+        ha("{mode: upstreamBackup}"),
+        f"{HA}.mode",
+        ("not available yet", "write amnesia or passiveStandby"),
+    ),
+    Bad("activeStandby, which is not there yet", ha("{mode: activeStandby}"), f"{HA}.mode", ("not available yet",)),
+    Bad("replicaBackup, which is not there yet", ha("{mode: replicaBackup}"), f"{HA}.mode", ("not available yet",)),
+    Bad("savepoint, which is not there yet", ha("{mode: savepoint}"), f"{HA}.mode", ("not available yet",)),
+    Bad(
+        "precise for what is random",
+        ha("{guarantee: precise}", '[{filter: {where: "rand() > mv"}}]'),
+        f"{HA}.guarantee",
+        ("rand is random", "not available yet", "write guarantee rollback"),
+    ),
+    Bad(
+        "auto and precise for what is random",
+        ha("{mode: auto, guarantee: precise}", "[{sample: {fraction: 0.5}}]"),
+        f"{HA}.guarantee",
+        ("no available mode is precise", "weaker guarantee"),
+    ),
+    Bad(
+        "precise in the order of arrival",
+        _join(f'{{with: pressure, on: "{ON}", within: 1s}}', rest="ha: {guarantee: precise}"),
+        f"{HA}.guarantee",
+        ("merge: arrival",),
+    ),
+    Bad(
+        "a recovery time out of reach",
+        ha("{maxRecovery: 100ms}"),
+        f"{HA}.maxRecovery",
+        ("predicted to take", "longer than 100ms"),
+    ),
+    Bad(
+        "auto and a recovery time out of reach",
+        ha("{mode: auto, guarantee: precise, maxRecovery: 100ms}"),
+        f"{HA}.maxRecovery",
+        ("no available mode",),
+    ),
+    Bad(
+        "synchronized backups, which are not there yet",
+        ha("{checkpoint: {backups: synchronized}}"),
+        f"{HA}.checkpoint.backups",
+        ("not available yet", "unsynchronized"),
+    ),
+    Bad(
+        "sweeping of several elements",
+        ha("{checkpoint: {strategy: sweeping}}", f"[{COUNT}, {COUNT}]"),
+        f"{HA}.checkpoint.strategy",
+        ("several elements", "write synchronous"),
+    ),
+    Bad(
+        "an alternative, which is not there yet",
+        ha("{onPermanentFailure: {alternative: b}}"),
+        f"{HA}.onPermanentFailure",
+        ("not available yet",),
+    ),
+)
+
+BAD = (*SHAPE, *NAMES, *WIRING, *EXPRESSIONS, *TIME, *ENDS, *PROMISES)
