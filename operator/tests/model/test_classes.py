@@ -115,6 +115,10 @@ def test_what_only_looks_like_chance_is_repeatable(expression: str) -> None:
         ("percentile_approx(mv, 0.5)", A),
         ("string_agg(patient)", A),
         ("count_if(rand() > 0.5)", A),
+        ("first(mv, true)", A),
+        ("mode(mv)", A),
+        ("mode() within group (order by mv)", C),
+        ("max(mv) filter (where mv > 1)", C),
     ],
 )
 def test_an_aggregate_that_depends_on_the_order_of_rows_is_arbitrary(expression: str, wanted: OperatorClass) -> None:

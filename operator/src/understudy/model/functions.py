@@ -17,6 +17,9 @@ BARE: Final = frozenset(
     {"current_date", "current_time", "current_timestamp", "current_user", "localtimestamp", "session_user", "user"}
 )
 
+# Functions that only Spark's grammar knows.
+_SYNTAX: Final = {"timestampadd": "datetime", "timestampdiff": "datetime"}
+
 # Cut time into windows by themselves, outside our positions.
 WINDOWING: Final = frozenset({"window", "session_window", "window_time"})
 
@@ -47,6 +50,11 @@ _RENAMED: Final[Mapping[type[exp.Expr], str]] = {
     exp.ArgMin: "min_by",
     exp.GroupConcat: "listagg",
     exp.Quantile: "percentile",
+    exp.First: "first",
+    exp.Last: "last",
+    exp.FirstValue: "first_value",
+    exp.LastValue: "last_value",
+    exp.AnyValue: "any_value",
 }
 
 
@@ -54,7 +62,7 @@ _RENAMED: Final[Mapping[type[exp.Expr], str]] = {
 def groups() -> Mapping[str, str]:
     """Function → the group that Spark documents it in: agg, window, generator, string …"""
     text = resources.files(__package__).joinpath("spark_functions.txt").read_text()
-    return dict(line.split() for line in text.splitlines() if not line.startswith("#"))
+    return _SYNTAX | dict(line.split() for line in text.splitlines() if not line.startswith("#"))
 
 
 # ---- calls in a text -------------------------------------------------------------------------------------
@@ -79,6 +87,14 @@ class Call:
         return groups().get(self.name) == "window" or isinstance(self.node.parent, exp.Window)
 
     @property
+    def whole(self) -> exp.Expr:
+        """The call with the FILTER (…) or WITHIN GROUP (…) that belongs to it."""
+        node = self.node
+        while isinstance(node.parent, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+            node = node.parent
+        return node
+
+    @property
     def makes_rows(self) -> bool:
         return groups().get(self.name) == "generator"
 
@@ -101,7 +117,9 @@ def _name(node: exp.Expr, text: str) -> str | None:
         return text[start : end + 1].strip("`").lower()
     if isinstance(node, exp.CurrentTimestamp | exp.CurrentDate):
         return node.sql_name().lower()
-    return "any" if isinstance(node, exp.Any) else _RENAMED.get(type(node))
+    if isinstance(node, exp.Any):
+        return None if isinstance(node.parent, exp.Like | exp.ILike) else "any"
+    return _RENAMED.get(type(node))
 
 
 def why_arbitrary(tree: exp.Expr, text: str) -> str | None:
@@ -116,6 +134,8 @@ def why_arbitrary(tree: exp.Expr, text: str) -> str | None:
 
 
 def _is_sorted(call: Call, text: str) -> bool:
-    """sort_array(collect_list(x)) no longer depends on the order of the rows."""
+    """sort_array(collect_list(x)) no longer depends on the order of the rows, nor mode() within group."""
     parent = call.node.parent
+    if call.name == "mode":
+        return isinstance(parent, exp.WithinGroup)
     return call.name in _COLLECTS and parent is not None and _name(parent, text) in ("sort_array", "array_sort")

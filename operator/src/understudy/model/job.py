@@ -57,7 +57,9 @@ class Subjob(Value):
     """The name of the subjob and of the stream that it emits."""
 
     inputs: Inputs
-    """Names of the sources and subjobs whose streams it reads."""
+    """Names of the sources and subjobs whose streams it reads. Several meet in a `join` (operators before it work on
+    its left side, the stream so far) or in a `union` or `sql` at the beginning. Expressions call the stream so far by
+    the name of the first input."""
 
     operators: Annotated[tuple[TaggedOperator, ...], Field(max_length=MAX_OPERATORS)] = ()
     """What it computes, in order. Either this or `elements`."""

@@ -99,7 +99,7 @@ def aggregate_faults(text: str, scope: Scope, group_by: Columns) -> Iterator[Fau
     yield from column_faults(tree, scope)
     found = list(calls(tree, text))
     yield from _unknown_functions(found)
-    aggregates = [call.node for call in found if call.is_aggregate and not call.is_windowed]
+    aggregates = [call.whole for call in found if call.is_aggregate and not call.is_windowed]
     if not aggregates:
         yield Fault("NotAnAggregate", f"{shown(text)} is not an aggregate; write one, such as max(…) or count(*)")
     else:
@@ -134,7 +134,7 @@ def _unknown_functions(found: list[Call]) -> Iterator[Fault]:
 
 def _ungrouped(tree: exp.Expr, aggregates: list[exp.Expr], group_by: Columns) -> Iterator[Fault]:
     for column in tree.find_all(exp.Column):
-        inside = any(ancestor in aggregates for ancestor in _ancestors(column))
+        inside = any(ancestor is one for ancestor in _ancestors(column) for one in aggregates)
         if not inside and column.name.lower() not in _lower(group_by) and column.name.lower() not in BARE:
             yield Fault(
                 "NotGrouped", f"{column.name} is neither in an aggregate nor in groupBy; write max({column.name})"
