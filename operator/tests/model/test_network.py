@@ -90,9 +90,9 @@ TABLES = {"a": ("x", "y", "arr"), "b": ("x", "z")}
         ("with t as (select x, y as w from a) select * from t", "x w"),
         ("select x from (select x from a where y > 1) t", "x"),
         ("select x as p, p + 1 as q from a", "p q"),
-        ("select transform(arr, v -> v + x) as more from a", "more"),
+        ("select transform(arr, v -> v.f + x) as more from a", "more"),
         ("select named_struct('f', x).f as f from a", "f"),
-        ("select arr[0].f from a", "f"),
+        ("select arr[0].f as f from a", "f"),
         ("select _seq as n, ts from a", "n ts"),
     ],
 )
@@ -126,6 +126,7 @@ def test_a_query_that_makes_rows_of_rows_is_read(query: str, names: str) -> None
         "insert into a select 1",
         "select window(ts, '10 seconds') as w from a",
         "select nope(x) as n from a",
+        "select arr[0].f from a",
     ],
 )
 def test_a_query_that_would_need_more_than_rows_is_refused(query: str) -> None:

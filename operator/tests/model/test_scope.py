@@ -17,12 +17,12 @@ mv is distinct from 3
 patient rlike 'p[0-9]'
 patient like any ('a%', 'b%')
 patient ilike 'P%'
-(mv, patient) in ((1, 'a'))
+(mv, patient) in ((1.0D, 'a'))
 1e-3 + 1.5D + 10L + 5BD
 "double quoted" = patient
 r'\d' = patient
 ~1 = 2 ^ 3 & 4 | 1 << 2
-mv div 3 + mv % 2
+int(mv) div 3 + mv % 2
 cast(mv as decimal(10, 2))
 try_cast(patient as int)
 mv::int
@@ -75,7 +75,7 @@ first(mv) ignore nulls
 listagg(patient, ',') within group (order by patient)
 concat(patient, ':', count(*))
 case when count(*) > 3 then patient else 'few' end
-hll_sketch_estimate(hll_sketch_agg(mv))
+hll_sketch_estimate(hll_sketch_agg(patient))
 """
 
 

@@ -188,7 +188,7 @@ def _columns_of(item: exp.Expr, place: int, scope: Scope, found: Analysis) -> It
             yield from scope.tables.get(item.table) or ()
         case exp.Aliases():
             yield from (identifier.name for identifier in item.expressions)
-        case exp.Alias() | exp.Column() | exp.Dot():
+        case exp.Alias() | exp.Column():
             yield item.output_name
         case _:
             found.refuse("Unnamed", f"what is selected as number {place} has no name; write … AS name")
