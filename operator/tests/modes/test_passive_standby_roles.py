@@ -54,7 +54,7 @@ def kinds(commands: Commands) -> list[type]:
 def test_an_instance_takes_a_free_lease_and_leads_from_nothing() -> None:
     found = instance()
     assert found.handle(on.LeaseSeen(None)) == (do.TryLease(None, "nobody holds the Lease"),)
-    lead, read = found.handle(on.LeaseWon(lease("job-0", 1)))
+    lead, _, read = found.handle(on.LeaseWon(lease("job-0", 1)))
     assert lead == do.Lead(Epoch(1), None, "starts empty")
     assert read == do.ReadInput(UP, Seq(0))
 
@@ -119,9 +119,10 @@ def test_a_secondary_goes_on_exactly_where_its_newest_checkpoint_ends() -> None:
     assert second.handle(on.PeerClosed(Millis(0)))[0] == do.TryLease(
         lease("job-0", 1), "its connection closed: the process is dead"
     )
-    lead, read = second.handle(on.LeaseWon(lease("job-1", 2)))
+    lead, resend, read = second.handle(on.LeaseWon(lease("job-1", 2)))
     assert isinstance(lead, do.Lead)
     assert lead.checkpoint == checkpoint
+    assert resend == do.Publish(OUT, Seq(5), ended=False)
     assert read == do.ReadInput(UP, Seq(10))
     assert second.ledger.queues[OUT].held == Range(Seq(0), Seq(5))
 

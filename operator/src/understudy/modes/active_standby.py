@@ -256,3 +256,7 @@ class ActiveStandby(Instance):
     @property
     def protected(self) -> bool:
         return self._peer is not None
+
+    @property
+    def secondary(self) -> str | None:
+        return self._secondary

@@ -5,12 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
+from understudy.model.classes import OperatorClass, class_of
 from understudy.model.elements import elements_of
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
+from understudy.model.plan import plan
+from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
-from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.passive_standby import PassiveStandby, Strategy
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Stream
 from understudy.protocol.ledger import Wiring
@@ -37,16 +40,29 @@ def wiring_of(job: StreamJob, subjob: Subjob) -> Wiring:
     )
 
 
+def mode_of(job: StreamJob, subjob: Subjob) -> Mode:
+    """The subjob's mode; `auto` is what the plan takes."""
+    if subjob.ha.mode is not Mode.AUTO:
+        return subjob.ha.mode
+    plans = plan(job)
+    if isinstance(plans, list):
+        raise ValueError("; ".join(refusal.message for refusal in plans))
+    return plans[subjob.name].choice.mode
+
+
 def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
-    wiring = wiring_of(job, subjob)
-    ha = subjob.ha
+    wiring, ha = wiring_of(job, subjob), subjob.ha
     detector = Detector.of(millis(ha.heartbeat.interval), ha.heartbeat.misses)
-    match ha.mode:
+    arbitrary = class_of(subjob).operator_class is OperatorClass.ARBITRARY
+    match mode := mode_of(job, subjob):
         case Mode.AMNESIA:
             return Amnesia(name, wiring, detector)
-        case Mode.PASSIVE_STANDBY | Mode.AUTO:
-            return PassiveStandby(name, wiring, detector, interval=millis(ha.checkpoint.interval))
-        case Mode.UPSTREAM_BACKUP | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP | Mode.SAVEPOINT:
-            raise NotImplementedError(f"mode {ha.mode} is refused by validation")
+        case Mode.PASSIVE_STANDBY:
+            interval, strategy = millis(ha.checkpoint.interval), Strategy(ha.checkpoint.strategy)
+            return PassiveStandby(name, wiring, detector, interval=interval, hold_back=arbitrary, strategy=strategy)
+        case Mode.ACTIVE_STANDBY:
+            return ActiveStandby(name, wiring, detector, interval=millis(ha.ack_interval), exact=not arbitrary)
+        case Mode.UPSTREAM_BACKUP | Mode.REPLICA_BACKUP | Mode.SAVEPOINT | Mode.AUTO:
+            raise NotImplementedError(f"{mode} is refused by validation")
         case _:
-            assert_never(ha.mode)
+            assert_never(mode)

@@ -208,6 +208,16 @@ class Instance:
 
     # --- hooks
 
+    @property
+    def protected(self) -> bool:
+        """As a primary: whether somebody could take over now without loss."""
+        return False
+
+    @property
+    def secondary(self) -> str | None:
+        """As a primary: who would take over."""
+        return None
+
     def stored(self) -> Checkpoint | None:
         """What a new primary continues from."""
         return None

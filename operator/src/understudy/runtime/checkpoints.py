@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from understudy.protocol.checkpoint import Checkpoint, ElementState, missing
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.watermarks import Step
 
 QUEUE = "queue"  # an element's output queue; any other part name is an input stream: its tail
 
@@ -30,7 +31,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A checkpoint as it travels: what it is, each element's inbox state, and the rows not yet at the secondary."""
+    """A checkpoint as it travels: what it is, and of the elements that changed the inbox state and the new rows."""
 
     checkpoint: Checkpoint
     inboxes: Mapping[str, Any]
@@ -60,7 +61,8 @@ class Shelf:
     """What a secondary holds: the rows of its newest checkpoint."""
 
     def __init__(self) -> None:
-        self.newest: Message | None = None
+        self.newest: Checkpoint | None = None
+        self._inboxes: dict[str, Any] = {}
         self._rows: dict[tuple[str, str], pa.Table] = {}
 
     def put(self, message: Message, replayable: frozenset[Stream]) -> None:
@@ -71,7 +73,11 @@ class Shelf:
             if pieces:
                 kept[key] = _within(pa.concat_tables(pieces), part.wanted)
         self._rows = kept
-        self.newest = message
+        self._inboxes = {**self._inboxes, **message.inboxes}
+        self.newest = message.checkpoint
+
+    def inbox(self, element: str) -> Any:
+        return self._inboxes[element]
 
     def rows(self, element: str, name: str) -> pa.Table | None:
         return self._rows.get((element, name))
@@ -120,7 +126,8 @@ def _checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:
         }
         for name, e in checkpoint.elements.items()
     }
-    return {"epoch": checkpoint.epoch, "number": checkpoint.number, "elements": elements}
+    marks = {s: _step_to_json(step) for s, step in checkpoint.marks.items()}
+    return {"epoch": checkpoint.epoch, "number": checkpoint.number, "elements": elements, "marks": marks}
 
 
 def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
@@ -133,7 +140,17 @@ def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
         )
         for name, e in value["elements"].items()
     }
-    return Checkpoint(Epoch(value["epoch"]), value["number"], elements)
+    marks = {Stream(s): _step_from_json(step) for s, step in value["marks"].items()}
+    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks)
+
+
+def _step_to_json(step: Step) -> list[Any]:
+    return [step.first, step.stop, dict(step.low), dict(step.at), dict(step.high)]
+
+
+def _step_from_json(value: list[Any]) -> Step:
+    low, at, high = ({Stream(s): Seq(n) for s, n in marks.items()} for marks in value[2:])
+    return Step(Seq(value[0]), Seq(value[1]), low, at, high)
 
 
 def _table_to_bytes(table: pa.Table) -> bytes:

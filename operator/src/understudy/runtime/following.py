@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ class Hooks:
 
     alive: Callable[[int, dict[str, int]], None]  # epoch, the primary's input positions
     checkpoint: Callable[[Message], bool]  # True: stored, confirm it
+    trimming: Callable[[int, dict[str, dict[str, int]]], None]  # epoch, high watermarks per output
     closed: Callable[[], None]  # the primary's process is gone
     refused: Callable[[], None]  # it is no primary (any more)
 
@@ -36,6 +38,7 @@ class Follower(threading.Thread):
         self._hooks = hooks
         self._stopped = False
         self._call: flight.FlightStreamReader | None = None
+        self._client: flight.FlightClient | None = None
 
     def run(self) -> None:
         try:
@@ -49,7 +52,7 @@ class Follower(threading.Thread):
             self._report(self._hooks.refused)
 
     def _follow(self, client: flight.FlightClient) -> None:
-        self._call = client.do_get(self._ticket)
+        self._call, self._client = client.do_get(self._ticket), client
         while not self._stopped:
             chunk = self._call.read_chunk()
             meta = wire.unpack(chunk.app_metadata)
@@ -60,12 +63,24 @@ class Follower(threading.Thread):
                 self._take(client, meta, chunk.data)
 
     def _take(self, client: flight.FlightClient, meta: dict[str, Any], data: pa.RecordBatch) -> None:
+        if "trimming" in meta:
+            self._hooks.trimming(meta["epoch"], meta["trimming"])
         if "header" not in meta:
             return
         message = decode(meta["header"], data.column(0).to_pylist())
         if self._hooks.checkpoint(message):
             at = message.checkpoint
             wire.do(client, "stored", 2.0, epoch=at.epoch, number=at.number)
+
+    def report(self, epoch: int, positions: dict[str, int]) -> None:
+        """Say how far we have come; off this thread, which waits for the primary. Lost words are said again."""
+        threading.Thread(target=self._say, args=(epoch, positions), daemon=True).start()
+
+    def _say(self, epoch: int, positions: dict[str, int]) -> None:
+        client = self._client
+        if client is not None:
+            with contextlib.suppress(flight.FlightError, pa.ArrowException, StopIteration):
+                wire.do(client, "progress", 1.0, epoch=epoch, positions=positions)
 
     def _report(self, hook: Callable[[], None]) -> None:
         if not self._stopped:

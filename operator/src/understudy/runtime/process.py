@@ -23,6 +23,7 @@ from understudy.runtime.engine.schemas import inputs_of, stream_specs
 from understudy.runtime.engine.session import parallelism, start_session
 from understudy.runtime.ports import Surroundings
 from understudy.runtime.rehearsal import rehearse
+from understudy.runtime.scene import Scene
 from understudy.runtime.server import Server
 from understudy.runtime.serving import InstanceServing
 from understudy.runtime.shell import Shell
@@ -92,15 +93,16 @@ class SubjobProcess:
         wiring = wiring_of(self.job, self.subjob)
         sources = Sources(self.job, wiring.replayable & set(wiring.entering), schemas, self.place.folder)
         core = instance_of(self.job, self.subjob, self.place.instance)
-        shell = Shell(self.job, self.subjob, core, self._surroundings, address, inboxes, stores, sources)
+        scene = Scene(self.job, self.subjob, core, self._surroundings, address, inboxes, stores)
+        shell = Shell(scene, sources)
         self._shell, self._serving.inboxes, self._serving.schemas = shell, inboxes, wire_schemas
         for name, inbox in inboxes.items():
-            output = partial(shell.on_output, name)
+            output = partial(shell.outputs.on_output, name)
             self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
-        shell.state = "rehearsing"
+        scene.story.state = "rehearsing"
         rehearse(self.job, self.subjob, inboxes, self._surroundings)
         self._serving.shell = shell
-        shell.state = "ready"
+        scene.story.state = "ready"
         shell.start()
 
     def _store(self, element: Element, schema: pa.Schema) -> Store:
@@ -122,10 +124,10 @@ class SubjobProcess:
     def _status(self) -> dict[str, Any]:
         if self._shell is None:
             return {"kind": "subjob", "subjob": self.subjob.name, "instance": self.place.instance, "state": "starting"}
-        return status_of(self._shell)
+        return status_of(self._shell.scene)
 
     def _is_ready(self) -> bool:
-        return self._shell is not None and state_of(self._shell) in ("ready", "finished")
+        return self._shell is not None and state_of(self._shell.scene) in ("ready", "finished")
 
 
 def _on_wire(payload: pa.Schema) -> pa.Schema:

@@ -44,6 +44,9 @@ class Handler:
     def incoming(self, stream: str, message: Incoming) -> None:
         raise NotImplementedError
 
+    def redirected(self, stream: str, epoch: int) -> None:
+        """From here on a producer of this epoch is read."""
+
     def resumes(self, stream: str, released: int, start: int) -> None:
         """The producer no longer has what we want: it can only go on at `start`."""
         raise NotImplementedError
@@ -58,6 +61,7 @@ class StreamReader(threading.Thread):
         addresses: Callable[[], list[str]],
         silence_ms: int,
         epoch: Callable[[], int] = lambda: 0,
+        replica: bool = False,
     ) -> None:
         super().__init__(name=f"reader-{stream}", daemon=True)
         self.stream = stream
@@ -66,6 +70,7 @@ class StreamReader(threading.Thread):
         self._addresses = addresses
         self._silence_ms = silence_ms
         self._epoch = epoch
+        self._replica = replica  # a silent second reader: its positions are no acks
         self._stopping = threading.Event()
         self._call: flight.FlightStreamReader | None = None
         self._heard = now_ms()
@@ -107,6 +112,7 @@ class StreamReader(threading.Thread):
                     if not served:
                         served, self._serving, self._client = True, address, client
                         log.info("reading", stream=self.stream, address=address, epoch=meta["epoch"])
+                        self._handler.redirected(self.stream, meta["epoch"])
                     self._deliver(rows, meta)
                     if self._stopping.is_set() or self.finished:
                         return True
@@ -118,7 +124,14 @@ class StreamReader(threading.Thread):
 
     def _ticket(self) -> flight.Ticket:
         start = self._handler.expected(self.stream)
-        return wire.ticket("stream", stream=self.stream, consumer=self._consumer, start=start, epoch=self._epoch())
+        return wire.ticket(
+            "stream",
+            stream=self.stream,
+            consumer=self._consumer,
+            start=start,
+            epoch=self._epoch(),
+            replica=self._replica,
+        )
 
     def _deliver(self, rows: pa.Table, meta: dict[str, Any]) -> None:
         self._standby = meta.get("standby")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,12 +9,11 @@ import pyarrow as pa
 import structlog
 
 from understudy.modes.build import millis
-from understudy.modes.instance import Role
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.runtime import wire
-from understudy.runtime.checkpoints import Message, encode
 from understudy.runtime.engine import serve as engine
+from understudy.runtime.scene import Scene
 from understudy.runtime.server import Messages
 from understudy.runtime.shell import Shell
 from understudy.runtime.status import status_of
@@ -43,26 +41,26 @@ class InstanceServing:
     # --- consumers
 
     def serve_stream(self, request: dict[str, Any]) -> Messages:
-        shell = self._ready()
+        scene = self._ready().scene
         stream, consumer = Stream(request["stream"]), Consumer(request["consumer"])
         nothing = _empty(self.schemas[stream])
-        interval = millis(shell.subjob.ha.heartbeat.interval) / 1000
-        while shell.core.role is not Role.PRIMARY:
+        interval = millis(scene.subjob.ha.heartbeat.interval) / 1000
+        while not scene.leading:
             yield nothing, wire.pack({"waiting": True})
-            with shell.role_changed:
-                shell.role_changed.wait_for(lambda: shell.core.role is Role.PRIMARY, interval)
-        with shell.lock:
-            generation = shell.generation
-            refusal = self._refusal(shell, stream, consumer, request["epoch"])
+            with scene.role_changed:
+                scene.role_changed.wait_for(lambda: scene.leading, interval)
+        with scene.lock:
+            generation = scene.generation
+            refusal = self._refusal(scene, stream, consumer, request["epoch"])
             if refusal is None:
-                at, first = self._subscribe(shell, stream, consumer, request["start"], request["epoch"])
+                at, first = self._subscribe(scene, stream, consumer, request)
         if refusal is not None:
             yield nothing, wire.pack({"refused": refusal})
             return
-        yield from self._send(shell, stream, at, first, generation, interval)
+        yield from self._send(scene, stream, at, first, generation, interval)
 
-    def _refusal(self, shell: Shell, stream: Stream, consumer: Consumer, epoch: int) -> str | None:
-        acks = shell.core.ledger.queues[stream].acks.get(consumer)
+    def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, epoch: int) -> str | None:
+        acks = scene.core.ledger.queues[stream].acks.get(consumer)
         if acks is None:
             return f"{consumer} is no consumer of {stream}"
         if epoch < acks.epoch:
@@ -70,31 +68,31 @@ class InstanceServing:
         return None
 
     def _subscribe(
-        self, shell: Shell, stream: Stream, consumer: Consumer, start: int | None, epoch: int
+        self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]
     ) -> tuple[int, dict[str, Any]]:
         """From where to send, and what the first message must say."""
-        queue_ = shell.core.ledger.queues[stream]
-        if start is not None:
-            shell.post(on.Subscribed(stream, consumer, Seq(start), Epoch(epoch)))
-            queue_ = shell.core.ledger.queues[stream]
-            if queue_.refusal(Seq(start)) is None:
-                return start, {}
-        at = queue_.next if start is None else queue_.trimmed
-        return at, {"resumes": {"released": queue_.acks[consumer].released, "start": at}}
+        start = request["start"]
+        if start is not None and not request["replica"]:
+            scene.post(on.Subscribed(stream, consumer, Seq(start), Epoch(request["epoch"])))
+        queue = scene.core.ledger.queues[stream]
+        if start is not None and queue.refusal(Seq(start)) is None:
+            return start, {}
+        at = queue.next if start is None else queue.trimmed
+        return at, {"resumes": {"released": queue.acks[consumer].released, "start": at}}
 
     def _send(
-        self, shell: Shell, stream: Stream, at: int, first: dict[str, Any], generation: int, interval: float
+        self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int, interval: float
     ) -> Messages:
-        store, seen = shell.stores[stream], None
+        store, seen = scene.stores[stream], None
         while True:
             delivery = store.wait(at, seen, interval)
-            with shell.lock:
-                if shell.generation != generation:
+            with scene.lock:
+                if scene.generation != generation:
                     return
                 meta = {
-                    "epoch": shell.core.epoch,
-                    "next": shell.core.ledger.queues[stream].next,
-                    "standby": shell.secondary_address,
+                    "epoch": scene.core.epoch,
+                    "next": scene.core.ledger.queues[stream].next,
+                    "standby": self._ready().peers.secondary_address,
                     **first,
                 }
             at, first = at + delivery.rows.num_rows, {}
@@ -108,46 +106,27 @@ class InstanceServing:
     # --- the secondary
 
     def serve_follower(self, request: dict[str, Any]) -> Messages:
-        shell = self._ready()
-        nothing = wire.blobs([])
-        interval = millis(shell.subjob.ha.heartbeat.interval) / 1000
-        outbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        with shell.lock:
-            leading, generation = shell.core.role is Role.PRIMARY, shell.generation
-            if leading:
-                log.info("secondary joined", secondary=request["instance"])
-                shell.outbox, shell.secondary_address = outbox, request["address"]
-                shell.post(on.SecondaryJoined(request["instance"]))
-        if not leading:
-            yield nothing, wire.pack({"refused": "not primary"})
+        scene, peers = self._ready().scene, self._ready().peers
+        interval = millis(scene.subjob.ha.heartbeat.interval) / 1000
+        with scene.lock:
+            outbox = peers.joined(request["instance"], request["address"]) if scene.leading else None
+        if outbox is None:
+            yield wire.blobs([]), wire.pack({"refused": "not primary"})
             return
         try:
-            while shell.generation == generation and shell.outbox is outbox:
-                yield self._next(shell, outbox, interval)
+            while peers.is_current(outbox):
+                meta, blobs = peers.next_letter(outbox, interval)
+                yield wire.blobs(blobs), wire.pack(meta)
         finally:
-            with shell.lock:
-                if shell.outbox is outbox:
-                    log.info("secondary left", secondary=request["instance"])
-                    shell.outbox = shell.secondary_address = None
-                    shell.post(on.SecondaryLeft(request["instance"]))
-
-    def _next(self, shell: Shell, outbox: queue.SimpleQueue[Message], interval: float) -> tuple[pa.RecordBatch, bytes]:
-        meta: dict[str, Any] = {"epoch": shell.core.epoch}
-        blobs: list[bytes] = []
-        try:
-            meta["header"], blobs = encode(outbox.get(timeout=interval))
-        except queue.Empty:
-            with shell.lock:
-                meta["positions"] = shell.positions()
-        return wire.blobs(blobs), wire.pack(meta)
+            peers.left(request["instance"], outbox)
 
     # --- rows and actions
 
     def peek(self, stream: str, count: int) -> pa.Table:
-        shell = self._ready()
-        with shell.lock:
-            held = shell.core.ledger.queues[Stream(stream)].held
-        return shell.stores[stream].rows(max(held.start, held.stop - count), held.stop)
+        scene = self._ready().scene
+        with scene.lock:
+            held = scene.core.ledger.queues[Stream(stream)].held
+        return scene.stores[stream].rows(max(held.start, held.stop - count), held.stop)
 
     def plan_rows(self, request: dict[str, Any]) -> pa.Table:
         return engine.handle_get(self.inboxes, request)
@@ -157,21 +136,25 @@ class InstanceServing:
             case "cut":
                 return engine.handle_action(self.inboxes, body)
             case "ack":
-                return self._ack(self._ready(), body)
+                return self._ack(self._ready().scene, body)
+            case "progress":
+                positions = {Stream(s): Seq(n) for s, n in body["positions"].items()}
+                self._ready().post(on.SecondaryAt(Epoch(body["epoch"]), positions))
+                return {}
             case "stored":
                 self._ready().post(on.CheckpointStored(Epoch(body["epoch"]), body["number"]))
                 return {}
             case "status":
-                return status_of(self._ready())
+                return status_of(self._ready().scene)
             case _:
                 return {"error": f"unknown action {kind!r}"}
 
-    def _ack(self, shell: Shell, body: dict[str, Any]) -> Any:
-        if shell.core.role is Role.PRIMARY:
+    def _ack(self, scene: Scene, body: dict[str, Any]) -> Any:
+        if scene.leading:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
             for level, upto in body["acks"]:
-                shell.post(on.Acked(stream, consumer, level, Seq(upto), epoch))
-        return {"epoch": shell.core.epoch}
+                scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch))
+        return {"epoch": scene.core.epoch}
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from understudy.model.elements import Element
 from understudy.model.job import Merge
 from understudy.protocol.selection import UNKNOWN, CountWindow, Micros, Times, TimeWindow, rule_of
+from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.assemble import assemble
 from understudy.runtime.engine.cutting import Cutter, sliding_greatest
 from understudy.runtime.engine.lane import GeneratorLane, InputKind, InputSpec, Lane, StoredLane, lane_of
@@ -162,7 +163,7 @@ class Inbox:
 
     def _plan(self, number: int, stop: int, rehearsal: bool = False) -> BatchPlan:
         parts, runs = self._cutter.parts(self._cut, stop), self._sequence.runs(self._cut, stop)
-        return BatchPlan(number, self._cut, stop, parts, runs, self._salt(), rehearsal)
+        return BatchPlan(number, self._cut, stop, parts, runs, self._salt(), rehearsal, now_ms())
 
     def rows(self, number: int, part: int) -> pa.Table:
         """The rows of one part of a plan, with the columns of `plan.py`."""

@@ -48,6 +48,8 @@ class BatchPlan:
     """Several inputs: in what order the new tuples were taken. With `salt`, the plan's determinant."""
     salt: int = 0
     rehearsal: bool = False
+    cut_ms: int = 0
+    """When it was cut, wall clock: how long a micro-batch takes is counted from here."""
 
     def determinant(self) -> dict[str, Any]:
         """What another process needs in order to run the same micro-batch."""

@@ -1,0 +1,97 @@
+"""Output: what a micro-batch made is numbered, kept in the output queue and offered to consumers."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import structlog
+
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.ids import Seq, Stream
+from understudy.runtime.clock import now_ms
+from understudy.runtime.engine.plan import BatchPlan, Position
+from understudy.runtime.scene import Scene
+
+log = structlog.get_logger()
+ROOM_SECONDS = 0.2
+
+
+class Outputs:
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
+        """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own thread."""
+        inbox, store = self._scene.inboxes[element], self._scene.stores[element]
+        while not store.wait_for_room(ROOM_SECONDS) and inbox.is_current(plan):
+            pass
+        with self._scene.lock:
+            current = inbox.is_current(plan)
+            at = inbox.done(plan.number)
+            if not current:
+                log.info("batch of an earlier role dropped", element=element, plan=plan.number)
+                return
+            self._append(element, rows, at.progress)
+            self._scene.post(_processed(element, at, rows.num_rows))
+            self._feed(element, at.progress)
+            self._note(element, plan, rows.num_rows)
+
+    def _append(self, element: str, rows: pa.Table, progress: int | None) -> None:
+        store = self._scene.stores[element]
+        start = self._scene.core.ledger.queues[Stream(element)].next
+        store.rebase(start)
+        seqs = pa.array(range(start, start + rows.num_rows), pa.int64())
+        store.append(rows.add_column(0, pa.field("_seq", pa.int64()), seqs).cast(store.schema), start, progress)
+
+    def _note(self, element: str, plan: BatchPlan, emitted: int) -> None:
+        story, now = self._scene.story, now_ms()
+        story.batch_count += 1
+        story.batch_ms.append(now - plan.cut_ms)
+        story.batch_rows.append(plan.stop - plan.start)
+        if story.take_over is not None:
+            if emitted and element == self._scene.subjob.name:
+                story.take_over.note_output(now)
+            story.take_over.note_positions(self._scene.positions(), now)
+
+    def finish(self) -> None:
+        """Stream ends: an element whose inputs are over and done ends its own stream. Called under the lock."""
+        for name, inbox in self._scene.inboxes.items():
+            if inbox.finished and not self._scene.core.ledger.queues[Stream(name)].ended:
+                self._scene.post(_processed(name, inbox.position, 0, ended=True))
+                self._feed(name, inbox.position.progress)
+
+    def feed_all(self) -> None:
+        """After a restore: inner queues may hold what the elements behind them have not processed."""
+        for name in self._scene.inboxes:
+            self._feed(name, None)
+
+    def _feed(self, element: str, progress: int | None) -> None:
+        """Hand the elements that read this one what they lack of it. Inside a subjob nothing needs publishing."""
+        queue = self._scene.core.ledger.queues[Stream(element)]
+        for reader in self._scene.core.wiring.readers(queue.stream):
+            inbox = self._scene.inboxes[reader]
+            rows = self._scene.stores[element].rows(inbox.wanted(element), queue.next)
+            if rows.num_rows:
+                inbox.offer(element, rows)
+            inbox.learn(element, progress, queue.next if queue.ended else None)
+
+    # --- commands
+
+    def publish(self, command: do.Publish) -> None:
+        self._scene.stores[command.stream].publish(command.upto, command.ended)
+
+    def trim(self, command: do.Trim) -> None:
+        self._scene.stores[command.stream].trim(command.upto)
+
+    def renumber(self, command: do.Renumber) -> None:
+        store = self._scene.stores[command.stream]
+        rows = store.rows(command.held.start, command.held.stop)
+        store.reset(command.first)
+        seqs = pa.array(range(command.first, command.first + rows.num_rows), pa.int64())
+        store.append(rows.set_column(0, "_seq", seqs), command.first, None)
+
+
+def _processed(element: str, at: Position, emitted: int, *, ended: bool = False) -> on.Processed:
+    positions = {Stream(s): Seq(n) for s, n in at.seqs.items()}
+    selection = {Stream(s): Seq(n) for s, n in at.selection.items()}
+    return on.Processed(element, positions, selection, emitted, ended)

@@ -1,0 +1,80 @@
+"""What the parts of an instance share.
+
+One lock guards core, inboxes and stores: `post(event)` runs the core and its commands under it. Commands only change
+memory or hand work to a thread, so the lock is held for microseconds. A *generation* counts changes of role: work that
+began in an older one is dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from understudy.model.job import StreamJob, Subjob
+from understudy.modes.instance import Instance, Role
+from understudy.protocol.events import Event
+from understudy.runtime.checkpoints import Shelf
+from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.ports import Surroundings
+from understudy.runtime.store import Store
+from understudy.runtime.timeline import TakeOver
+
+
+@dataclass(slots=True)
+class Story:
+    """What happened so far, for the status page."""
+
+    state: str = "starting"
+    error: str | None = None
+    take_over: TakeOver | None = None
+    losses: list[tuple[str, int, int]] = field(default_factory=list)
+    batch_ms: deque[int] = field(default_factory=lambda: deque(maxlen=200))
+    batch_rows: deque[int] = field(default_factory=lambda: deque(maxlen=200))
+    batch_count: int = 0
+    shipped_bytes: int = 0
+    shipped_at: int | None = None
+    available: dict[str, int] = field(default_factory=dict)  # how far there is to read of each input
+    primary_positions: dict[str, int] = field(default_factory=dict)  # as a standby: how far the primary has come
+
+    def seconds_per_tuple(self) -> float:
+        """What processing has cost lately, over all elements."""
+        return sum(self.batch_ms) / 1000 / max(sum(self.batch_rows), 1)
+
+    def aim(self, stream: str, available: int) -> None:
+        """A take-over has caught up when each input has come as far as there was to read at its first message."""
+        if self.take_over is not None and self.take_over.promoted is not None:
+            self.take_over.targets.setdefault(stream, available)
+
+
+class Scene:
+    def __init__(
+        self,
+        job: StreamJob,
+        subjob: Subjob,
+        core: Instance,
+        surroundings: Surroundings,
+        address: str,
+        inboxes: Mapping[str, Inbox],
+        stores: Mapping[str, Store],
+    ) -> None:
+        self.job, self.subjob, self.core = job, subjob, core
+        self.surroundings, self.address = surroundings, address
+        self.inboxes, self.stores = inboxes, stores
+        self.lock = threading.RLock()
+        self.role_changed = threading.Condition(self.lock)
+        self.stopping = threading.Event()
+        self.generation = 0
+        self.shelf = Shelf()
+        self.story = Story()
+        self.post: Callable[[Event], None]
+        self.reread_lease: Callable[[str], None]
+
+    @property
+    def leading(self) -> bool:
+        return self.core.role is Role.PRIMARY
+
+    def positions(self) -> dict[str, int]:
+        """How far this instance has come on each stream that enters the subjob: the least of its elements."""
+        return {s: int(self.core.ledger.position(s)) for s in self.core.wiring.entering}
