@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictInt
 
 from .ha import Mode
 from .status import Moment, Seconds, Short, Text, Tuples
@@ -37,6 +37,15 @@ class IncidentSpec(Value):
     failure_class: Annotated[FailureClass | None, Field(alias="class")] = None
     """temporary, permanent, resource or falseSuspicion."""
 
+    from_: Annotated[Short, Field(alias="from")] = ""
+    """The pod that was primary."""
+
+    to: Short = ""
+    """The pod that took over."""
+
+    epoch: StrictInt | None = None
+    """The epoch that began with it."""
+
     failed_at: Moment | None = None
     """When the fault happened, as far as it is known."""
 
@@ -64,6 +73,9 @@ class IncidentStatus(Value):
 
     reprotected: Moment | None = None
     """A new standby was ready."""
+
+    recovery_seconds: Seconds | None = None
+    """From the detection to the first new output."""
 
     replayed: Tuples | None = None
     """Tuples processed again."""

@@ -21,10 +21,24 @@ Tuples = Annotated[StrictInt, Field(ge=0)]
 
 
 class Phase(StrEnum):
-    PENDING = "Pending"
+    REJECTED = "Rejected"
+    STARTING = "Starting"
     RUNNING = "Running"
+    RECOVERING = "Recovering"
     COMPLETED = "Completed"
-    FAILED = "Failed"
+
+
+class SubjobState(StrEnum):
+    STARTING = "Starting"
+    SERVING = "Serving"
+    RECOVERING = "Recovering"
+    FINISHED = "Finished"
+
+
+class SinkState(StrEnum):
+    STARTING = "Starting"
+    RUNNING = "Running"
+    FINISHED = "Finished"
 
 
 class ConditionType(StrEnum):
@@ -127,7 +141,25 @@ class Failover(Value):
     """The Incident that tells it."""
 
     recovery_seconds: Seconds | None = None
-    """From the fault to the first new output."""
+    """From the detection to the first new output."""
+
+    from_: Annotated[Short, Field(alias="from")] = ""
+    """The pod that was primary."""
+
+    to: Short = ""
+    """The pod that took over."""
+
+    epoch: StrictInt | None = None
+    """The epoch that began with it."""
+
+    cause: Text = ""
+    """Why it was done."""
+
+    replayed: Tuples | None = None
+    """Tuples processed again."""
+
+    lost: Tuples | None = None
+    """Tuples that nobody could bring back."""
 
 
 class SubjobStatus(Value):
@@ -147,6 +179,12 @@ class SubjobStatus(Value):
 
     why: Text = ""
     """Why that guarantee and no stronger one."""
+
+    state: SubjobState | None = None
+    """Starting, Serving, Recovering or Finished."""
+
+    protected: bool | None = None
+    """Whether a standby is ready to take over now; absent if the mode has none."""
 
     current_primary: Short | None = None
     """The pod that is primary."""
@@ -168,6 +206,31 @@ class SubjobStatus(Value):
 
     last_failover: Failover | None = None
     """The last take-over."""
+
+
+class SinkStatus(Value):
+    """How one sink is."""
+
+    name: Short
+    """Its name."""
+
+    state: SinkState
+    """Starting, Running or Finished."""
+
+    pod: Short | None = None
+    """Its pod."""
+
+    node: Short | None = None
+    """Where it runs."""
+
+    tuples: Tuples | None = None
+    """Tuples written."""
+
+    durable: bool | None = None
+    """Whether what it wrote survives its pod."""
+
+    note: Text = ""
+    """What to know about it."""
 
 
 class Summary(Value):
@@ -193,7 +256,16 @@ class StreamJobStatus(Value):
     """The generation of the spec that this speaks of."""
 
     phase: Phase | None = None
-    """Pending, Running, Completed or Failed."""
+    """Rejected, Starting, Running, Recovering or Completed."""
+
+    start_time: Moment | None = None
+    """When the streams started."""
+
+    completion_time: Moment | None = None
+    """When every sink had written its whole stream."""
+
+    measured_at: Moment | None = None
+    """When the figures were taken that change all the time; they are written every few seconds."""
 
     conditions: Annotated[tuple[Condition, ...], Field(max_length=50, json_schema_extra=BY_TYPE)] = ()
     """Ready, Accepted, Protected, RecoveryObjectiveMet, Progressing, Degraded."""
@@ -203,3 +275,6 @@ class StreamJobStatus(Value):
 
     subjobs: Annotated[tuple[SubjobStatus, ...], Field(max_length=100, json_schema_extra=BY_NAME)] = ()
     """Each subjob."""
+
+    sinks: Annotated[tuple[SinkStatus, ...], Field(max_length=100, json_schema_extra=BY_NAME)] = ()
+    """Each sink."""
