@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
-from understudy.control.admission import admit
+from understudy.control.admission import admit, taken_names
 from understudy.control.observed import Lease
+from understudy.control.revision import digests_of, revision_of
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
+from understudy.model.load import from_manifest, to_manifest
 
-from .jobs import manifest
+from .jobs import job, manifest
 
 
 def test_auto_becomes_the_mode_that_was_planned() -> None:
     subjobs = [{**subjob, "ha": {"mode": "auto", "guarantee": "gap"}} for subjob in manifest()["spec"]["subjobs"]]
-    job = admit(manifest(subjobs=subjobs), ())
-    assert isinstance(job, StreamJob)
-    assert {subjob.ha.mode for subjob in job.subjobs} == {Mode.AMNESIA}
+    found = admit(manifest(subjobs=subjobs))
+    assert isinstance(found, StreamJob)
+    assert {subjob.ha.mode for subjob in found.subjobs} == {Mode.AMNESIA}
 
 
 def test_a_name_that_another_job_has_taken_is_refused() -> None:
-    refused = admit(manifest(), [Lease("demo-keep", "demo-k", "eep")])
-    assert isinstance(refused, tuple)
+    refused = taken_names(job(), [Lease("demo-keep", "demo-k", "eep")])
     assert refused[0].reason == "NameTaken"
     assert "in use by StreamJob demo-k" in refused[0].message
 
 
 def test_its_own_leases_are_not_in_the_way() -> None:
-    assert isinstance(admit(manifest(), [Lease("demo-keep", "demo", "keep")]), StreamJob)
+    assert not taken_names(job(), [Lease("demo-keep", "demo", "keep")])
 
 
 def test_what_the_model_refuses_is_refused_with_its_sentence() -> None:
-    refused = admit(manifest(sinks=[{"name": "out", "input": "doble", "files": {"path": "out"}}]), ())
+    refused = admit(manifest(sinks=[{"name": "out", "input": "doble", "files": {"path": "out"}}]))
     assert isinstance(refused, tuple)
     assert "double" in refused[0].message
+
+
+def test_two_sinks_may_not_share_a_volume() -> None:
+    claim = {"persistentVolumeClaim": {"claimName": "results"}}
+    sinks = [
+        {"name": name, "input": "double", "files": {"path": name, "volume": claim}} for name in ("first", "second")
+    ]
+    refused = admit(manifest(sinks=sinks))
+    assert isinstance(refused, tuple)
+    assert (refused[0].reason, refused[0].field) == ("VolumeShared", "spec.sinks[1].files.volume")
+
+
+def test_a_job_keeps_its_digests_when_it_is_written_down_and_read_again() -> None:
+    first = admit(manifest())
+    assert isinstance(first, StreamJob)
+    again = from_manifest(to_manifest(first))
+    assert isinstance(again, StreamJob)
+    assert revision_of(again) == revision_of(first)
+    assert [digests_of(again, s) for s in again.subjobs] == [digests_of(first, s) for s in first.subjobs]

@@ -136,7 +136,7 @@ class World:
             case do.RecordIncident():
                 kept = self.incidents.get(intent.name)
                 made = kept.created_ms if kept else self.now_ms
-                self.incidents[intent.name] = IncidentSeen(intent.name, made, intent.status)
+                self.incidents[intent.name] = IncidentSeen(intent.name, made, intent.spec, intent.status)
             case do.Emit():
                 pass
             case do.PatchStatus():

@@ -13,7 +13,7 @@ from understudy.model.refusal import Refusal, path, refuse
 from understudy.model.validate import check
 
 
-def admit(manifest: Mapping[str, object], leases: Iterable[Lease]) -> StreamJob | tuple[Refusal, ...]:
+def admit(manifest: Mapping[str, object]) -> StreamJob | tuple[Refusal, ...]:
     """The job with every mode decided: `auto` is what it was planned to be, so that an upgrade does not change it."""
     job = from_manifest(manifest)
     if not isinstance(job, StreamJob):
@@ -21,7 +21,7 @@ def admit(manifest: Mapping[str, object], leases: Iterable[Lease]) -> StreamJob 
     plans = check(job) or plan(job)
     if not isinstance(plans, Mapping):
         return tuple(plans)
-    return taken_names(job, leases) or _decided(job, plans)
+    return shared_volumes(job) or _decided(job, plans)
 
 
 def plans_of(job: StreamJob | None) -> Mapping[str, SubjobPlan]:
@@ -42,6 +42,20 @@ def taken_names(job: StreamJob, leases: Iterable[Lease]) -> tuple[Refusal, ...]:
         )
         for place, name in wanted
         if name in others
+    )
+
+
+def shared_volumes(job: StreamJob) -> tuple[Refusal, ...]:
+    """A sink's volume is its folder: two that share one would write the same file."""
+    volumes = [(place, sink.files.volume) for place, sink in enumerate(job.sinks) if sink.files and sink.files.volume]
+    return tuple(
+        refuse(
+            "VolumeShared",
+            path("spec", "sinks", place, "files", "volume"),
+            "another sink has the same volume; give each sink a volume of its own",
+        )
+        for place, volume in volumes
+        if any(other == volume for earlier, other in volumes if earlier < place)
     )
 
 

@@ -33,14 +33,14 @@ def is_calm(seen: Observed, plan: Sequence[Intent]) -> bool:
     """Whether nothing is under way, so that the next look can wait."""
     if any(not isinstance(intent, PatchStatus) for intent in plan):
         return False
-    if seen.job is None or (seen.run and seen.run.completed_ms is not None):
+    if seen.job is None or seen.completed:
         return True
-    return seen.run is not None and seen.run.start_ms is not None and all(v.settled for v in views(seen, seen.job))
+    return seen.started and all(v.settled for v in views(seen, seen.job))
 
 
 def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tuple[Intent, ...]:
-    if (seen.run and seen.run.completed_ms is not None) or has_ended(seen, job, found):
-        return (*plan_incidents(seen, found), *plan_end(seen, job, found))
+    if seen.completed or has_ended(seen, job, found):
+        return (*plan_incidents(seen, found), *plan_end(seen))
     return (
         *plan_foundation(seen, job),
         *plan_sinks(seen, job),

@@ -43,8 +43,10 @@ def _manifest(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     plan: list[Intent] = []
     if revision not in seen.manifests:
         plan.append(EnsureManifest(revision, "pods read the job as it was accepted"))
-    if seen.run is None or seen.run.revision != revision:
-        plan.append(Record({"revision": revision}, f"revision {revision} was accepted"))
+    generation = seen.run.generation if seen.run and seen.refusals else seen.generation
+    if seen.run is None or (seen.run.revision, seen.run.generation) != (revision, generation):
+        entries = {"revision": revision, "generation": str(generation)}
+        plan.append(Record(entries, f"generation {generation} was accepted as revision {revision}"))
     return tuple(plan)
 
 

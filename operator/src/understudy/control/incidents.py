@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Final
 
 from understudy.control import names
 from understudy.control.intents import Intent, Kind, RecordIncident, Remove
 from understudy.control.observed import IncidentSeen, Observed
-from understudy.control.pages import TakeOver
+from understudy.control.pages import InstancePage, TakeOver
 from understudy.control.times import iso_ms
 from understudy.control.views import SubjobView
+from understudy.model.kinds import FailureClass, IncidentSpec, IncidentStatus
 
 KEPT: Final = 20
 
-
-class FailureClass(StrEnum):
-    TEMPORARY = "temporary"
-    """The process died and was started again where it was."""
-    PERMANENT = "permanent"
-    """The pod or its node is gone."""
-    FALSE_SUSPICION = "falseSuspicion"
-    """The process never died: it was only slow, or out of reach."""
+Json = dict[str, Any]
 
 
 def plan_incidents(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
@@ -35,45 +28,54 @@ def _incident(seen: Observed, view: SubjobView) -> RecordIncident | None:
     if page is None or page.take_over is None or not page.leads:
         return None
     name = names.incident(seen.name, view.subjob.name, page.epoch)
-    before = next((incident.status for incident in seen.incidents if incident.name == name), {})
-    status = _status(seen, view, page.epoch, page.take_over, before)
-    if status == before:
+    before = next((incident for incident in seen.incidents if incident.name == name), None)
+    status = _status(seen, view, page.take_over, before.status if before else {})
+    if before and status == before.status:
         return None
     why = f"{page.instance} took over {view.subjob.name} from {page.take_over.gone}: {page.take_over.cause}"
-    return RecordIncident(name, view.subjob.name, status, why)
+    return RecordIncident(name, before.spec if before else _spec(seen, view, page, page.take_over), status, why)
 
 
-def _status(seen: Observed, view: SubjobView, epoch: int, taken: TakeOver, before: Mapping[str, Any]) -> dict[str, Any]:
-    page = view.page
-    steps: dict[str, int | None] = {
-        "detected": taken.detected,
-        "fenced": taken.lease,
-        "promoted": taken.promoted,
-        "restored": taken.restored,
-        "firstOutput": taken.first_output,
-        "caughtUp": taken.caught_up,
-    }
-    times = {step: iso_ms(at) for step, at in steps.items() if at}
-    reprotected = (before.get("times") or {}).get("reprotected")
+def _spec(seen: Observed, view: SubjobView, page: InstancePage, taken: TakeOver) -> Json:
+    spec = IncidentSpec(
+        job=seen.name,
+        subjob=view.subjob.name,
+        mode=view.subjob.ha.mode,
+        cause=taken.cause,
+        failure_class=_class(seen, view, taken),
+        from_=taken.gone,
+        to=page.instance,
+        epoch=page.epoch,
+    )
+    return spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _status(seen: Observed, view: SubjobView, taken: TakeOver, before: Mapping[str, Any]) -> Json:
+    reprotected = before.get("reprotected")
     if reprotected is None and view.wanted > 1 and view.protected:
         reprotected = iso_ms(seen.now_ms)
-    return {
-        "subjob": view.subjob.name,
-        "mode": str(view.subjob.ha.mode),
-        "epoch": epoch,
-        "from": taken.gone,
-        "to": page.instance if page else "",
-        "cause": taken.cause,
-        "class": before.get("class") or str(_class(seen, view, taken)),
-        "times": times | ({"reprotected": reprotected} if reprotected else {}),
-        "recoveryMs": taken.recovery_ms,
-        "replayed": taken.replayed,
-        "lost": taken.lost,
-        "duplicated": 0,
-    }
+    status = IncidentStatus(
+        detected=_moment(taken.detected),
+        fenced=_moment(taken.lease),
+        promoted=_moment(taken.promoted),
+        restored=_moment(taken.restored),
+        first_output=_moment(taken.first_output),
+        caught_up=_moment(taken.caught_up),
+        reprotected=reprotected,
+        recovery_seconds=taken.recovery_ms / 1000 if taken.recovery_ms is not None else None,
+        replayed=taken.replayed,
+        lost=taken.lost,
+        duplicated=0,  # duplicates are dropped by their seq wherever they arrive
+    )
+    return status.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _moment(at: int | None) -> str | None:
+    return iso_ms(at) if at else None
 
 
 def _class(seen: Observed, view: SubjobView, taken: TakeOver) -> FailureClass:
+    """Permanent: pod or node are gone. Temporary: the process was started again where it was. Else it never died."""
     old = seen.pod(taken.gone)
     if old is None or old.name in view.losses:
         return FailureClass.PERMANENT

@@ -124,7 +124,7 @@ def _must_wait(seen: Observed, view: SubjobView, live: Sequence[Pod], digests: D
         return True
     if any(pod.digests.query != digests.query for pod in view.pods):
         return True  # an instance with the old query must not hand its state to one with the new
-    if run.start_ms is None and live and not view.serving:
+    if not seen.started and live and not view.serving:
         return age < HEAD_START_MS
     return _taking_over(seen, view)
 

@@ -120,7 +120,7 @@ class RecordIncident:
     """Create the Incident or bring it up to date."""
 
     name: str
-    subjob: str
+    spec: Mapping[str, Any]
     status: Mapping[str, Any]
     why: str
 

@@ -18,7 +18,7 @@ START_UNPROTECTED_MS: Final = 180_000  # a standby that finds no node for so lon
 
 def plan_start(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
     """Once, when every instance and sink is ready: the stream must not begin with the backlog of a cold start."""
-    if seen.run is None or seen.run.start_ms is not None or not _sinks_ready(seen, job):
+    if seen.started or not _sinks_ready(seen, job):
         return ()
     entries = {"startTime": str(seen.now_ms)}
     if all(view.protected for view in views):
@@ -29,12 +29,10 @@ def plan_start(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> t
     return ()
 
 
-def plan_end(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
+def plan_end(seen: Observed) -> tuple[Intent, ...]:
     """Write it down first; then the subjobs' pods go. Sink pods stay: they have ended, and their logs can be read."""
-    if seen.run and seen.run.completed_ms is None and has_ended(seen, job, views):
+    if not seen.completed:
         return (Record({"completed": str(seen.now_ms)}, "every sink has written its whole stream"),)
-    if seen.run is None or seen.run.completed_ms is None:
-        return ()
     return tuple(
         DeletePod(pod.name, False, f"{pod.name} is removed: the job has completed")
         for pod in seen.pods
@@ -45,7 +43,7 @@ def plan_end(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> tup
 def has_ended(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> bool:
     if job.sinks:
         return sinks.finished(seen, job)
-    return seen.run is not None and seen.run.start_ms is not None and all(view.finished for view in views)
+    return seen.started and all(view.finished for view in views)
 
 
 def _sinks_ready(seen: Observed, job: StreamJob) -> bool:

@@ -48,11 +48,11 @@ def _of_subjobs(old: Json, new: Json) -> Iterator[Emit]:
 
 def _of_subjob(old: Json, new: Json, started: bool) -> Iterator[Emit]:
     name = new["name"]
-    if new["state"] == "Serving" and old.get("state") in (None, "Starting"):
+    if new.get("state") == "Serving" and old.get("state") in (None, "Starting"):
         yield Emit(Severity.NORMAL, Reason.PRIMARY_READY, f"{new.get('currentPrimary')} serves {name}")
     yield from _of_failover(old, new)
     yield from _of_replicas(old, new)
-    if started and new["protected"] and not old.get("protected"):
+    if started and new.get("protected") and not old.get("protected"):
         standby: Json = next((r for r in new["replicas"] if r["role"] == "standby"), {})
         where = f"{standby.get('pod')} on {standby.get('node')}"
         yield Emit(Severity.NORMAL, Reason.STANDBY_REPLACED, f"{where} is ready to take over {name}")

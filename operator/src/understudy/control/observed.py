@@ -98,6 +98,8 @@ class Run:
     completed_ms: int | None = None
     revision: str = ""
     """The manifest that was accepted last."""
+    generation: int = 0
+    """The generation of the spec that it came from: what was accepted once stays so when the operator is upgraded."""
     next: Mapping[str, int] = field(default_factory=dict)
     """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice."""
     made_ms: Mapping[str, int] = field(default_factory=dict)
@@ -118,6 +120,7 @@ class Access:
 class IncidentSeen:
     name: str
     created_ms: int
+    spec: Mapping[str, Any]
     status: Mapping[str, Any]
 
 
@@ -158,6 +161,14 @@ class Observed:
     def job(self) -> StreamJob | None:
         """What should run: what is asked for, or what was accepted before if that is refused."""
         return self.wanted if isinstance(self.wanted, StreamJob) else self.running
+
+    @property
+    def started(self) -> bool:
+        return self.run is not None and self.run.start_ms is not None
+
+    @property
+    def completed(self) -> bool:
+        return self.run is not None and self.run.completed_ms is not None
 
     def condition(self, kind: str) -> Mapping[str, Any] | None:
         """A condition of the status as it stands."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from understudy.control.observed import Observed
 from understudy.control.views import SubjobView
+from understudy.model.classes import OperatorClass
 from understudy.model.ha import Guarantee
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    operator_class: str
+    operator_class: OperatorClass
     guarantee: Guarantee
     why: str
 
@@ -21,5 +22,5 @@ def promise_of(seen: Observed, view: SubjobView) -> Promise:
     keeps everything that a restart would need."""
     plan = seen.plans.get(view.subjob.name)
     if plan is None:
-        return Promise("", Guarantee.GAP, "the job could not be planned")
-    return Promise(str(plan.verdict.operator_class), plan.choice.guarantee, plan.choice.why)
+        return Promise(OperatorClass.ARBITRARY, Guarantee.GAP, "the job could not be planned")
+    return Promise(plan.verdict.operator_class, plan.choice.guarantee, plan.choice.why)

@@ -5,6 +5,7 @@
 | startTime | milliseconds since 1970; read by every pod of the job |
 | completed | milliseconds since 1970 |
 | revision | the manifest that was accepted last |
+| generation | the generation of the spec that it came from |
 | next.SUBJOB | the number of the subjob's next instance |
 | made.SUBJOB | when its newest instance was made, milliseconds since 1970 |
 """
@@ -21,6 +22,7 @@ def read_record(entries: Mapping[str, str]) -> Run:
         start_ms=_number(entries.get("startTime")),
         completed_ms=_number(entries.get("completed")),
         revision=entries.get("revision", ""),
+        generation=_number(entries.get("generation")) or 0,
         next=_numbers(entries, "next."),
         made_ms=_numbers(entries, "made."),
     )

@@ -1,5 +1,7 @@
 """What of a running job an edit changes. A pod carries the digests of what it was started with.
 
+Only what the manifest says is digested, not defaults: an upgrade of the operator must not look like an edit.
+
 | digest | covers | a difference means |
 |---|---|---|
 | revision | the whole manifest | nothing by itself: a pod keeps the manifest it was started with |
@@ -50,7 +52,7 @@ def consumers_of(job: StreamJob, stream: str) -> tuple[str, ...]:
 
 
 def _plain(value: Value) -> dict[str, Any]:
-    return value.model_dump(mode="json", by_alias=True)
+    return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def _digest(plain: Any) -> str:

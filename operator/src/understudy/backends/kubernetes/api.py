@@ -1,0 +1,195 @@
+"""The API server, as little of it as is needed: JSON over HTTPS, one connection kept per thread.
+
+ApiError
+├── Unreachable   no answer, or none that can be trusted: try again
+├── Conflict      409: somebody was faster
+└── NotFound      404
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from understudy.runtime.ports import Unreachable
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+TOKEN_SECONDS: Final = 30.0  # a projected token is replaced long before it ends; read it again so often
+STALE: Final = (http.client.RemoteDisconnected, http.client.CannotSendRequest, BrokenPipeError, ConnectionResetError)
+
+Json = dict[str, Any]
+
+
+class ApiError(Exception):
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Conflict(ApiError):
+    pass
+
+
+class NotFound(ApiError):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Where the API server is and who we are."""
+
+    server: str
+    tls: ssl.SSLContext | None
+    token: Callable[[], str | None]
+
+    @classmethod
+    def from_pod(cls, host: str, port: str, folder: Path = SERVICE_ACCOUNT) -> Login:
+        tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        address = f"[{host}]" if ":" in host else host
+        return cls(f"https://{address}:{port}", tls, TokenFile(folder / "token"))
+
+
+class TokenFile:
+    """Kubernetes replaces the file; so it is read again from time to time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read_at = -TOKEN_SECONDS
+        self._token: str | None = None
+
+    def __call__(self) -> str | None:
+        now = time.monotonic()
+        if now - self._read_at >= TOKEN_SECONDS:
+            self._token, self._read_at = self._path.read_text().strip(), now
+        return self._token
+
+
+class Api:
+    """Every method raises Unreachable if there is no answer in time."""
+
+    def __init__(self, login: Login, timeout: float) -> None:
+        self._login = login
+        self._timeout = timeout
+        self._place = urlsplit(login.server)
+        self._local = threading.local()
+
+    def get(self, path: str, **query: str) -> Json:
+        return self.request("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def find(self, path: str) -> Json | None:
+        try:
+            return self.get(path)
+        except NotFound:
+            return None
+
+    def list(self, path: str, **query: str) -> list[Json]:
+        """From the API server's own memory (resourceVersion=0 is not used: a decision needs the newest state)."""
+        items: list[Json] = self.get(path, **query).get("items") or []
+        return items
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Json:
+        return self.request("POST", path, body)
+
+    def replace(self, path: str, body: Mapping[str, Any]) -> Json:
+        return self.request("PUT", path, body)
+
+    def merge(self, path: str, body: Mapping[str, Any]) -> Json:
+        return self.request("PATCH", path, body, "application/merge-patch+json")
+
+    def apply(self, path: str, body: Mapping[str, Any]) -> Json:
+        """Server-side apply: ours is what we name, whoever else wrote it before."""
+        query = urlencode({"fieldManager": "understudy", "force": "true"})
+        return self.request("PATCH", f"{path}?{query}", body, "application/apply-patch+yaml")
+
+    def delete(self, path: str, body: Mapping[str, Any] | None = None) -> None:
+        try:
+            self.request("DELETE", path, body)
+        except NotFound:
+            pass
+
+    # ---- one request
+
+    def request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str = "application/json"
+    ) -> Json:
+        raw = json.dumps(body).encode() if body is not None else None
+        headers = {"Accept": "application/json", "User-Agent": "understudy"}
+        if raw is not None:
+            headers["Content-Type"] = kind
+        try:
+            if token := self._login.token():
+                headers["Authorization"] = f"Bearer {token}"
+            status, text = self._send(method, self._place.path.rstrip("/") + path, raw, headers)
+        except (OSError, http.client.HTTPException) as error:
+            self._drop()
+            raise Unreachable(f"{method} {path}: {type(error).__name__}: {error}") from error
+        return _answer(method, path, status, text)
+
+    def _send(self, method: str, path: str, raw: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        """A kept connection may have been closed meanwhile; that is no failure, so it is tried once more on a new one."""
+        kept = getattr(self._local, "connection", None)
+        try:
+            return self._exchange(kept or self._connect(), method, path, raw, headers)
+        except STALE:
+            self._drop()
+            if kept is None:
+                raise
+            return self._exchange(self._connect(), method, path, raw, headers)
+
+    def _exchange(
+        self, connection: http.client.HTTPConnection, method: str, path: str, raw: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
+        connection.request(method, path, body=raw, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        host, port = self._place.hostname or "", self._place.port
+        if self._login.tls is None:
+            made = http.client.HTTPConnection(host, port, timeout=self._timeout)
+        else:
+            made = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._login.tls)
+        self._local.connection = made
+        return made
+
+    def _drop(self) -> None:
+        connection = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is not None:
+            connection.close()
+
+
+def _answer(method: str, path: str, status: int, text: bytes) -> Json:
+    if status in (429, 500, 502, 503, 504):
+        raise Unreachable(f"{method} {path}: {status} {text[:200].decode(errors='replace')}")
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError as error:
+        raise Unreachable(f"{method} {path}: {status}, not JSON") from error
+    if status < 400:
+        return found if isinstance(found, dict) else {}
+    message = f"{method} {path}: {status} {found.get('message', '')}"
+    raise {404: NotFound, 409: Conflict}.get(status, ApiError)(status, message)
+
+
+def tls_from(ca: bytes | None, certificate: bytes | None, key: bytes | None, folder: Path) -> ssl.SSLContext:
+    """From a kubeconfig's data; OpenSSL wants the client's certificate in files."""
+    context = ssl.create_default_context(cadata=ca.decode() if ca else None)
+    if certificate and key:
+        for name, data in (("client.crt", certificate), ("client.key", key)):
+            (folder / name).write_bytes(data)
+        context.load_cert_chain(folder / "client.crt", folder / "client.key")
+    return context
+
+
+def decoded(text: str | None) -> bytes | None:
+    return base64.b64decode(text) if text else None

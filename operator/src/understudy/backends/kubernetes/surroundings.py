@@ -1,0 +1,121 @@
+"""`Surroundings` in a pod: the subjob's Lease, its headless Service, the job's record.
+
+| what | where |
+|---|---|
+| Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch), annotation understudy.dev/address |
+| addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
+| start time | ConfigMap `JOB-run`, key startTime |
+
+The operator makes these objects before the pods; a pod may read them and change its Leases, nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any, Final
+
+from understudy.backends.kubernetes.api import SERVICE_ACCOUNT, Api, ApiError, Conflict, Login, NotFound
+from understudy.control import names
+from understudy.control.times import iso_ms
+from understudy.model.job import StreamJob
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Epoch
+from understudy.runtime.clock import now_ms
+from understudy.runtime.ports import Unreachable
+
+TIMEOUT: Final = 2.0
+
+
+class KubernetesSurroundings:
+    def __init__(self, api: Api, namespace: str, job: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._job = job
+        self._start: int | None = None
+
+    @classmethod
+    def from_pod(cls, job: StreamJob) -> KubernetesSurroundings:
+        login = Login.from_pod(os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"])
+        namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
+        return cls(Api(login, TIMEOUT), namespace, job.name)
+
+    # ---- the Lease
+
+    def read_lease(self, subjob: str) -> LeaseRecord | None:
+        return _record(self._lease(subjob))
+
+    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+        lease = self._lease(subjob)
+        if _record(lease) != expected:
+            return None
+        won = LeaseRecord(holder, address, Epoch(_epoch(lease) + 1))
+        try:
+            self._ask("PUT", self._lease_path(subjob), _taken(lease, won))
+        except Conflict:
+            # Ours all the same if the first answer was lost on the way and the request was sent twice.
+            return won if self.read_lease(subjob) == won else None
+        return won
+
+    def _lease(self, subjob: str) -> dict[str, Any]:
+        return self._ask("GET", self._lease_path(subjob))
+
+    def _lease_path(self, subjob: str) -> str:
+        name = names.lease(self._job, subjob)
+        return f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{name}"
+
+    # ---- the rest
+
+    def addresses(self, subjob: str) -> list[str]:
+        """By DNS, so that it works while the API server does not answer. Standbys are among them."""
+        try:
+            found = socket.getaddrinfo(
+                names.service(self._job, subjob), names.FLIGHT_PORT, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+            )
+        except OSError:
+            return []
+        return [f"{where[0]}:{names.FLIGHT_PORT}" for *_, where in found]
+
+    def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
+        """Nothing to do: the Service finds a pod by its labels."""
+
+    def start_time(self) -> int | None:
+        """It never changes once it is there."""
+        if self._start is None:
+            path = f"/api/v1/namespaces/{self._namespace}/configmaps/{names.run(self._job)}"
+            text = (self._ask("GET", path).get("data") or {}).get("startTime")
+            self._start = int(text) if text else None
+        return self._start
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What the operator should have made and has not (yet) is as good as out of reach."""
+        try:
+            return self._api.request(method, path, body)
+        except Conflict:
+            raise
+        except NotFound as error:
+            raise Unreachable(f"not there (yet): {error}") from error
+        except ApiError as error:
+            raise Unreachable(str(error)) from error
+
+
+def _record(lease: dict[str, Any]) -> LeaseRecord | None:
+    holder = (lease.get("spec") or {}).get("holderIdentity")
+    if not holder:
+        return None
+    annotations = lease["metadata"].get("annotations") or {}
+    return LeaseRecord(holder, annotations.get(names.ADDRESS, ""), Epoch(_epoch(lease)))
+
+
+def _epoch(lease: dict[str, Any]) -> int:
+    return int((lease.get("spec") or {}).get("leaseTransitions") or 0)
+
+
+def _taken(lease: dict[str, Any], won: LeaseRecord) -> dict[str, Any]:
+    """The Lease as it was read, with its resourceVersion: the API server refuses it if it has changed since."""
+    metadata = {**lease["metadata"]}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), names.ADDRESS: won.address}
+    metadata.pop("managedFields", None)
+    now = f"{iso_ms(now_ms())[:-1]}000Z"
+    spec = {**(lease.get("spec") or {}), "holderIdentity": won.holder, "leaseTransitions": won.epoch}
+    return {**lease, "metadata": metadata, "spec": spec | {"acquireTime": now, "renewTime": now}}
