@@ -59,6 +59,8 @@ class Pod:
     """What keeps it from running, in Kubernetes' words: `ImagePullBackOff: …`, `OOMKilled`."""
     unschedulable: str | None = None
     """Why the scheduler found no node."""
+    uid: str = ""
+    """Tells this pod from another of the same name."""
 
     @property
     def is_sink(self) -> bool:

@@ -1,20 +1,21 @@
 """The API server, as little of it as is needed: JSON over HTTPS, one connection kept per thread.
 
-ApiError
-├── Unreachable   no answer, or none that can be trusted: try again
-├── Conflict      409: somebody was faster
+Unreachable       no answer, or none that can be trusted: try again
+ApiError          refused: the message says why
+├── Conflict      409: somebody was faster, or it exists
 └── NotFound      404
 """
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
+import os
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -52,10 +53,14 @@ class Login:
     token: Callable[[], str | None]
 
     @classmethod
-    def from_pod(cls, host: str, port: str, folder: Path = SERVICE_ACCOUNT) -> Login:
+    def from_pod(cls, folder: Path = SERVICE_ACCOUNT) -> Login:
         tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
-        address = f"[{host}]" if ":" in host else host
-        return cls(f"https://{address}:{port}", tls, TokenFile(folder / "token"))
+        return cls(server_of_pod(), tls, TokenFile(folder / "token"))
+
+
+def server_of_pod() -> str:
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 class TokenFile:
@@ -92,7 +97,7 @@ class Api:
             return None
 
     def list(self, path: str, **query: str) -> list[Json]:
-        """From the API server's own memory (resourceVersion=0 is not used: a decision needs the newest state)."""
+        """The newest state, not the API server's cache: a decision rests on it."""
         items: list[Json] = self.get(path, **query).get("items") or []
         return items
 
@@ -111,10 +116,8 @@ class Api:
         return self.request("PATCH", f"{path}?{query}", body, "application/apply-patch+yaml")
 
     def delete(self, path: str, body: Mapping[str, Any] | None = None) -> None:
-        try:
+        with suppress(NotFound):
             self.request("DELETE", path, body)
-        except NotFound:
-            pass
 
     # ---- one request
 
@@ -135,7 +138,7 @@ class Api:
         return _answer(method, path, status, text)
 
     def _send(self, method: str, path: str, raw: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        """A kept connection may have been closed meanwhile; that is no failure, so it is tried once more on a new one."""
+        """A kept connection may have been closed meanwhile: no failure, so it is tried once more on a new one."""
         kept = getattr(self._local, "connection", None)
         try:
             return self._exchange(kept or self._connect(), method, path, raw, headers)
@@ -179,17 +182,3 @@ def _answer(method: str, path: str, status: int, text: bytes) -> Json:
         return found if isinstance(found, dict) else {}
     message = f"{method} {path}: {status} {found.get('message', '')}"
     raise {404: NotFound, 409: Conflict}.get(status, ApiError)(status, message)
-
-
-def tls_from(ca: bytes | None, certificate: bytes | None, key: bytes | None, folder: Path) -> ssl.SSLContext:
-    """From a kubeconfig's data; OpenSSL wants the client's certificate in files."""
-    context = ssl.create_default_context(cadata=ca.decode() if ca else None)
-    if certificate and key:
-        for name, data in (("client.crt", certificate), ("client.key", key)):
-            (folder / name).write_bytes(data)
-        context.load_cert_chain(folder / "client.crt", folder / "client.key")
-    return context
-
-
-def decoded(text: str | None) -> bytes | None:
-    return base64.b64decode(text) if text else None

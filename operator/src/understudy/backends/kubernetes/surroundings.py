@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch), annotation understudy.dev/address |
+| Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch), an annotation with the address |
 | addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
 | start time | ConfigMap `JOB-run`, key startTime |
 
@@ -11,7 +11,6 @@ The operator makes these objects before the pods; a pod may read them and change
 
 from __future__ import annotations
 
-import os
 import socket
 from typing import Any, Final
 
@@ -36,9 +35,8 @@ class KubernetesSurroundings:
 
     @classmethod
     def from_pod(cls, job: StreamJob) -> KubernetesSurroundings:
-        login = Login.from_pod(os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"])
         namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
-        return cls(Api(login, TIMEOUT), namespace, job.name)
+        return cls(Api(Login.from_pod(), TIMEOUT), namespace, job.name)
 
     # ---- the Lease
 

@@ -1,0 +1,127 @@
+"""Carries out intents. Each is one or two requests; doing one again does no harm."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final, assert_never
+
+import structlog
+
+from understudy.backends.kubernetes import objects
+from understudy.backends.kubernetes.api import Api, Conflict, NotFound
+from understudy.backends.kubernetes.objects import Owner
+from understudy.backends.kubernetes.pods import instance_pod, sink_pod
+from understudy.backends.kubernetes.settings import PodSettings
+from understudy.control import intents as do
+from understudy.control import names
+from understudy.control.intents import Intent, Kind
+from understudy.model.job import StreamJob
+from understudy.runtime.clock import now_ms
+
+log = structlog.get_logger()
+
+CORE: Final = "/api/v1"
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+LEASES: Final = "/apis/coordination.k8s.io/v1"
+EVENTS: Final = "/apis/events.k8s.io/v1"
+OURS: Final = "/apis/understudy.dev/v1alpha1"
+
+_REMOVABLE: Final[Mapping[Kind, tuple[str, str]]] = {
+    Kind.SERVICE: (CORE, "services"),
+    Kind.LEASE: (LEASES, "leases"),
+    Kind.MANIFEST: (CORE, "configmaps"),
+    Kind.INCIDENT: (OURS, "incidents"),
+}
+
+
+class Actor:
+    def __init__(self, api: Api, owner: Owner, job: StreamJob | None, settings: PodSettings) -> None:
+        self._api = api
+        self._owner = owner
+        self._job = job
+        self._settings = settings
+
+    def carry_out(self, intent: Intent) -> None:
+        log.info(type(intent).__name__, job=self._owner.name, namespace=self._owner.namespace, why=intent.why)
+        match intent:
+            case do.EnsureServiceAccount():
+                self._apply(CORE, "serviceaccounts", objects.service_account(self._owner))
+            case do.EnsureRole():
+                self._apply(RBAC, "roles", objects.role(self._owner, intent.leases))
+            case do.EnsureRoleBinding():
+                self._apply(RBAC, "rolebindings", objects.role_binding(self._owner))
+            case do.EnsureManifest():
+                self._create(CORE, "configmaps", objects.manifest(self._owner, self._accepted(), intent.revision))
+            case do.EnsureService():
+                self._apply(CORE, "services", objects.service(self._owner, intent.subjob))
+            case do.EnsureLease():
+                made = objects.lease(self._owner, intent.subjob, intent.holder, intent.address, intent.epoch, now_ms())
+                self._create(LEASES, "leases", made)
+            case do.Record():
+                self._record(intent)
+            case do.CreateInstance():
+                self._create(CORE, "pods", instance_pod(self._owner, self._accepted(), intent, self._settings))
+            case do.CreateSink():
+                self._create(CORE, "pods", sink_pod(self._owner, self._accepted(), intent, self._settings))
+            case do.DeletePod():
+                options = {"gracePeriodSeconds": 0} if intent.force else None
+                self._api.delete(self._path(CORE, "pods", intent.name), options)
+            case do.LabelPod():
+                self._merge_if_there(
+                    CORE, "pods", intent.name, {"metadata": {"labels": {names.ROLE: str(intent.role)}}}
+                )
+            case do.Remove():
+                group, plural = _REMOVABLE[intent.kind]
+                self._api.delete(self._path(group, plural, intent.name))
+            case do.RecordIncident():
+                self._record_incident(intent)
+            case do.Emit():
+                self._emit(intent)
+            case do.PatchStatus():
+                self._patch_status(intent.status)
+            case _:
+                assert_never(intent)
+
+    def _accepted(self) -> StreamJob:
+        if self._job is None:
+            raise LookupError("nothing was accepted")
+        return self._job
+
+    # ---- requests
+
+    def _path(self, group: str, plural: str, name: str = "") -> str:
+        return f"{group}/namespaces/{self._owner.namespace}/{plural}" + (f"/{name}" if name else "")
+
+    def _apply(self, group: str, plural: str, body: dict[str, Any]) -> None:
+        self._api.apply(self._path(group, plural, body["metadata"]["name"]), body)
+
+    def _create(self, group: str, plural: str, body: dict[str, Any]) -> None:
+        with suppress(Conflict):
+            self._api.create(self._path(group, plural), body)
+
+    def _merge_if_there(self, group: str, plural: str, name: str, patch: dict[str, Any]) -> None:
+        with suppress(NotFound):
+            self._api.merge(self._path(group, plural, name), patch)
+
+    def _record(self, intent: do.Record) -> None:
+        path = self._path(CORE, "configmaps", names.run(self._owner.name))
+        try:
+            self._api.merge(path, {"data": dict(intent.entries)})
+        except NotFound:
+            self._create(CORE, "configmaps", objects.record(self._owner, intent.entries))
+
+    def _record_incident(self, intent: do.RecordIncident) -> None:
+        self._create(OURS, "incidents", objects.incident(self._owner, intent.name, intent.spec))
+        self._merge_if_there(OURS, "incidents", f"{intent.name}/status", {"status": dict(intent.status)})
+
+    def _emit(self, intent: do.Emit) -> None:
+        name = f"{self._owner.name}.{uuid.uuid4().hex[:16]}"
+        body = objects.event(self._owner, str(intent.severity), str(intent.reason), intent.why, now_ms(), name)
+        self._create(EVENTS, "events", body)
+
+    def _patch_status(self, status: Mapping[str, Any]) -> None:
+        """What the new status no longer says is taken away: a merge alone would keep it."""
+        gone = dict.fromkeys(("summary", "startTime", "completionTime", "measuredAt", "subjobs", "sinks"))
+        self._merge_if_there(OURS, "streamjobs", f"{self._owner.name}/status", {"status": {**gone, **status}})

@@ -1,0 +1,64 @@
+"""One loop per job: reconcile, then sleep until something happens or it is time to look again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from understudy.backends.kubernetes.api import ApiError
+from understudy.runtime.ports import Unreachable
+
+log = structlog.get_logger()
+
+RETRY_SECONDS: Final = 2.0
+SETTLE_SECONDS: Final = 0.1  # one change seldom comes alone
+
+Key = tuple[str, str]
+
+
+class Loops:
+    def __init__(self, reconcile: Callable[[str, str], float | None]) -> None:
+        self._reconcile = reconcile
+        self._woken: dict[Key, asyncio.Event] = {}
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+
+    def wake(self, namespace: str, name: str) -> None:
+        key = (namespace, name)
+        if key not in self._tasks:
+            self._woken[key] = asyncio.Event()
+            self._tasks[key] = asyncio.create_task(self._run(key))
+        self._woken[key].set()
+
+    async def stop(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, key: Key) -> None:
+        woken = self._woken[key]
+        try:
+            while (delay := await self._once(key)) is not None:
+                await self._sleep(woken, delay)
+        finally:
+            del self._tasks[key], self._woken[key]
+
+    async def _once(self, key: Key) -> float | None:
+        """A failure is told and tried again: whatever was done before it is observed next time."""
+        self._woken[key].clear()
+        try:
+            return await asyncio.to_thread(self._reconcile, *key)
+        except (Unreachable, ApiError) as error:
+            log.warning("not reconciled", namespace=key[0], job=key[1], error=str(error))
+        except Exception:
+            log.exception("not reconciled", namespace=key[0], job=key[1])
+        return RETRY_SECONDS
+
+    async def _sleep(self, woken: asyncio.Event, delay: float) -> None:
+        await asyncio.sleep(SETTLE_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(woken.wait(), delay)

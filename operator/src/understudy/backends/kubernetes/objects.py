@@ -1,0 +1,207 @@
+"""The objects of a job as Kubernetes wants them. Everything belongs to the StreamJob, so it goes when that goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from understudy.control import names
+from understudy.control.times import iso_ms
+from understudy.model.job import StreamJob
+from understudy.model.load import API_VERSION, KIND, to_manifest
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The StreamJob that objects are made for."""
+
+    name: str
+    namespace: str
+    uid: str
+
+    def reference(self) -> Json:
+        return {"apiVersion": API_VERSION, "kind": KIND, "name": self.name, "uid": self.uid, "controller": True}
+
+    def metadata(
+        self, name: str, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
+    ) -> Json:
+        common = {
+            "app.kubernetes.io/name": "understudy",
+            "app.kubernetes.io/managed-by": "understudy",
+            "app.kubernetes.io/instance": self.name,
+            names.JOB: self.name,
+        }
+        found: Json = {
+            "name": name,
+            "namespace": self.namespace,
+            "labels": {**common, **(labels or {})},
+            "ownerReferences": [self.reference()],
+        }
+        return found | ({"annotations": dict(annotations)} if annotations else {})
+
+
+# ---- the account of a job's pods -------------------------------------------------------------------------
+
+
+def service_account(owner: Owner) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": owner.metadata(names.account(owner.name)),
+        "automountServiceAccountToken": False,
+    }
+
+
+def role(owner: Owner, leases: frozenset[str]) -> Json:
+    """Its own Leases, its own record, nothing else."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": owner.metadata(names.account(owner.name)),
+        "rules": [
+            {
+                "apiGroups": ["coordination.k8s.io"],
+                "resources": ["leases"],
+                "resourceNames": sorted(leases),
+                "verbs": ["get", "update", "patch"],
+            },
+            {
+                "apiGroups": [""],
+                "resources": ["configmaps"],
+                "resourceNames": [names.run(owner.name)],
+                "verbs": ["get"],
+            },
+        ],
+    }
+
+
+def role_binding(owner: Owner) -> Json:
+    name = names.account(owner.name)
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": owner.metadata(name),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": owner.namespace}],
+    }
+
+
+# ---- what pods read and agree on -------------------------------------------------------------------------
+
+
+def manifest(owner: Owner, job: StreamJob, revision: str) -> Json:
+    accepted = to_manifest(job)
+    moved = in_pods(accepted)
+    data = {"job.yaml": _yaml(moved)} | ({"accepted.yaml": _yaml(accepted)} if moved != accepted else {})
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": owner.metadata(names.manifest(owner.name, revision), annotations={names.REVISION: revision}),
+        "immutable": True,
+        "data": data,
+    }
+
+
+def accepted_text(config_map: Json) -> str:
+    """The manifest as it was accepted."""
+    data = config_map.get("data") or {}
+    return str(data.get("accepted.yaml") or data.get("job.yaml") or "")
+
+
+def in_pods(manifest: Json) -> Json:
+    """Files of a source with a volume are found where the volume is mounted."""
+    sources = manifest["spec"].get("sources") or []
+    return {**manifest, "spec": {**manifest["spec"], "sources": [_moved(source) for source in sources]}}
+
+
+def _moved(source: Json) -> Json:
+    files = source.get("files") or {}
+    if not files.get("volume"):
+        return source
+    inside = f"{source_folder(source['name'])}/{str(files['path']).strip('/')}"
+    return {**source, "files": {**files, "path": inside}}
+
+
+def source_folder(name: str) -> str:
+    return f"/sources/{name}"
+
+
+def _yaml(manifest: Json) -> str:
+    return str(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True))
+
+
+def record(owner: Owner, entries: Mapping[str, str | None]) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": owner.metadata(names.run(owner.name)),
+        "data": {key: text for key, text in entries.items() if text is not None},
+    }
+
+
+def service(owner: Owner, subjob: str) -> Json:
+    """Headless, and with pods that are not ready: consumers wait at a standby that is about to be promoted."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": owner.metadata(names.service(owner.name, subjob), {names.SUBJOB: subjob}),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {names.JOB: owner.name, names.SUBJOB: subjob},
+            "ports": [
+                {"name": "flight", "port": names.FLIGHT_PORT, "protocol": "TCP"},
+                {"name": "status", "port": names.STATUS_PORT, "protocol": "TCP"},
+            ],
+        },
+    }
+
+
+def lease(owner: Owner, subjob: str, holder: str | None, address: str | None, epoch: int, now_ms: int) -> Json:
+    annotations = {names.ADDRESS: address} if address else None
+    spec: Json = {"leaseTransitions": epoch}
+    if holder:
+        spec |= {"holderIdentity": holder, "acquireTime": f"{iso_ms(now_ms)[:-1]}000Z"}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": owner.metadata(names.lease(owner.name, subjob), {names.SUBJOB: subjob}, annotations),
+        "spec": spec,
+    }
+
+
+def incident(owner: Owner, name: str, spec: Mapping[str, Any]) -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Incident",
+        "metadata": owner.metadata(name, {names.SUBJOB: str(spec["subjob"])}),
+        "spec": dict(spec),
+    }
+
+
+def event(owner: Owner, severity: str, reason: str, message: str, now_ms: int, name: str) -> Json:
+    moment = f"{iso_ms(now_ms)[:-1]}000Z"
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": owner.namespace},
+        "eventTime": moment,
+        "type": severity,
+        "reason": reason,
+        "action": reason,
+        "note": message[:1024],
+        "regarding": {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "name": owner.name,
+            "namespace": owner.namespace,
+            "uid": owner.uid,
+        },
+        "reportingController": "understudy.dev/operator",
+        "reportingInstance": "understudy-operator",
+    }

@@ -1,0 +1,219 @@
+"""The pods of a job: restricted, read-only but for scratch, and placed apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from understudy.backends.kubernetes.objects import Owner, source_folder
+from understudy.backends.kubernetes.settings import PodSettings
+from understudy.control import names
+from understudy.control.intents import CreateInstance, CreateSink
+from understudy.control.observed import Role, Spread
+from understudy.control.revision import Digests
+from understudy.model.job import StreamJob, Subjob
+from understudy.model.sinks import Sink
+from understudy.model.sources import Source
+
+Json = dict[str, Any]
+
+USER: Final = 10001
+MANIFEST: Final = "/etc/understudy/job.yaml"
+OUTPUT: Final = "/output"
+GRACE_SECONDS: Final = 10
+
+RESTRICTED: Final[Json] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": True,
+}
+# A folder of the node belongs to root; this one step gives it to the sink. Other volumes get it by fsGroup.
+GIVE_AWAY: Final[Json] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]},
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": False,
+    "runAsUser": 0,
+}
+
+
+def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings: PodSettings) -> Json:
+    subjob = job.subjob(intent.subjob)
+    if subjob is None:
+        raise LookupError(f"there is no subjob {intent.subjob}")
+    labels = {names.SUBJOB: subjob.name, names.ROLE: str(intent.role), names.INSTANCE: intent.name}
+    sources = [s for s in job.sources if s.name in subjob.inputs and s.files and s.files.volume]
+    spec = _spec(owner, intent.revision, settings, intent.avoid)
+    spec["restartPolicy"] = "Always"  # a process that dies comes back in its place, as a standby
+    spec["affinity"]["podAntiAffinity"] = _apart(owner, subjob.name, intent.spread)
+    spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
+    spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
+    annotations = _annotations(intent.revision, intent.digests) | {names.SPREAD: str(intent.spread)}
+    return _pod(owner, intent.name, labels, annotations, spec)
+
+
+def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSettings) -> Json:
+    sink = job.sink(intent.sink)
+    if sink is None:
+        raise LookupError(f"there is no sink {intent.sink}")
+    labels = {names.SINK: sink.name, names.ROLE: str(Role.SINK), names.INSTANCE: intent.name}
+    volume = dict(sink.files.volume) if sink.files and sink.files.volume else {"emptyDir": {}}
+    spec = _spec(owner, intent.revision, settings, intent.avoid)
+    spec["restartPolicy"] = "OnFailure"  # it ends with 0 when its stream has ended
+    spec["containers"] = [_sink_container(sink, settings)]
+    spec["volumes"].append({"name": "output", **volume})
+    if "hostPath" in volume:
+        spec["initContainers"] = [_give_away(settings)]
+        spec["securityContext"].pop("runAsNonRoot")
+    return _pod(owner, intent.name, labels, _annotations(intent.revision, intent.digests), spec)
+
+
+def _pod(owner: Owner, name: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: Json) -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": owner.metadata(name, labels, annotations), "spec": spec}
+
+
+def _annotations(revision: str, digests: Digests) -> dict[str, str]:
+    return {names.REVISION: revision, names.QUERY: digests.query, names.SETTINGS: digests.settings}
+
+
+def _volume(source: Source) -> Json:
+    return dict(source.files.volume) if source.files and source.files.volume else {}
+
+
+# ---- what all of them share ------------------------------------------------------------------------------
+
+
+def _spec(owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[str]) -> Json:
+    return {
+        "serviceAccountName": names.account(owner.name),
+        "automountServiceAccountToken": True,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "imagePullSecrets": [{"name": name} for name in settings.image_pull_secrets],
+        "nodeSelector": dict(settings.node_selector),
+        "tolerations": [dict(toleration) for toleration in settings.tolerations],
+        "affinity": _away_from(avoid),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumes": [
+            {"name": "manifest", "configMap": {"name": names.manifest(owner.name, revision)}},
+            {"name": "work", "emptyDir": {}},
+            {"name": "tmp", "emptyDir": {}},
+        ],
+    }
+
+
+def _away_from(nodes: frozenset[str]) -> Json:
+    if not nodes:
+        return {}
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": sorted(nodes)}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+def _apart(owner: Owner, subjob: str, spread: Spread) -> Json:
+    term = {
+        "labelSelector": {"matchLabels": {names.JOB: owner.name, names.SUBJOB: subjob}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    match spread:
+        case Spread.REQUIRED:
+            return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        case Spread.PREFERRED:
+            return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
+
+
+def _container(name: str, arguments: list[str], mounts: list[Json], resources: Json, settings: PodSettings) -> Json:
+    return {
+        "name": name,
+        "image": settings.image,
+        "imagePullPolicy": settings.image_pull_policy,
+        "args": [name, "--job", MANIFEST, "--surroundings", "kubernetes", "--host", "$(POD_IP)", *arguments],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        ],
+        "resources": resources,
+        "securityContext": RESTRICTED,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": "manifest", "mountPath": "/etc/understudy", "readOnly": True},
+            {"name": "work", "mountPath": "/work"},
+            {"name": "tmp", "mountPath": "/tmp"},
+            *mounts,
+        ],
+        **_probes(),
+    }
+
+
+def _probes() -> Json:
+    """Slow to condemn: a machine that is too busy to answer is not helped by a restart. Failover does not wait for this."""
+
+    def probe(path: str, period: int, failures: int) -> Json:
+        return {
+            "httpGet": {"path": path, "port": "status"},
+            "periodSeconds": period,
+            "timeoutSeconds": 5,
+            "failureThreshold": failures,
+        }
+
+    return {
+        "startupProbe": probe("/healthz", 2, 90),
+        "livenessProbe": probe("/healthz", 10, 6),
+        "readinessProbe": probe("/readyz", 5, 3),
+    }
+
+
+# ---- instances and sinks ---------------------------------------------------------------------------------
+
+
+def _instance_container(owner: Owner, subjob: Subjob, sources: list[Source], settings: PodSettings) -> Json:
+    ports = ["--port", str(names.FLIGHT_PORT), "--status-port", str(names.STATUS_PORT)]
+    arguments = ["--subjob", subjob.name, "--instance", "$(POD_NAME)", "--scratch", "/work/scratch", *ports]
+    mounts = [{"name": f"source-{s.name}", "mountPath": source_folder(s.name), "readOnly": True} for s in sources]
+    container = _container("subjob", arguments, mounts, _driver_resources(subjob, settings), settings)
+    container["ports"] = [
+        {"name": "flight", "containerPort": names.FLIGHT_PORT},
+        {"name": "status", "containerPort": names.STATUS_PORT},
+    ]
+    return container
+
+
+def _driver_resources(subjob: Subjob, settings: PodSettings) -> Json:
+    driver = subjob.spark.driver
+    limit = mebibytes(driver.memory) + settings.memory_overhead_mi
+    return {
+        "requests": {"cpu": f"{driver.cores * settings.cpu_per_core_milli}m", "memory": driver.memory},
+        "limits": {"memory": f"{limit}Mi"},
+    }
+
+
+def mebibytes(memory: str) -> int:
+    """`1Gi`, `800Mi`."""
+    return int(memory[:-2]) * (1024 if memory.endswith("Gi") else 1)
+
+
+def _sink_container(sink: Sink, settings: PodSettings) -> Json:
+    arguments = ["--sink", sink.name, "--output", OUTPUT, "--status-port", str(names.STATUS_PORT)]
+    resources = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
+    container = _container("sink", arguments, [{"name": "output", "mountPath": OUTPUT}], resources, settings)
+    container["ports"] = [{"name": "status", "containerPort": names.STATUS_PORT}]
+    return container
+
+
+def _give_away(settings: PodSettings) -> Json:
+    return {
+        "name": "give-away",
+        "image": settings.image,
+        "imagePullPolicy": settings.image_pull_policy,
+        "command": ["chown", f"{USER}:{USER}", OUTPUT],
+        "securityContext": GIVE_AWAY,
+        "volumeMounts": [{"name": "output", "mountPath": OUTPUT}],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+    }

@@ -1,0 +1,52 @@
+"""Asks pods for their status pages, all at once and without patience; the last answer of each is kept."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.request
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from understudy.control import names, pages
+from understudy.control.observed import Phase, Pod, Seen
+from understudy.runtime.clock import now_ms
+
+TIMEOUT: Final = 1.0
+AT_ONCE: Final = 16
+LARGEST: Final = 4 << 20
+
+_NO_PROXY: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Poller:
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="poll")
+        self._seen: dict[str, Seen] = {}
+        self._lock = threading.Lock()
+
+    def pages(self, pods: Iterable[Pod]) -> dict[str, Seen]:
+        """Pod → the newest page it has ever answered with. Pages of a pod that is gone are not another's."""
+        known = tuple(pods)
+        asked = [pod for pod in known if pod.ip and pod.phase is Phase.RUNNING]
+        for pod, page in zip(asked, self._threads.map(_ask, asked), strict=True):
+            if page is not None:
+                with self._lock:
+                    self._seen[pod.uid] = Seen(page, now_ms())
+        return {pod.name: self._seen[pod.uid] for pod in known if pod.uid in self._seen}
+
+    def forget(self, pods: Iterable[Pod]) -> None:
+        with self._lock:
+            for pod in pods:
+                self._seen.pop(pod.uid, None)
+
+
+def _ask(pod: Pod) -> pages.Page | None:
+    host = f"[{pod.ip}]" if pod.ip and ":" in pod.ip else pod.ip
+    try:
+        with _NO_PROXY.open(f"http://{host}:{names.STATUS_PORT}/status", timeout=TIMEOUT) as answer:
+            raw = json.loads(answer.read(LARGEST))
+    except (OSError, ValueError):
+        return None
+    return pages.read(raw) if isinstance(raw, dict) else None

@@ -1,0 +1,118 @@
+"""Kubernetes objects as the values of `control.observed`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from understudy.control import names
+from understudy.control.observed import IncidentSeen, Lease, Node, Phase, Pod, Role, Spread
+from understudy.control.revision import Digests
+from understudy.control.times import millis
+
+Json = Mapping[str, Any]
+
+# Reasons of waiting that pass by themselves.
+_PATIENCE: Final = frozenset({"ContainerCreating", "PodInitializing"})
+
+
+def millis_of(text: object) -> int:
+    return millis(text) or 0
+
+
+def pod_of(raw: Json) -> Pod | None:
+    """None for pods with our label that are not ours, such as executors."""
+    metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+    labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    part = labels.get(names.SINK) or labels.get(names.SUBJOB)
+    if part is None or labels.get(names.ROLE) not in list(Role):
+        return None
+    return Pod(
+        name=metadata["name"],
+        part=part,
+        role=Role(labels[names.ROLE]),
+        phase=_phase(status),
+        created_ms=millis_of(metadata["creationTimestamp"]),
+        node=spec.get("nodeName"),
+        ip=status.get("podIP"),
+        ready=_condition(status, "Ready").get("status") == "True",
+        terminating="deletionTimestamp" in metadata,
+        restarts=sum(c.get("restartCount", 0) for c in status.get("containerStatuses") or ()),
+        digests=Digests(notes.get(names.QUERY, ""), notes.get(names.SETTINGS, "")),
+        revision=notes.get(names.REVISION, ""),
+        spread=Spread(notes.get(names.SPREAD, Spread.PREFERRED)),
+        trouble=next(_troubles(status), None),
+        unschedulable=_unschedulable(status),
+        uid=metadata["uid"],
+    )
+
+
+def _phase(status: Json) -> Phase:
+    try:
+        return Phase(status.get("phase", "Pending"))
+    except ValueError:
+        return Phase.UNKNOWN
+
+
+def _troubles(status: Json) -> Iterator[str]:
+    """What Kubernetes says is wrong with the containers, in its words."""
+    if status.get("phase") == "Failed" and status.get("reason"):
+        yield _sentence(status["reason"], status.get("message"))
+    for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting and waiting.get("reason") not in _PATIENCE:
+            ended = (container.get("lastState") or {}).get("terminated") or {}
+            yield _sentence(waiting.get("reason", "Waiting"), ended.get("message") or waiting.get("message"))
+        ended = (container.get("state") or {}).get("terminated") or {}
+        if ended.get("exitCode"):
+            yield _sentence(ended.get("reason", "Error"), ended.get("message"))
+
+
+def _sentence(reason: str, message: str | None) -> str:
+    """The last line says it: processes end with their error."""
+    lines = (message or "").strip().splitlines()
+    return f"{reason}: {lines[-1][:400]}" if lines else reason
+
+
+def _unschedulable(status: Json) -> str | None:
+    scheduled = _condition(status, "PodScheduled")
+    if scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable":
+        return str(scheduled.get("message") or "no node")
+    return None
+
+
+def _condition(status: Json, kind: str) -> Json:
+    return next((c for c in status.get("conditions") or () if c.get("type") == kind), {})
+
+
+def lease_of(raw: Json) -> Lease:
+    metadata, spec = raw["metadata"], raw.get("spec") or {}
+    labels = metadata.get("labels") or {}
+    return Lease(
+        name=metadata["name"],
+        job=labels.get(names.JOB, ""),
+        subjob=labels.get(names.SUBJOB, ""),
+        holder=spec.get("holderIdentity") or None,
+        epoch=spec.get("leaseTransitions") or 0,
+    )
+
+
+def node_of(raw: Json) -> Node:
+    spec, status = raw.get("spec") or {}, raw.get("status") or {}
+    closed = any(taint.get("effect") in ("NoSchedule", "NoExecute") for taint in spec.get("taints") or ())
+    return Node(
+        name=raw["metadata"]["name"],
+        ready=_condition(status, "Ready").get("status") == "True",
+        schedulable=not spec.get("unschedulable") and not closed,
+    )
+
+
+def incident_of(raw: Json) -> IncidentSeen:
+    metadata = raw["metadata"]
+    created = millis_of(metadata["creationTimestamp"])
+    return IncidentSeen(metadata["name"], created, raw.get("spec") or {}, raw.get("status") or {})
+
+
+def role_leases(raw: Json) -> frozenset[str]:
+    rules = [rule for rule in raw.get("rules") or () if "leases" in (rule.get("resources") or ())]
+    return frozenset(name for rule in rules for name in rule.get("resourceNames") or ())

@@ -1,0 +1,39 @@
+"""`understudy operator`: watches StreamJobs and makes the cluster follow them. Run by the chart's Deployment.
+
+Settings come from the environment: UNDERSTUDY_PODS (JSON: image, imagePullPolicy, …) and UNDERSTUDY_NAMESPACES (names
+separated by spaces; empty for all).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--liveness", metavar="URL", default="http://0.0.0.0:8080/healthz", help="where to answer that it lives"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    if "UNDERSTUDY_PODS" not in os.environ:
+        print('understudy operator: set UNDERSTUDY_PODS, such as {"image": "understudy:dev"}', file=sys.stderr)
+        return 3
+    import kopf
+
+    from understudy.backends.kubernetes.handlers import registry
+    from understudy.backends.kubernetes.settings import Settings
+    from understudy.runtime.logs import configure
+
+    configure(component="operator")
+    settings = Settings.from_environment()
+    kopf.run(
+        registry=registry(settings),
+        standalone=True,
+        clusterwide=not settings.namespaces,
+        namespaces=settings.namespaces,
+        liveness_endpoint=args.liveness,
+    )
+    return 0
