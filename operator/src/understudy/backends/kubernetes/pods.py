@@ -153,7 +153,7 @@ def _container(name: str, arguments: list[str], mounts: list[Json], resources: J
 
 
 def _probes() -> Json:
-    """Slow to condemn: a machine that is too busy to answer is not helped by a restart. Failover does not wait for this."""
+    """Slow to condemn: a busy machine is not helped by a restart. Failover does not wait for any of these."""
 
     def probe(path: str, period: int, failures: int) -> Json:
         return {

@@ -1,0 +1,69 @@
+{{- define "understudy.name" -}}
+{{- if contains "understudy" .Release.Name -}}{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else -}}{{ printf "%s-understudy" .Release.Name | trunc 50 | trimSuffix "-" }}{{- end -}}
+{{- end }}
+
+{{- define "understudy.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (include "understudy.name" .) -}}
+{{- end }}
+
+{{- define "understudy.selector" -}}
+app.kubernetes.io/name: understudy-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "understudy.labels" -}}
+{{ include "understudy.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "understudy.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag }}
+{{- end }}
+
+{{/* What the operator needs to know to make the pods of jobs. */}}
+{{- define "understudy.pods" -}}
+{{- $pods := dict "image" (include "understudy.image" .) "imagePullPolicy" .Values.image.pullPolicy -}}
+{{- $_ := set $pods "imagePullSecrets" .Values.image.pullSecrets -}}
+{{- $_ := set $pods "cpuPerCoreMilli" .Values.jobs.cpuPerCoreMilli -}}
+{{- $_ := set $pods "memoryOverheadMi" .Values.jobs.memoryOverheadMi -}}
+{{- $_ := set $pods "nodeSelector" .Values.jobs.nodeSelector -}}
+{{- $_ := set $pods "tolerations" .Values.jobs.tolerations -}}
+{{- $pods | toJson -}}
+{{- end }}
+
+{{/*
+The operator's rights in a namespace. It may hand out only what it has, so the rights of a job's account
+(its Leases, its record) are among them.
+*/}}
+{{- define "understudy.rules" -}}
+- apiGroups: [understudy.dev]
+  resources: [streamjobs]
+  verbs: [get, list, watch]
+- apiGroups: [understudy.dev]
+  resources: [streamjobs/status, incidents/status]
+  verbs: [patch]
+- apiGroups: [understudy.dev]
+  resources: [incidents]
+  verbs: [list, create, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [services, configmaps]
+  verbs: [get, list, create, patch, delete]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [get, list, create, patch]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, create, patch]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [get, list, watch, create, update, patch, delete]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end }}
