@@ -17,45 +17,43 @@ from understudy.backends.kubernetes.settings import Settings
 from understudy.control import names
 
 API_SECONDS: Final = 10.0
-STREAMJOBS: Final = (names.GROUP, "v1alpha1", "streamjobs")
+WATCHED: Final = ("pods", "leases")
 
 
 def registry(settings: Settings) -> kopf.OperatorRegistry:
     found = kopf.OperatorRegistry()
     loops = Loops(Reconciler(Api(_login(), API_SECONDS), settings.pods).reconcile)
 
-    @kopf.on.startup(registry=found)
-    def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-        settings.posting.enabled = False  # events are intents, posted by `act`
-        settings.scanning.disabled = True
-        settings.networking.request_timeout = API_SECONDS
-        for kind in ("pods", "leases"):
-            settings.watching.label_selectors[kind] = names.JOB
-
-    @kopf.on.login(registry=found)
-    def connect(**_: Any) -> kopf.ConnectionInfo | None:
-        return _connection()
-
-    @kopf.on.event(*STREAMJOBS, registry=found)
     async def job_changed(namespace: str, name: str, **_: Any) -> None:
         loops.wake(namespace, name)
 
-    @kopf.on.event("pods", labels={names.JOB: kopf.PRESENT}, registry=found)
-    @kopf.on.event("leases", labels={names.JOB: kopf.PRESENT}, registry=found)
     async def object_changed(namespace: str, labels: Any, **_: Any) -> None:
         loops.wake(namespace, labels[names.JOB])
 
-    @kopf.on.cleanup(registry=found)
     async def end(**_: Any) -> None:
         await loops.stop()
 
+    kopf.on.startup(registry=found)(_configure)
+    kopf.on.login(registry=found)(_connect)
+    kopf.on.event(names.GROUP, "v1alpha1", "streamjobs", registry=found)(job_changed)
+    for kind in WATCHED:
+        kopf.on.event(kind, labels={names.JOB: kopf.PRESENT}, registry=found)(object_changed)
+    kopf.on.cleanup(registry=found)(end)
     return found
+
+
+def _configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+    settings.posting.enabled = False  # events are intents, posted by `act`
+    settings.scanning.disabled = True
+    settings.networking.request_timeout = API_SECONDS
+    for kind in WATCHED:
+        settings.watching.label_selectors[kind] = names.JOB
 
 
 # ---- who we are: a pod's account, or a kubeconfig on a developer's machine -------------------------------
 
 
-def _connection() -> kopf.ConnectionInfo | None:
+def _connect(**_: Any) -> kopf.ConnectionInfo | None:
     if not in_pod():
         return kopf.login_with_kubeconfig(settings=kopf.OperatorSettings())
     token, ca = (SERVICE_ACCOUNT / "token").read_text().strip(), str(SERVICE_ACCOUNT / "ca.crt")
@@ -67,7 +65,7 @@ def in_pod() -> bool:
 
 
 def _login() -> Login:
-    info = _connection()
+    info = _connect()
     if info is None:
         raise SystemExit("neither a pod's account nor a kubeconfig: nowhere to operate")
     return Login.from_pod() if in_pod() else Login(info.server, info.as_ssl_context(), lambda: info.token)

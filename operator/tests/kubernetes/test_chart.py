@@ -1,0 +1,68 @@
+"""The chart says the same as the model, and helm accepts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from understudy.backends.kubernetes.settings import PodSettings
+
+CHECKOUT = Path(__file__).parents[3]
+CHART = CHECKOUT / "charts" / "understudy"
+
+
+def helm() -> str:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "understudy" / "bin"
+    found = shutil.which("helm") or next((str(path) for path in sorted(cache.glob("*/helm"))), None)
+    return found or pytest.skip("no helm here")
+
+
+def rendered(*arguments: str) -> list[dict[str, Any]]:
+    command = [helm(), "template", "understudy", str(CHART), "--kube-version", "1.35.0", *arguments]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [found for found in yaml.safe_load_all(text) if found]
+
+
+def test_what_is_generated_is_up_to_date() -> None:
+    subprocess.run([sys.executable, str(CHECKOUT / "charts" / "generate.py"), "--check"], check=True)
+
+
+def test_helm_finds_nothing_wrong() -> None:
+    subprocess.run([helm(), "lint", "--strict", str(CHART)], check=True, capture_output=True)
+
+
+def test_the_crds_are_the_generated_ones_and_stay_when_the_chart_goes() -> None:
+    for crd in [found for found in rendered() if found["kind"] == "CustomResourceDefinition"]:
+        source = CHECKOUT / "crds" / f"{crd['spec']['names']['plural']}.yaml"
+        assert crd["metadata"].pop("annotations")["helm.sh/resource-policy"] == "keep"
+        original = yaml.safe_load(source.read_text())
+        original["metadata"].pop("annotations", None)
+        assert crd == original
+
+
+def test_the_operator_reads_the_settings_that_the_chart_writes() -> None:
+    (deployment,) = [found for found in rendered("--set", "image.tag=v9") if found["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    env = {entry["name"]: entry["value"] for entry in container["env"]}
+    settings = PodSettings.from_json(json.loads(env["UNDERSTUDY_PODS"]))
+    assert settings == PodSettings(image="localhost/understudy:v9")
+
+
+def test_with_namespaces_given_the_operator_has_no_rights_elsewhere() -> None:
+    found = rendered("--set", "watchNamespaces={a,b}", "--set", "rbac.readNodes=false", "--set", "rbac.aggregate=false")
+    assert not [o for o in found if o["kind"].startswith("ClusterRole")]
+    assert sorted(o["metadata"]["namespace"] for o in found if o["kind"] == "RoleBinding") == ["a", "b"]
+
+
+@pytest.mark.parametrize("wrong", ["image.tga=x", "operator.replicas=many", "watchNamespaces={A_b}"])
+def test_values_that_mean_nothing_are_refused(wrong: str) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        rendered("--set", wrong)

@@ -1,0 +1,134 @@
+"""What a pod's process sees of Kubernetes: its Lease by compare-and-set, the start time, addresses."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from understudy.backends.kubernetes.objects import Owner, lease, record
+from understudy.backends.kubernetes.surroundings import KubernetesSurroundings
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Epoch
+from understudy.runtime.ports import Unreachable
+
+from .fake_api import FakeApi
+
+OWNER = Owner("demo", "apps", "uid-job")
+
+
+@pytest.fixture
+def fake() -> FakeApi:
+    found = FakeApi()
+    found.put("leases", lease(OWNER, "keep", None, None, 0, 0))
+    found.put("configmaps", record(OWNER, {"revision": "abc"}))
+    return found
+
+
+@pytest.fixture
+def at(fake: FakeApi) -> Iterator[KubernetesSurroundings]:
+    with fake.serving(timeout=0.5) as api:
+        yield KubernetesSurroundings(api, "apps", "demo")
+
+
+def test_a_lease_that_nobody_holds_is_none(at: KubernetesSurroundings) -> None:
+    assert at.read_lease("keep") is None
+
+
+def test_taking_the_lease_writes_holder_epoch_and_address(fake: FakeApi, at: KubernetesSurroundings) -> None:
+    won = at.try_lease("keep", None, "demo-keep-0", "10.0.0.1:7070")
+    assert won == LeaseRecord("demo-keep-0", "10.0.0.1:7070", Epoch(1))
+    assert at.read_lease("keep") == won
+    written = fake.get("leases", "demo-keep")
+    assert written is not None
+    assert written["spec"]["leaseTransitions"] == 1
+    assert written["metadata"]["annotations"]["understudy.dev/address"] == "10.0.0.1:7070"
+
+
+def test_an_expectation_that_no_longer_holds_takes_nothing(at: KubernetesSurroundings) -> None:
+    first = at.try_lease("keep", None, "demo-keep-0", "a:1")
+    second = at.try_lease("keep", first, "demo-keep-1", "b:1")
+    assert second == LeaseRecord("demo-keep-1", "b:1", Epoch(2))
+    assert at.try_lease("keep", first, "demo-keep-2", "c:1") is None
+    assert at.try_lease("keep", None, "demo-keep-2", "c:1") is None
+
+
+def test_a_change_between_reading_and_writing_takes_nothing(fake: FakeApi, at: KubernetesSurroundings) -> None:
+    fake.before_put = lambda: fake.put("leases", lease(OWNER, "keep", "demo-keep-9", "z:1", 7, 0))
+    assert at.try_lease("keep", None, "demo-keep-0", "a:1") is None
+    assert at.read_lease("keep") == LeaseRecord("demo-keep-9", "z:1", Epoch(7))
+
+
+def test_of_many_that_try_at_once_one_wins(fake: FakeApi, at: KubernetesSurroundings) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        won = list(threads.map(lambda n: at.try_lease("keep", None, f"demo-keep-{n}", f"h:{n}"), range(8)))
+    assert sum(w is not None for w in won) == 1
+
+
+def test_epochs_go_on_when_the_operator_had_to_make_the_lease_again(fake: FakeApi, at: KubernetesSurroundings) -> None:
+    fake.put("leases", lease(OWNER, "keep", None, None, 5, 0))
+    won = at.try_lease("keep", None, "demo-keep-0", "a:1")
+    assert won is not None
+    assert won.epoch == 6
+
+
+def test_the_start_time_is_none_until_it_is_set_and_then_stays(fake: FakeApi, at: KubernetesSurroundings) -> None:
+    assert at.start_time() is None
+    fake.put("configmaps", record(OWNER, {"startTime": "1800000000000"}))
+    assert at.start_time() == 1_800_000_000_000
+    fake.down = True
+    assert at.start_time() == 1_800_000_000_000
+
+
+@pytest.mark.parametrize("missing", ["lease", "api server"])
+def test_what_cannot_be_reached_raises_unreachable(fake: FakeApi, at: KubernetesSurroundings, missing: str) -> None:
+    if missing == "lease":
+        del fake.objects["leases", "apps", "demo-keep"]
+    else:
+        fake.down = True
+    with pytest.raises(Unreachable):
+        at.read_lease("keep")
+    with pytest.raises(Unreachable):
+        at.try_lease("keep", None, "demo-keep-0", "a:1")
+
+
+def test_a_connection_closed_meanwhile_is_opened_again(fake: FakeApi, at: KubernetesSurroundings) -> None:
+    assert at.read_lease("keep") is None
+    at._api._local.connection.sock.shutdown(socket.SHUT_RDWR)
+    assert at.read_lease("keep") is None
+    fake.down = True
+    with pytest.raises(Unreachable):
+        at.read_lease("keep")
+    fake.down = False
+    assert at.read_lease("keep") is None
+
+
+def test_every_request_carries_the_token(fake: FakeApi, at: KubernetesSurroundings) -> None:
+    at.read_lease("keep")
+    assert fake.tokens == ["Bearer secret"]
+
+
+def test_addresses_come_from_dns(at: KubernetesSurroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(name: str, port: int, **_: Any) -> list[Any]:
+        assert name == "demo-keep"
+        return [(2, 1, 6, "", ("10.0.0.1", port)), (2, 1, 6, "", ("10.0.0.2", port))]
+
+    monkeypatch.setattr("socket.getaddrinfo", answer)
+    assert at.addresses("keep") == ["10.0.0.1:7070", "10.0.0.2:7070"]
+
+
+def test_a_name_that_does_not_resolve_is_no_address(at: KubernetesSurroundings) -> None:
+    assert at.addresses("no-such-subjob") == []
+
+
+def test_a_pod_does_not_load_the_kubernetes_client() -> None:
+    script = (
+        "import sys, understudy.backends.kubernetes.surroundings\n"
+        "sys.exit(bool({'kubernetes', 'kopf', 'aiohttp'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
