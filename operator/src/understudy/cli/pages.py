@@ -1,0 +1,153 @@
+"""A StreamJob's status as a page for people. Functions of the objects alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from understudy.control.times import millis
+
+Json = Mapping[str, Any]
+
+RECENT: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    text: str
+    safe: bool
+
+
+def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
+    status = job.get("status") or {}
+    metadata = job["metadata"]
+    safe, verdict = _verdict(status)
+    parts = [f"{metadata['namespace']}/{metadata['name']}: {verdict}"]
+    if status.get("subjobs"):
+        parts.append(_subjobs(status["subjobs"]))
+    if status.get("sinks"):
+        parts.append(_sinks(status["sinks"]))
+    parts += [line for line in (_problem(status), _objective(status), _refusal(status)) if line]
+    if incidents:
+        parts.append(f"Newest incidents:\n{incident_table(incidents, RECENT)}")
+    measured = millis(status.get("measuredAt"))
+    if measured is not None:
+        parts.append(f"(figures are {max(0, now_ms - measured) // 1000} s old)")
+    return Page("\n\n".join(parts), safe)
+
+
+def _verdict(status: Json) -> tuple[bool, str]:
+    """Is it safe to lose something now?"""
+    conditions = _conditions(status)
+    ready, protected = conditions.get("Ready", {}), conditions.get("Protected", {})
+    if not conditions:
+        return False, "the operator has not looked at it yet (is it running?)"
+    if status.get("phase") == "Completed":
+        return True, "COMPLETED. Every sink has written its whole stream."
+    if status.get("phase") == "Rejected":
+        return False, f"REFUSED. {conditions['Accepted'].get('message')}"
+    if ready.get("status") != "True":
+        return False, f"NOT READY. {_capital(ready.get('message'))}"
+    if protected.get("reason") == "NoStandbyAsked":
+        return True, f"RUNNING WITHOUT STANDBYS, as asked. {_capital(protected.get('message'))}"
+    if protected.get("status") != "True":
+        return False, f"AT RISK. Output flows, but {protected.get('message')}."
+    return True, f"SAFE. {_capital(protected.get('message'))}."
+
+
+def _subjobs(subjobs: Sequence[Json]) -> str:
+    rows = [("SUBJOB", "MODE", "GUARANTEE", "EPOCH", "PRIMARY", "STANDBY", "IF IT FAILED NOW")]
+    rows += [
+        (
+            subjob["name"],
+            subjob["mode"],
+            f"{subjob['guarantee']} ({subjob['operatorClass']})",
+            str(subjob.get("epoch", "")),
+            _replicas(subjob, "primary") or f"none ({subjob.get('state', '').lower()})",
+            _replicas(subjob, "standby") or "none",
+            _cost(subjob.get("ifItFailedNow")),
+        )
+        for subjob in subjobs
+    ]
+    return _table(rows)
+
+
+def _replicas(subjob: Json, role: str) -> str:
+    found = [r for r in subjob.get("replicas") or () if r["role"] == role]
+    return ", ".join(f"{r['pod']} on {r.get('node', 'no node yet')}{_unless_ready(r)}" for r in found)
+
+
+def _unless_ready(replica: Json) -> str:
+    return "" if replica["state"] in ("ready", "finished") else f" ({replica['state']})"
+
+
+def _cost(cost: Json | None) -> str:
+    if not cost:
+        return "-"
+    lost = f"loses {cost['lostTuples']} tuples" if cost["lostTuples"] else "loses nothing"
+    return f"replays {cost['replayTuples']} tuples, about {cost['replaySeconds']} s; {lost}"
+
+
+def _sinks(sinks: Sequence[Json]) -> str:
+    rows = [("SINK", "STATE", "TUPLES", "POD", "NOTE")]
+    rows += [
+        (s["name"], s["state"], str(s.get("tuples", "-")), f"{s.get('pod', '-')} on {s.get('node', '-')}", s["note"])
+        for s in ({"note": "", **sink} for sink in sinks)
+    ]
+    return _table(rows)
+
+
+def _problem(status: Json) -> str | None:
+    degraded = _conditions(status).get("Degraded", {})
+    return f"Needs a look: {degraded.get('message')}" if degraded.get("status") == "True" else None
+
+
+def _objective(status: Json) -> str | None:
+    objective = _conditions(status).get("RecoveryObjectiveMet", {})
+    return f"Recovery was too slow: {objective.get('message')}" if objective.get("status") == "False" else None
+
+
+def _refusal(status: Json) -> str | None:
+    accepted = _conditions(status).get("Accepted", {})
+    refused = accepted.get("status") == "False" and status.get("phase") != "Rejected"
+    return f"The newest edit was refused: {accepted.get('message')}" if refused else None
+
+
+def incident_table(incidents: Sequence[Json], most: int | None = None) -> str:
+    if not incidents:
+        return "No incidents."
+    newest = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]), reverse=True)[:most]
+    rows = [("WHEN", "JOB", "SUBJOB", "TOOK OVER", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")]
+    rows += [_incident(incident["spec"], incident.get("status") or {}) for incident in newest]
+    return _table(rows)
+
+
+def _incident(spec: Json, status: Json) -> tuple[str, ...]:
+    recovery = status.get("recoverySeconds")
+    return (
+        str(status.get("detected", "-")),
+        spec["job"],
+        spec["subjob"],
+        f"{spec.get('from', '?')} → {spec.get('to', '?')}",
+        str(spec.get("class", "-")),
+        f"{recovery:.2f} s" if recovery is not None else "-",
+        str(status.get("replayed", "-")),
+        str(status.get("lost", "-")),
+        spec.get("cause", ""),
+    )
+
+
+def _conditions(status: Json) -> dict[str, Json]:
+    return {condition["type"]: condition for condition in status.get("conditions") or ()}
+
+
+def _capital(sentence: str | None) -> str:
+    return sentence[:1].upper() + sentence[1:] if sentence else ""
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

@@ -1,0 +1,118 @@
+"""`kubectl understudy`: what a StreamJob is up to, for people. Everything goes through kubectl, so its context and
+credentials are the ones in use.
+
+  status JOB       is it safe now? which pods play which part, what a failure at this moment would cost
+  incidents [JOB]  what has failed, and how long each recovery took
+  tail JOB SINK    follow what a sink writes
+
+Exit codes of status: 0 safe or completed, 1 not safe now, 2 no such job, 3 kubectl is missing or gets no answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from understudy.cli import pages
+
+
+class NoAnswer(Exception):
+    """kubectl could not do what it was asked; its own words say why."""
+
+
+class NoSuchJob(Exception):
+    pass
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        return int(args.run(Kubectl(args.namespace, args.context), args))
+    except NoSuchJob as error:
+        print(error, file=sys.stderr)
+        return 2
+    except NoAnswer as error:
+        print(error, file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "kubectl understudy", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-n", "--namespace", help="the job's namespace (default: that of the context)")
+    parser.add_argument("--context", help="the kubeconfig context (default: the current one)")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    status = commands.add_parser("status", help="is it safe now?")
+    status.add_argument("job")
+    status.set_defaults(run=_status)
+    incidents = commands.add_parser("incidents", help="what has failed and how it was recovered from")
+    incidents.add_argument("job", nargs="?")
+    incidents.set_defaults(run=_incidents)
+    tail = commands.add_parser("tail", help="follow what a sink writes")
+    tail.add_argument("job")
+    tail.add_argument("sink")
+    tail.add_argument("--lines", type=int, default=10, help="how many of the last lines to begin with (default: 10)")
+    tail.set_defaults(run=_tail)
+    return parser
+
+
+class Kubectl:
+    def __init__(self, namespace: str | None, context: str | None) -> None:
+        self._common = ["kubectl"]
+        self._common += ["--namespace", namespace] if namespace else []
+        self._common += ["--context", context] if context else []
+
+    def get(self, kind: str, *arguments: str) -> dict[str, Any]:
+        command = [*self._common, "get", kind, *arguments, "-o", "json"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError as error:
+            raise NoAnswer("kubectl is not on the PATH") from error
+        if done.returncode:
+            raise (NoSuchJob if "NotFound" in done.stderr else NoAnswer)(done.stderr.strip())
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def attach(self, *arguments: str) -> int:
+        try:
+            return subprocess.run([*self._common, *arguments], check=False).returncode
+        except FileNotFoundError as error:
+            raise NoAnswer("kubectl is not on the PATH") from error
+
+
+def _status(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    job = kubectl.get("streamjobs.understudy.dev", args.job)
+    incidents = kubectl.get("incidents.understudy.dev", "-l", f"understudy.dev/job={args.job}")["items"]
+    page = pages.status_page(job, incidents, int(time.time() * 1000))
+    print(page.text)
+    return 0 if page.safe else 1
+
+
+def _incidents(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    chosen = ["-l", f"understudy.dev/job={args.job}"] if args.job else []
+    print(pages.incident_table(kubectl.get("incidents.understudy.dev", *chosen)["items"]))
+    return 0
+
+
+def _tail(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    job = kubectl.get("streamjobs.understudy.dev", args.job)
+    sinks = {sink["name"]: sink for sink in job["spec"].get("sinks") or ()}
+    if args.sink not in sinks:
+        raise NoSuchJob(f"{args.job} has no sink {args.sink}; it has {', '.join(sinks) or 'none'}")
+    pod = f"{args.job}-sink-{args.sink}"
+    if "files" not in sinks[args.sink]:
+        return kubectl.attach("logs", "--follow", f"--tail={args.lines}", pod)
+    return kubectl.attach("exec", pod, "--", "tail", "-n", str(args.lines), "-F", "/output/part-00000.jsonl")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

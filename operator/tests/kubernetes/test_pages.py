@@ -1,0 +1,80 @@
+"""The page of `kubectl understudy status` answers one question first: is it safe now?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from understudy.cli.pages import incident_table, status_page
+from understudy.model.refusal import Refusal
+
+from ..control.jobs import job
+from ..control.world import World
+
+
+def page_of(world: World) -> tuple[str, bool]:
+    body = {"metadata": {"name": "demo", "namespace": "apps"}, "status": world.status}
+    incidents = [
+        {"metadata": {"creationTimestamp": i.created_ms}, "spec": i.spec, "status": i.status}
+        for i in world.incidents.values()
+    ]
+    page = status_page(body, incidents, world.now_ms)
+    return page.text, page.safe
+
+
+def test_a_job_with_all_its_standbys_is_safe() -> None:
+    text, safe = page_of(World(job()).run_for(30))
+    assert safe
+    assert text.startswith("apps/demo: SAFE. Every standby is ready to take over.")
+    assert "demo-keep-0 on n" in text
+    assert "no volume: the files die with the pod" in text
+
+
+def test_a_job_that_lost_a_standby_is_at_risk_and_says_where() -> None:
+    world = World(job()).run_for(30)
+    world.kill(world.standby("keep"))
+    world.run_for(2)
+    text, safe = page_of(world)
+    assert not safe
+    assert "AT RISK. Output flows, but no standby" in text
+    assert "keep" in text.splitlines()[0]
+
+
+def test_a_job_that_starts_is_not_ready() -> None:
+    text, safe = page_of(World(job()).run_for(3))
+    assert not safe
+    assert "NOT READY. The stream has not started yet" in text
+
+
+def test_a_refused_job_says_why() -> None:
+    text, safe = page_of(World((Refusal("X", "spec", "spec.sources: nothing is called tocks"),)).run_for(1))
+    assert not safe
+    assert text == "apps/demo: REFUSED. spec.sources: nothing is called tocks"
+
+
+def test_a_refused_edit_is_mentioned_while_the_job_is_safe() -> None:
+    world = World(job()).run_for(30)
+    world.edit((Refusal("X", "spec", "spec.sources: nothing is called tocks"),)).run_for(2)
+    text, safe = page_of(world)
+    assert safe
+    assert "The newest edit was refused: spec.sources: nothing is called tocks" in text
+
+
+def test_a_failover_is_told_with_its_figures() -> None:
+    world = World(job()).run_for(30)
+    world.kill(world.primary("keep"))
+    world.run_for(30)
+    text, safe = page_of(world)
+    assert safe
+    assert "demo-keep-0 → demo-keep-1" in text
+    assert "0.40 s" in text
+
+
+def test_a_job_that_nobody_has_looked_at_is_not_called_safe() -> None:
+    body: dict[str, Any] = {"metadata": {"name": "demo", "namespace": "apps"}}
+    page = status_page(body, [], 0)
+    assert not page.safe
+    assert "is it running?" in page.text
+
+
+def test_no_incidents_is_a_sentence() -> None:
+    assert incident_table([]) == "No incidents."
