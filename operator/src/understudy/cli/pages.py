@@ -118,7 +118,9 @@ def incident_table(incidents: Sequence[Json], most: int | None = None) -> str:
     if not incidents:
         return "No incidents."
     newest = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]), reverse=True)[:most]
-    rows = [("WHEN", "JOB", "SUBJOB", "TOOK OVER", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")]
+    rows: list[tuple[str, ...]] = [
+        ("WHEN", "JOB", "SUBJOB", "TOOK OVER", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")
+    ]
     rows += [_incident(incident["spec"], incident.get("status") or {}) for incident in newest]
     return _table(rows)
 
@@ -148,6 +150,5 @@ def _capital(sentence: str | None) -> str:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+    return "\n".join("  ".join(row).rstrip() for row in padded)

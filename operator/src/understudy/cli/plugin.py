@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     try:
-        return int(args.run(Kubectl(args.namespace, args.context), args))
+        return int(args.run(Kubectl(getattr(args, "namespace", None), getattr(args, "context", None)), args))
     except NoSuchJob as error:
         print(error, file=sys.stderr)
         return 2
@@ -45,19 +45,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "kubectl understudy", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("-n", "--namespace", help="the job's namespace (default: that of the context)")
-    parser.add_argument("--context", help="the kubeconfig context (default: the current one)")
+    where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    where.add_argument("-n", "--namespace", help="the job's namespace (default: that of the context)")
+    where.add_argument("--context", help="the kubeconfig context (default: the current one)")
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("kubectl understudy", description=__doc__, parents=[where], formatter_class=layout)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    status = commands.add_parser("status", help="is it safe now?")
+    status = commands.add_parser("status", help="is it safe now?", parents=[where])
     status.add_argument("job")
     status.set_defaults(run=_status)
-    incidents = commands.add_parser("incidents", help="what has failed and how it was recovered from")
+    incidents = commands.add_parser("incidents", help="what has failed and how it was recovered from", parents=[where])
     incidents.add_argument("job", nargs="?")
     incidents.set_defaults(run=_incidents)
-    tail = commands.add_parser("tail", help="follow what a sink writes")
+    tail = commands.add_parser("tail", help="follow what a sink writes", parents=[where])
     tail.add_argument("job")
     tail.add_argument("sink")
     tail.add_argument("--lines", type=int, default=10, help="how many of the last lines to begin with (default: 10)")
