@@ -118,10 +118,8 @@ def incident_table(incidents: Sequence[Json], most: int | None = None) -> str:
     if not incidents:
         return "No incidents."
     newest = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]), reverse=True)[:most]
-    rows: list[tuple[str, ...]] = [
-        ("WHEN", "JOB", "SUBJOB", "TOOK OVER", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")
-    ]
-    rows += [_incident(incident["spec"], incident.get("status") or {}) for incident in newest]
+    heads = ("WHEN", "JOB", "SUBJOB", "TOOK OVER", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")
+    rows = [heads, *(_incident(incident["spec"], incident.get("status") or {}) for incident in newest)]
     return _table(rows)
 
 

@@ -1,0 +1,57 @@
+"""The end-to-end suite: a real cluster (KUBECONFIG), the chart installed with helm, kubectl as a user would use it.
+
+UNDERSTUDY_IMAGE names the image, which the nodes must have or be able to pull.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kubectl import Namespace, run, until
+
+CHART = Path(__file__).parents[1] / "charts" / "understudy"
+IMAGE = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
+SYSTEM = "understudy-system"
+
+
+@pytest.fixture(scope="session")
+def operator() -> Iterator[Namespace]:
+    """The chart, installed; the namespace of the operator."""
+    repository, _, tag = IMAGE.rpartition(":")
+    settings = [f"image.repository={repository}", f"image.tag={tag}"]
+    run("helm", "upgrade", "--install", "understudy", str(CHART), "--namespace", SYSTEM, "--create-namespace",
+        "--set", ",".join(settings), "--wait", "--timeout", "3m")  # fmt: skip
+    yield Namespace(SYSTEM)
+    run("helm", "uninstall", "understudy", "--namespace", SYSTEM, "--wait")
+
+
+@pytest.fixture(scope="module")
+def namespace(operator: Namespace, request: pytest.FixtureRequest) -> Iterator[Namespace]:
+    """A namespace of the module's own, gone afterwards with all that is in it."""
+    name = request.module.__name__.replace("_", "-")
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    run("kubectl", "apply", "-f", "-", stdin=json.dumps(body))
+    until("the namespace has its default account", lambda: Namespace(name).get("serviceaccount", "default"), 30)
+    yield Namespace(name)
+    run("kubectl", "delete", "namespace", name, "--wait=false")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """What the cluster looked like when a test failed."""
+    report = (yield).get_result()  # type: ignore[func-returns-value,attr-defined]
+    if report.when == "call" and report.failed:
+        for title, command in {
+            "StreamJobs": ["kubectl", "get", "sj", "-A", "-o", "yaml"],
+            "pods": ["kubectl", "get", "pods", "-A", "-o", "wide"],
+            "events": ["kubectl", "get", "events", "-A", "--sort-by=.lastTimestamp"],
+            "operator": ["kubectl", "-n", SYSTEM, "logs", "deployment/understudy", "--tail=60"],
+        }.items():
+            try:
+                report.sections.append((title, run(*command)[-6000:]))
+            except AssertionError as error:
+                report.sections.append((title, str(error)))

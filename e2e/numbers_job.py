@@ -1,0 +1,95 @@
+"""The job of the end-to-end tests, and what it must give, worked out without Spark and without understudy.
+
+numbers ── keep (filter, map) ──┬── sums (windows of 50 every 25, by k) ── sink sums
+                                └── sink kept
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+Json = dict[str, Any]
+
+SIZE, SLIDE = 50, 25
+
+
+def numbers_job(name: str, rate: int, limit: int | None, mode: str = "passiveStandby") -> Json:
+    ha = {"mode": mode}
+    generator: Json = {
+        "rate": rate,
+        "fields": {"n": "_seq", "k": "_seq % 7", "v": "(_seq * 31) % 101"},
+    }
+    return {
+        "apiVersion": "understudy.dev/v1alpha1",
+        "kind": "StreamJob",
+        "metadata": {"name": name},
+        "spec": {
+            "sources": [{"name": "numbers", "generator": generator | ({"limit": limit} if limit else {})}],
+            "subjobs": [
+                {
+                    "name": "keep",
+                    "inputs": ["numbers"],
+                    "operators": [
+                        {"filter": {"where": "v % 3 != 0"}},
+                        {"map": {"select": {"n": "n", "k": "k", "twice": "v * 2"}}},
+                    ],
+                    "ha": ha,
+                },
+                {
+                    "name": "sums",
+                    "inputs": ["keep"],
+                    "operators": [
+                        {
+                            "aggregate": {
+                                "window": {"on": "_seq", "size": SIZE, "slide": SLIDE},
+                                "groupBy": ["k"],
+                                "select": {"total": "sum(twice)", "rows": "count(*)"},
+                            }
+                        }
+                    ],
+                    "ha": ha,
+                },
+            ],
+            "sinks": [
+                {"name": "kept", "input": "keep", "files": {"path": "kept", "volume": claim(f"{name}-kept")}},
+                {"name": "sums", "input": "sums", "files": {"path": "sums", "volume": claim(f"{name}-sums")}},
+            ],
+        },
+    }
+
+
+def claim(name: str) -> Json:
+    return {"persistentVolumeClaim": {"claimName": name}}
+
+
+def claims(name: str) -> list[Json]:
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": f"{name}-{sink}"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Mi"}}},
+        }
+        for sink in ("kept", "sums")
+    ]
+
+
+def expected_kept(limit: int) -> list[Json]:
+    tuples = [{"n": n, "k": n % 7, "v": (n * 31) % 101} for n in range(limit)]
+    kept = [t for t in tuples if t["v"] % 3 != 0]
+    return [{"n": t["n"], "k": t["k"], "twice": t["v"] * 2, "_seq": seq} for seq, t in enumerate(kept)]
+
+
+def expected_sums(limit: int) -> list[Json]:
+    kept = expected_kept(limit)
+    found: list[Json] = []
+    for start in range(0, len(kept) - SIZE + 1, SLIDE):
+        groups: dict[int, list[int]] = defaultdict(list)
+        for row in kept[start : start + SIZE]:
+            groups[row["k"]].append(row["twice"])
+        found += [
+            {"k": k, "window_start": start, "window_end": start + SIZE, "total": sum(values), "rows": len(values)}
+            for k, values in sorted(groups.items())
+        ]
+    return [{**row, "_seq": seq} for seq, row in enumerate(found)]

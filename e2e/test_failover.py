@@ -1,0 +1,220 @@
+"""One job with tuples flowing all the while; its pods are killed one after the other, and nothing is lost.
+
+The tests tell one story, in this order. The last ones compare every tuple that came out with what had to come out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import pytest
+from kubectl import Job, Namespace, name_of, node_of, until
+from numbers_job import claims, expected_kept, expected_sums, numbers_job
+
+NAME = "story"
+RATE, LIMIT = 200, int(os.environ.get("STORY_SECONDS", "240")) * 200
+
+START, TAKE_OVER, REPLACED = 240, 30, 180
+
+
+@pytest.fixture(scope="module")
+def job(namespace: Namespace) -> Job:
+    namespace.apply(*claims(NAME), numbers_job(NAME, RATE, LIMIT))
+    job = Job(namespace, NAME)
+    job.wait_for("Ready", START)
+    return job
+
+
+def assert_flowing(job: Job, sink: str = "kept", seconds: float = TAKE_OVER) -> None:
+    """Tuples keep arriving, and the stream has not ended: a kill after that would prove nothing."""
+    before = job.written(sink)
+    until(f"more than {before} tuples in {sink}", lambda: job.written(sink) > before, seconds)
+    assert job.status()["phase"] != "Completed", "the stream ended before the story did: STORY_SECONDS is too small"
+
+
+def wait_until_protected(job: Job) -> None:
+    """The condition may be a second old, so it is asked for together with what it must speak of."""
+
+    def settled() -> bool:
+        job.wait_for("Protected", REPLACED)
+        return all(len(job.pods(subjob=subjob)) == 2 for subjob in ("keep", "sums"))
+
+    until("two instances of each subjob, protected", settled, REPLACED)
+
+
+# ---- all is well -----------------------------------------------------------------------------------------
+
+
+def test_a_ready_job_is_protected_and_its_pairs_are_on_different_nodes(job: Job) -> None:
+    assert job.is_true("Accepted")
+    assert job.is_true("Protected")
+    for subjob in ("keep", "sums"):
+        pods = job.pods(subjob=subjob)
+        assert len(pods) == len({node_of(pod) for pod in pods}) == 2
+        roles = sorted(pod["metadata"]["labels"]["understudy.dev/role"] for pod in pods)
+        assert roles == ["primary", "standby"]
+    status = job.status()
+    assert status["summary"] == {"subjobs": "2/2", "protected": "2/2", "guarantee": "precise"}
+    assert {subjob["mode"] for subjob in status["subjobs"]} == {"passiveStandby"}
+
+
+def test_kubectl_get_shows_at_a_glance_whether_the_job_is_safe(job: Job) -> None:
+    heads, row = job.namespace.kubectl("get", "sj", NAME).splitlines()
+    assert heads.split() == ["NAME", "READY", "SUBJOBS", "PROTECTED", "GUARANTEE", "LAST-FAILOVER", "AGE"]
+    assert row.split()[:5] == [NAME, "True", "2/2", "2/2", "precise"]
+
+
+def test_pods_are_restricted_and_may_touch_only_their_own_leases(job: Job) -> None:
+    account = f"system:serviceaccount:{job.namespace.name}:understudy-{NAME}"
+    for pod in job.pods():
+        assert pod["spec"]["serviceAccountName"] == f"understudy-{NAME}"
+        assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
+    allowed = job.namespace.kubectl("auth", "can-i", "--list", "--as", account)
+    assert f"{NAME}-keep" in allowed
+    assert "pods" not in allowed
+    assert "secrets" not in allowed
+
+
+# ---- kills -----------------------------------------------------------------------------------------------
+
+
+def test_a_killed_primary_is_taken_over_from(job: Job) -> None:
+    primary, epoch = job.lease("keep")
+    standby = next(name_of(pod) for pod in job.pods(subjob="keep") if name_of(pod) != primary)
+    assert_flowing(job)
+    job.namespace.kill(primary)
+    until("the standby holds the Lease", lambda: job.lease("keep") == (standby, epoch + 1), TAKE_OVER, every=0.1)
+    assert_flowing(job)
+    shown = until(
+        "the status shows the new primary",
+        lambda: s if (s := job.subjob("keep")).get("currentPrimary") == standby and s.get("lastFailover") else None,
+        TAKE_OVER,
+    )
+    assert shown["epoch"] == epoch + 1
+    assert shown["lastFailover"]["from"] == primary
+    assert "FailoverCompleted" in job.events()
+
+
+def test_a_new_standby_comes_up_on_another_node_and_labels_follow(job: Job) -> None:
+    primary, _ = job.lease("keep")
+    wait_until_protected(job)
+    pods = {name_of(pod): pod for pod in job.pods(subjob="keep")}
+    assert len({node_of(pod) for pod in pods.values()}) == 2
+    labels = {name: pod["metadata"]["labels"]["understudy.dev/role"] for name, pod in pods.items()}
+    assert labels == {name: "primary" if name == primary else "standby" for name in pods}
+
+
+def test_the_take_over_left_an_incident_with_its_steps(job: Job) -> None:
+    incident = until(
+        "the incident is complete",
+        lambda: next((i for i in job.namespace.list("incidents") if "reprotected" in i.get("status", {})), None),
+        TAKE_OVER,
+    )
+    assert incident["spec"]["subjob"] == "keep"
+    assert incident["spec"]["class"] == "permanent"
+    steps = ("detected", "fenced", "promoted", "firstOutput", "reprotected")
+    times = [incident["status"][step] for step in steps]
+    assert times == sorted(times)
+    assert incident["status"]["lost"] == 0
+    print(f"recovery: {incident['status']['recoverySeconds']} s")
+
+
+def test_a_refused_edit_leaves_the_job_running_and_says_why(job: Job) -> None:
+    broken = numbers_job(NAME, RATE, LIMIT)
+    broken["spec"]["subjobs"][1]["inputs"] = ["nowhere"]
+    pods = {name_of(pod) for pod in job.pods()}
+    job.namespace.apply(broken)
+    until("the edit is refused", lambda: job.condition("Accepted").get("status") == "False", 30)
+    assert "nowhere" in job.condition("Accepted")["message"]
+    assert job.is_true("Ready")
+    assert_flowing(job)
+    assert {name_of(pod) for pod in job.pods()} == pods
+    job.namespace.apply(numbers_job(NAME, RATE, LIMIT))
+    until("the old manifest is accepted again", lambda: job.is_true("Accepted"), 30)
+    assert {name_of(pod) for pod in job.pods()} == pods
+
+
+def test_a_second_kill_is_taken_over_from_while_there_is_no_operator(job: Job, operator: Namespace) -> None:
+    wait_until_protected(job)
+    primary, epoch = job.lease("keep")
+    operator.kubectl("scale", "deployment/understudy", "--replicas=0")
+    until("the operator is gone", lambda: not operator.list("pods"), 60)
+    assert_flowing(job)
+    job.namespace.kill(primary)
+    until("another instance holds the Lease", lambda: job.lease("keep")[1] == epoch + 1, TAKE_OVER, every=0.1)
+    assert job.lease("keep")[0] != primary
+    assert_flowing(job)
+    assert_flowing(job, "sums")
+    assert len(job.pods(subjob="keep")) == 1, "nobody replaces it while there is no operator"
+
+
+def test_the_operator_comes_back_and_makes_good_what_it_missed(job: Job, operator: Namespace) -> None:
+    primary, epoch = job.lease("keep")
+    operator.kubectl("scale", "deployment/understudy", "--replicas=1")
+    until("a second instance", lambda: len(job.pods(subjob="keep")) == 2, 60)
+    wait_until_protected(job)
+    assert (job.subjob("keep")["currentPrimary"], job.subjob("keep")["epoch"]) == (primary, epoch)
+    (pod,) = job.pods(subjob="keep", role="primary")
+    assert name_of(pod) == primary
+
+
+def test_a_killed_standby_is_replaced_and_the_output_never_stops(job: Job) -> None:
+    primary, epoch = job.lease("sums")
+    standby = next(name_of(pod) for pod in job.pods(subjob="sums") if name_of(pod) != primary)
+    job.namespace.kill(standby)
+    until("the loss is noticed", lambda: not job.is_true("Protected"), 30, every=0.2)
+    assert job.is_true("Ready")
+    assert_flowing(job, "sums")
+    wait_until_protected(job)
+    assert job.lease("sums") == (primary, epoch)
+
+
+def test_a_third_kill_right_after_that(job: Job) -> None:
+    primary, epoch = job.lease("sums")
+    assert_flowing(job, "sums")
+    job.namespace.kill(primary)
+    until("the standby holds the Lease", lambda: job.lease("sums")[1] == epoch + 1, TAKE_OVER, every=0.1)
+    assert_flowing(job, "sums")
+
+
+# ---- the end ---------------------------------------------------------------------------------------------
+
+
+def test_the_job_completes(job: Job) -> None:
+    until("phase Completed", lambda: job.status()["phase"] == "Completed", LIMIT / RATE + 120, every=2)
+    until("only the sinks' pods are left", lambda: len(job.pods()) == 2, 60)
+    assert {pod["status"]["phase"] for pod in job.pods()} == {"Succeeded"}
+    assert "Completed" in job.events()
+
+
+@pytest.mark.parametrize(("sink", "expected"), [("kept", expected_kept), ("sums", expected_sums)])
+def test_every_tuple_came_out_once_and_in_order(job: Job, sink: str, expected) -> None:  # type: ignore[no-untyped-def]
+    lines = read_volume(job.namespace, f"{NAME}-{sink}").splitlines()
+    assert len(lines) == len(expected(LIMIT))
+    assert [json.loads(line) for line in lines] == expected(LIMIT)
+
+
+def test_delete_removes_every_object(job: Job) -> None:
+    job.namespace.kubectl("delete", "sj", NAME)
+    kinds = "pods,services,configmaps,leases,serviceaccounts,roles,rolebindings,incidents"
+    until("everything of the job is gone", lambda: not job.namespace.list(kinds, f"understudy.dev/job={NAME}"), 60)
+
+
+def read_volume(namespace: Namespace, claim: str) -> str:
+    """By a pod that only reads it, on whatever node the volume is."""
+    image = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
+    name = f"read-{claim}"
+    container = {
+        "name": "read",
+        "image": image,
+        "command": ["cat", "/output/part-00000.jsonl"],
+        "volumeMounts": [{"name": "output", "mountPath": "/output"}],
+    }
+    volume = {"name": "output", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
+    spec = {"restartPolicy": "Never", "containers": [container], "volumes": [volume]}
+    namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+    until("it has been read", lambda: (namespace.get("pod", name) or {})["status"].get("phase") == "Succeeded", 120)
+    time.sleep(0.5)
+    return namespace.kubectl("logs", name)
