@@ -143,7 +143,8 @@ def test_a_standby_with_nothing_to_continue_from_tries_to_follow_before_it_repla
     for life in range(3):
         second.handle(on.LeaseSeen(lease("job-0", 1)))
         second.handle(on.KeepAlive(Millis(life * 1_000), Epoch(1)))
-        found += kinds(second.handle(on.Tick(Millis(life * 1_000 + 301))))
+        for later in (100, 200, 300, 301):
+            found += kinds(second.handle(on.Tick(Millis(life * 1_000 + later))))
     assert found == [do.ReadLease, do.ReadLease, do.TryLease]
 
 
@@ -189,3 +190,10 @@ def test_input_that_upstream_no_longer_has_is_reported_and_seqs_go_on_from_what_
     assert commands == (do.ReportLoss(UP, Range(Seq(90), Seq(100))), do.Skip(UP, Seq(100)))
     found.handle(processed(110, 1))
     assert found.ledger.queues[OUT].held == Range(Seq(40), Seq(41))
+
+
+def test_a_primary_that_is_replaced_while_it_lives_becomes_more_patient() -> None:
+    found, _ = protected()
+    before = found.detector.tau
+    assert kinds(found.handle(on.NewerEpoch(Epoch(2)))) == [do.StepDown, do.ReadLease]
+    assert found.detector.tau > before

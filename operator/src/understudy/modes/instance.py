@@ -106,6 +106,7 @@ class Instance:
     def _tick(self, now: Millis) -> Commands:
         if self.role is Role.PRIMARY:
             return self.lead_tick(now)
+        self.detector = self.detector.on_tick(now)
         if self.detector.suspects(now):
             return self._suspect(f"no keep-alive for {self.detector.tau} ms")
         return self.follow_tick(now)
@@ -131,6 +132,7 @@ class Instance:
         if epoch <= self.epoch or self.role is not Role.PRIMARY:
             return ()
         why = f"epoch {epoch} has begun, ours was {self.epoch}"
+        self.detector = self.detector.on_false_suspicion()  # it was us, and we live: the machine is slow
         self.role = Role.STANDBY
         self.ledger = Ledger.empty(self.wiring)
         self.forget()

@@ -1,7 +1,8 @@
 """The failure detector (Hwang §2, Koldehofe §7.2): keep-alives every interval, suspected after `misses` of them.
 
 A closed connection is proof from a living kernel that the process died; silence is only suspicion. A suspicion that
-turns out false raises the timeout τ, so that a slow machine is not suspected again and again.
+turns out false raises the timeout τ, so that a slow machine is not suspected again and again. Time in which we did not
+run ourselves is no silence: the keep-alives of that time may be waiting to be read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Detector:
     misses: int
     tau: int  # milliseconds of silence that make a suspect
     heard: Millis | None = None
+    ticked: Millis | None = None
 
     @classmethod
     def of(cls, interval: int, misses: int) -> Detector:
@@ -27,6 +29,12 @@ class Detector:
 
     def on_keep_alive(self, now: Millis) -> Detector:
         return replace(self, heard=now)
+
+    def on_tick(self, now: Millis) -> Detector:
+        if self.heard is None or self.ticked is None:
+            return replace(self, ticked=now)
+        stalled = max(0, now - max(self.ticked, self.heard) - self.interval)
+        return replace(self, heard=Millis(self.heard + stalled), ticked=now)
 
     def suspects(self, now: Millis) -> bool:
         return self.heard is not None and now - self.heard > self.tau
