@@ -1,17 +1,18 @@
 #!/bin/sh
 # Debian's part of the image: packages, the user, the folders that it may write to. Runs as root in the image.
 set -eu
-. /build/contents.env
+. /run/src/images/contents.env
 export DEBIAN_FRONTEND=noninteractive
 
-cat > /etc/dpkg/dpkg.cfg.d/small <<'SMALL'
+cat >/etc/dpkg/dpkg.cfg.d/small <<'SMALL'
 path-exclude=/usr/share/doc/*
 path-exclude=/usr/share/info/*
 path-exclude=/usr/share/locale/*
 path-exclude=/usr/share/man/*
 SMALL
-mkdir -p /usr/share/man/man1 # openjdk's post-install script stumbles without it
+mkdir -p /usr/share/man/man1 # or openjdk's post-install script stumbles
 apt-get -qq update
+apt-get -qq upgrade -y >/dev/null
 # shellcheck disable=SC2086 # a list
 apt-get -qq install -y --no-install-recommends $DEBIAN_PACKAGES >/dev/null
 apt-get -qq clean
@@ -19,11 +20,10 @@ rm -rf /usr/share/doc/* /usr/share/info/* /usr/share/locale/* /usr/share/man/* /
     /var/cache/* /var/log/*
 find /usr/lib/python3* -name __pycache__ -prune -exec rm -rf {} +
 
-echo "understudy:x:$USER_ID:$USER_ID::/work:/usr/sbin/nologin" >> /etc/passwd
-echo "understudy:x:$USER_ID:" >> /etc/group
+echo "understudy:x:$USER_ID:$USER_ID::/work:/usr/sbin/nologin" >>/etc/passwd
+echo "understudy:x:$USER_ID:" >>/etc/group
 for folder in $WRITABLE; do
     mkdir -p "$folder"
-    chown "$USER_ID:$USER_ID" "$folder"
     chmod 1777 "$folder"
 done
-ln -sf "$(dirname "$(dirname "$(readlink -f /usr/bin/java)")")" /opt/java
+ln -sfn "$(dirname "$(dirname "$(readlink -f /usr/bin/java)")")" /opt/java

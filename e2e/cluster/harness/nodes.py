@@ -84,6 +84,7 @@ def kill(layout: Layout, node: Node) -> None:
     """Every process at once; the daemons a moment before the pods, so that nobody reports a pod's death."""
     cgroups.kill(f"{node.cgroup}/daemons")
     cgroups.kill(node.cgroup)
+    cgroups.remove(node.cgroup)  # or the next kubelet takes the dead pods' groups for living pods
     for program in PROGRAMS:
         daemons.forget(layout, node.daemon(program))
 
