@@ -68,7 +68,7 @@ def run_steps(steps: Sequence[str], into: Path | None, lower: Sequence[Path] = (
             "PASSED_ON": " ".join(_passed_on()),
         }
         shell = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", _ENTER, "enter", *steps]
-        quietly(shell, {name: str(value) for name, value in variables.items()})
+        quietly(shell, {name: str(value) for name, value in variables.items()}, " ".join(steps))
 
 
 def _authorities() -> str:
@@ -84,7 +84,7 @@ def _passed_on() -> list[str]:
     return passed
 
 
-def quietly(argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+def quietly(argv: Sequence[str], env: Mapping[str, str] | None = None, name: str = "") -> None:
     """Run it; what it says is shown only if it fails."""
     done = subprocess.run(
         argv,
@@ -97,4 +97,4 @@ def quietly(argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
     )
     if done.returncode != 0:
         tail = "\n".join(done.stdout.splitlines()[-40:])
-        raise SystemExit(f"{argv[-1]} failed with status {done.returncode}:\n{tail}")
+        raise SystemExit(f"{name or argv[0]} failed with status {done.returncode}:\n{tail}")

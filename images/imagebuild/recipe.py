@@ -60,7 +60,12 @@ def _files(path: Path) -> list[Path]:
 
 
 def system_key() -> str:
-    return key(HERE / "contents.env", HERE / "steps/system.sh")
+    return key(*_values("DEBIAN_RELEASE", "DEBIAN_PACKAGES", "USER_ID", "WRITABLE"), HERE / "steps/system.sh")
+
+
+def _values(*names: str) -> list[str]:
+    """Some assignments: a change of the others does not make everything anew."""
+    return [f"{name}={contents()[name]}" for name in names]
 
 
 def tools_key() -> str:
@@ -69,7 +74,7 @@ def tools_key() -> str:
 
 def python_key() -> str:
     steps = [HERE / "steps" / name for name in ("python.sh", "jars.py", "train.sh", "train.py")]
-    return key(system_key(), tools_key(), CHECKOUT / "requirements.lock", *steps)
+    return key(system_key(), tools_key(), HERE / "contents.env", CHECKOUT / "requirements.lock", *steps)
 
 
 def package_key() -> str:

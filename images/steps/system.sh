@@ -26,4 +26,5 @@ for folder in $WRITABLE; do
     mkdir -p "$folder"
     chmod 1777 "$folder"
 done
+[ -s /etc/hosts ] || echo "127.0.0.1 localhost" >/etc/hosts
 ln -sfn "$(dirname "$(dirname "$(readlink -f /usr/bin/java)")")" /opt/java

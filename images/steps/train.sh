@@ -6,9 +6,8 @@ set -eu
 export PATH="$UNDERSTUDY_HOME/bin:$PATH" JAVA_HOME=/opt/java SPARK_HOME="$UNDERSTUDY_HOME/spark" \
     PYSPARK_PYTHON="$UNDERSTUDY_HOME/bin/python" SPARK_LOCAL_IP=127.0.0.1
 cd /tmp
-python /run/src/images/steps/train.py "-XX:ArchiveClassesAtExit=$CLASS_ARCHIVE"
+python /run/src/images/steps/train.py "-XX:ArchiveClassesAtExit=$CLASS_ARCHIVE -Xlog:cds=error -Xlog:cds+dynamic=error"
 chmod 644 "$CLASS_ARCHIVE"
-# The archive must be one that a Java of this image takes: `on` makes it an error if it does not.
-java -Xshare:on "-XX:SharedArchiveFile=$CLASS_ARCHIVE" -cp "$SPARK_HOME/conf:$SPARK_HOME/jars/*" \
-    org.apache.spark.util.VersionUtils >/dev/null 2>&1 || true
+# `on` makes it an error if a Java of this image, with Spark's class path, does not take the archive.
+java -Xshare:on "-XX:SharedArchiveFile=$CLASS_ARCHIVE" -cp "$SPARK_HOME/conf:$SPARK_HOME/jars/*" -version
 find /tmp /work -mindepth 1 -delete
