@@ -21,6 +21,7 @@ fi
 mount -t proc proc "$ROOT/proc"
 mount --rbind /dev "$ROOT/dev"
 mount --bind /etc/resolv.conf "$ROOT/etc/resolv.conf"
+mount --bind "$SCRATCH" "$ROOT/tmp"
 mount -t tmpfs -o mode=755 tmpfs "$ROOT/run"
 for folder in src tools pip; do
     mkdir "$ROOT/run/$folder"
@@ -53,7 +54,7 @@ def run_steps(steps: Sequence[str], into: Path | None, lower: Sequence[Path] = (
     pip = cache_dir() / "pip"
     pip.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".scratch-") as scratch:
-        places = {name: Path(scratch) / name for name in ("work", "upper", "root", "tools")}
+        places = {name: Path(scratch) / name for name in ("work", "upper", "root", "tools", "tmp")}
         for place in (*places.values(), *([tools] if tools else [])):
             place.mkdir(exist_ok=True)
         variables = {
@@ -62,6 +63,7 @@ def run_steps(steps: Sequence[str], into: Path | None, lower: Sequence[Path] = (
             "WORK": places["work"],
             "ROOT": places["root"] if lower else into,
             "TOOLS": tools or places["tools"],
+            "SCRATCH": places["tmp"],
             "PIP": pip,
             "CHECKOUT": CHECKOUT,
             "AUTHORITIES": _authorities(),

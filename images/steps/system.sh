@@ -18,6 +18,7 @@ apt-get -qq install -y --no-install-recommends $DEBIAN_PACKAGES >/dev/null
 apt-get -qq clean
 rm -rf /usr/share/doc/* /usr/share/info/* /usr/share/locale/* /usr/share/man/* /var/lib/apt/lists/* \
     /var/cache/* /var/log/*
+find /tmp -mindepth 1 -delete
 find /usr/lib/python3* -name __pycache__ -prune -exec rm -rf {} +
 
 echo "understudy:x:$USER_ID:$USER_ID::/work:/usr/sbin/nologin" >>/etc/passwd
