@@ -1,9 +1,11 @@
-"""What this machine must have."""
+"""What this machine must have, and what makes it faster."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
+from pathlib import Path
 
 
 def lacking() -> str | None:
@@ -16,3 +18,22 @@ def lacking() -> str | None:
     if not os.path.isdir("/proc/self"):
         return "local runs need Linux: they find the processes they started in /proc"
     return None
+
+
+def class_archive() -> Path:
+    """Where the set-up leaves an archive of the classes that Spark loads: a start takes a third less with it."""
+    return Path(sys.prefix) / "spark.jsa"
+
+
+def for_children() -> dict[str, str]:
+    """The environment of a process that starts Java. What the user set stays."""
+    found = dict(os.environ)
+    if class_archive().is_file():
+        # No logging: Spark's launcher has another class path, cannot use the archive and need not say so.
+        found.setdefault("JDK_JAVA_OPTIONS", f"-XX:SharedArchiveFile={class_archive()} -Xshare:auto -Xlog:disable")
+    return found
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0))
