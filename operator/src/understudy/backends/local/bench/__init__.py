@@ -1,0 +1,11 @@
+"""Side-by-side measurements with plain PySpark, on the same machine, in the same run, of the same query.
+
+| file | what it holds |
+|---|---|
+| `jobs` | the queries as StreamJobs |
+| `plain_pyspark` | the same queries as an ordinary PySpark script |
+| `plain` | runs that script, kills it, restarts it |
+| `watching` | runs a StreamJob as `understudy run` does, with faults of the benchmark's own |
+| `recovery`, `overhead`, `throughput` | one measurement each |
+| `page` | the results in docs/benchmarks.md |
+"""

@@ -1,0 +1,88 @@
+"""The queries of the benchmarks as StreamJobs; `plain_pyspark` has the same."""
+
+from __future__ import annotations
+
+from understudy.model.job import StreamJob
+from understudy.model.load import load
+
+_ECG = """
+    - name: ecg
+      generator:
+        rate: {rate}
+        fields:
+          patient: "concat('p', _seq % 20)"
+          mv: "sin(_seq * 0.05) + (hash(_seq) % 100) / 500.0"
+"""
+
+_BEATS = """
+        - filter: {where: "mv > 0.5"}
+        - aggregate:
+            window: {on: ts, size: 1s, slide: 100ms}
+            groupBy: [patient]
+            select: {beats: "count(*)", peak: "max(mv)"}
+"""
+
+_HEAD = """
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {name: bench}
+spec:
+  sources:
+"""
+
+
+def two_subjobs(rate: int) -> StreamJob:
+    """Windows over heart beats in one subjob, a threshold in the next; both with a passive standby."""
+    return _job(f"""{_HEAD}{_ECG.format(rate=rate)}
+  subjobs:
+    - name: beats
+      inputs: [ecg]
+      operators:{_BEATS}
+    - name: alerts
+      inputs: [beats]
+      operators:
+        - filter: {{where: "peak > 0.6"}}
+  sinks:
+    - {{name: out, input: alerts, files: {{path: out}}}}
+""")
+
+
+def one_subjob(rate: int) -> StreamJob:
+    """The same query in one subjob with a passive standby."""
+    return _job(f"""{_HEAD}{_ECG.format(rate=rate)}
+  subjobs:
+    - name: beats
+      inputs: [ecg]
+      operators:{_BEATS}
+        - filter: {{where: "peak > 0.6"}}
+  sinks:
+    - {{name: out, input: beats, files: {{path: out}}}}
+""")
+
+
+def rows(rate: int, limit: int, cores: int) -> StreamJob:
+    """Row by row, as fast as it goes, amnesia. Few rows leave, so that no sink is what is measured."""
+    return _job(f"""{_HEAD}
+    - name: numbers
+      generator:
+        rate: {rate}
+        limit: {limit}
+        fields: {{patient: "concat('p', _seq % 20)", h: "hash(_seq)", mv: "sin(_seq * 0.05)"}}
+  subjobs:
+    - name: rows
+      inputs: [numbers]
+      operators:
+        - filter: {{where: "h % 1000 = 0"}}
+        - map: {{select: {{patient: patient, h: h, mv2: "mv * 2"}}}}
+      ha: {{mode: amnesia}}
+      spark: {{driver: {{cores: {cores}}}}}
+  sinks:
+    - {{name: out, input: rows, files: {{path: out}}}}
+""")
+
+
+def _job(text: str) -> StreamJob:
+    found = load(text)
+    if not isinstance(found, StreamJob):
+        raise ValueError("; ".join(refusal.message for refusal in found))
+    return found

@@ -1,0 +1,58 @@
+"""How long a micro-batch takes while nothing fails: one subjob with its standby against plain PySpark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from understudy.backends.local.bench.jobs import one_subjob
+from understudy.backends.local.bench.plain import TUNED, Plain
+from understudy.backends.local.bench.watching import Progress, Say, growth, perform
+from understudy.backends.local.folder import Folder
+from understudy.runtime.clock import now_ms
+
+RATE = 500
+WARM_UP = 10  # batches not counted
+TARGET = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    understudy_ms: float
+    """From one micro-batch to the next: nothing of it is left out."""
+    inside_ms: float
+    """From the moment a batch's input is chosen until its output is in the queue, median."""
+    plain_default_ms: float
+    plain_tuned_ms: float
+    batches: int
+
+    @property
+    def ratio(self) -> float:
+        return self.understudy_ms / self.plain_default_ms
+
+    @property
+    def met(self) -> bool:
+        return self.ratio <= TARGET
+
+
+def measure(seconds: int, batches: int, folder: Path, say: Say) -> Overhead:
+    """`batches`: of plain PySpark, per setting."""
+    progress = Progress("beats", lambda status: status.get("batches", {}).get("count", 0), seconds * 1_000)
+    record = perform(one_subjob(RATE), Folder(folder / "understudy"), progress, say)
+    inside = next(s["batches"]["medianMs"] for s in record.last.values() if s.get("role") == "primary")
+    ours = 1_000 / growth(progress.points, WARM_UP)
+    say(f"understudy: {ours:.0f} ms from one micro-batch to the next, {inside} ms of it inside")
+    default = _plain(batches, folder / "plain-default", ())
+    say(f"plain PySpark, default settings: {default:.0f} ms")
+    tuned = _plain(batches, folder / "plain-tuned", TUNED)
+    say(f"plain PySpark, two shuffle partitions: {tuned:.0f} ms")
+    return Overhead(ours, inside, default, tuned, batches)
+
+
+def _plain(batches: int, folder: Path, conf: Sequence[str]) -> float:
+    with Plain("beats", folder, ["--rate", str(RATE), "--start-ms", str(now_ms())], conf) as plain:
+        plain.start()
+        found = plain.wait_for_batches(WARM_UP + batches)
+    return median(b.ms for b in found[WARM_UP:])

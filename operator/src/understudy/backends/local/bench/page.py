@@ -1,0 +1,93 @@
+"""The results as they stand in docs/benchmarks.md, between markers that name the benchmark."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+from understudy.backends.local.bench.overhead import Overhead
+from understudy.backends.local.bench.recovery import Recovery
+from understudy.backends.local.bench.throughput import Throughput
+
+Row = Sequence[str]
+
+
+def recovery_text(found: Recovery) -> str:
+    rows = [
+        ("passiveStandby, all of it", *_spread(found.understudy)),
+        ("of which detection", *_spread(found.detected)),
+        ("plain PySpark restarted from its checkpoint, detection not counted", *_spread(found.plain)),
+    ]
+    said = f"Median ratio **{found.ratio:.3f}** (to reach: at most 0.2), {len(found.understudy)} kills each."
+    return _table(("fault to first new output at the sink", "median", "least", "most"), rows) + said
+
+
+def overhead_text(found: Overhead) -> str:
+    rows = [
+        ("understudy, passiveStandby with its standby beside it", f"{found.understudy_ms:.0f} ms"),
+        ("of which from input to output", f"{found.inside_ms:.0f} ms"),
+        ("plain PySpark, default settings", f"{found.plain_default_ms:.0f} ms"),
+        ("plain PySpark, `spark.sql.shuffle.partitions=2`", f"{found.plain_tuned_ms:.0f} ms"),
+    ]
+    said = (
+        f"Ratio to default settings **{found.ratio:.2f}** (to reach: at most 0.7), to the tuned ones "
+        f"{found.understudy_ms / found.plain_tuned_ms:.2f}; {found.batches} micro-batches each."
+    )
+    return _table(("one micro-batch", ""), rows) + said
+
+
+def throughput_text(found: Throughput) -> str:
+    rows = [
+        ("understudy, amnesia", f"{found.understudy:,.0f}"),
+        ("plain PySpark", f"{found.plain:,.0f}"),
+    ]
+    said = f"Ratio **{found.ratio:.2f}** (to reach: at least 0.8), {found.tuples:,} tuples each."
+    return _table(("tuples per second", ""), rows) + said
+
+
+def _spread(values: Sequence[int]) -> Row:
+    return tuple(f"{value:,.0f} ms" for value in (median(values), min(values), max(values)))
+
+
+def _table(head: Row, rows: Sequence[Row]) -> str:
+    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
+
+
+def where_and_when() -> str:
+    spark, arrow = version("pyspark"), version("pyarrow")
+    return (
+        f"Measured on {date.today().isoformat()}: {_processor()}, {os.cpu_count()} cores, {_memory()}, "
+        f"{platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, PySpark {spark}, pyarrow {arrow}."
+    )
+
+
+def _processor() -> str:
+    names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _memory() -> str:
+    total = [int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
+    return f"{total[0] / (1 << 20):.0f} GiB" if total else "memory unknown"
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def put(page: Path, name: str, text: str) -> None:
+    """Replace what stands between the markers of this benchmark."""
+    begin, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
+    found = page.read_text()
+    if begin not in found or end not in found:
+        raise ValueError(f"{page} has no {begin} … {end} to write between")
+    inside = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    page.write_text(inside.sub(lambda _: f"{begin}\n{text}\n\n{where_and_when()}\n{end}", found))

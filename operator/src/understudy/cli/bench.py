@@ -1,0 +1,98 @@
+"""Measures understudy side by side with plain PySpark: the same query, on this machine, in the same run.
+
+recovery     fault to first new output, passive standby against a restart from Spark's checkpoint
+overhead     a micro-batch while nothing fails, one subjob and its standby against plain PySpark
+throughput   tuples per second, amnesia against plain PySpark reading the same generator
+
+Exit code 1 if a target is not reached. Nothing else should run on the machine meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from understudy.backends.local.environment import lacking
+
+PAGE = Path("docs/benchmarks.md")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("what", choices=["recovery", "overhead", "throughput"])
+    parser.add_argument("--runs", type=int, metavar="N", help="kills (10), micro-batches (100) or million tuples (20)")
+    parser.add_argument("--json", action="store_true", help="print the figures to standard output")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs and output there")
+
+
+def run(args: argparse.Namespace) -> int:
+    if missing := lacking():
+        print(f"understudy bench: {missing}", file=sys.stderr)
+        return 3
+    if args.write and not PAGE.exists():
+        print(f"understudy bench: --write needs {PAGE}; run it in the checkout", file=sys.stderr)
+        return 2
+    if args.keep:
+        return _measure(args, args.keep.absolute())
+    with tempfile.TemporaryDirectory(prefix="understudy-bench-") as folder:
+        return _measure(args, Path(folder))
+
+
+def _measure(args: argparse.Namespace, folder: Path) -> int:
+    from understudy.backends.local.bench import page
+    from understudy.backends.local.bench.plain import Stuck
+    from understudy.backends.local.bench.watching import Failed
+
+    try:
+        found, text = _MEASUREMENTS[args.what](args.runs, folder, _teller())
+    except (Failed, Stuck) as error:
+        print(f"understudy bench: {error}", file=sys.stderr)
+        return 1
+    if args.write:
+        page.put(PAGE, args.what, text)
+    if args.json:
+        print(json.dumps({**asdict(found), "ratio": found.ratio, "met": found.met}, indent=2))
+    else:
+        print(text)
+    return 0 if found.met else 1
+
+
+def _recovery(runs: int | None, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import page, recovery
+
+    found = recovery.measure(runs or 10, folder, say)
+    return found, page.recovery_text(found)
+
+
+def _overhead(runs: int | None, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import overhead, page
+
+    found = overhead.measure(60, runs or 100, folder, say)
+    return found, page.overhead_text(found)
+
+
+def _throughput(runs: int | None, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import page, throughput
+
+    found = throughput.measure((runs or 20) * 1_000_000, folder, say)
+    return found, page.throughput_text(found)
+
+
+_MEASUREMENTS = {"recovery": _recovery, "overhead": _overhead, "throughput": _throughput}
+
+
+def _teller() -> Callable[[str], None]:
+    began = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - began:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+    return say

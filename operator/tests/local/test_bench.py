@@ -1,0 +1,141 @@
+"""The measurements' own arithmetic, without measuring anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from understudy.backends.local.arrivals import Arrival, ArrivalWatch
+from understudy.backends.local.bench import jobs, page
+from understudy.backends.local.bench.overhead import Overhead
+from understudy.backends.local.bench.recovery import Recovery
+from understudy.backends.local.bench.throughput import Throughput
+from understudy.backends.local.bench.watching import KillEach, first_new_output, growth
+from understudy.backends.local.cast import Kind, Process
+from understudy.backends.local.direction import Done, Observed, Seen
+from understudy.backends.local.faults import Fault, Target
+from understudy.model.job import StreamJob
+from understudy.model.validate import check
+
+
+@pytest.mark.parametrize("job", [jobs.two_subjobs(500), jobs.one_subjob(500), jobs.rows(10**7, 10**6, 2)])
+def test_the_jobs_are_accepted(job: StreamJob) -> None:
+    assert check(job) == ()
+
+
+# --- when the silence ended
+
+
+def arrivals(*times: int) -> list[Arrival]:
+    return [Arrival(at, n) for n, at in enumerate(times, 1)]
+
+
+def test_new_output_ends_the_silence_that_the_fault_caused() -> None:
+    assert first_new_output(arrivals(800, 900, 1_400, 1_500), fault_ms=1_000, producing_ms=1_350) == 1_400
+
+
+def test_what_was_under_way_at_the_fault_is_not_new() -> None:
+    assert first_new_output(arrivals(900, 1_050, 1_100, 1_900, 2_000), fault_ms=1_000, producing_ms=1_700) == 1_900
+
+
+def test_a_pause_after_the_take_over_is_not_the_take_over() -> None:
+    assert first_new_output(arrivals(900, 1_300, 1_400, 9_000), fault_ms=1_000, producing_ms=1_250) == 1_300
+
+
+def test_a_fault_after_which_nothing_came_has_no_new_output() -> None:
+    assert first_new_output(arrivals(800, 900), fault_ms=1_000, producing_ms=1_200) is None
+
+
+def test_arrivals_are_counted_by_whole_lines(tmp_path: Path) -> None:
+    watch, file = ArrivalWatch(tmp_path), tmp_path / "part-00000.jsonl"
+    watch.look(1)
+    file.write_text("{}\n{}\n{")
+    watch.look(2)
+    watch.look(3)
+    file.write_text("{}\n{}\n{}\n")
+    watch.look(4)
+    assert watch.arrivals == [Arrival(2, 2), Arrival(4, 3)]
+
+
+# --- the nemesis
+
+
+def subjob(name: str, number: int = 0, **status: Any) -> Seen:
+    known = {"state": "ready", "protected": True, **status}
+    return Seen(Process(Kind.SUBJOB, name, number), 60_000, None, False, known, ready_ms=60_000)
+
+
+QUIET = Observed(100_000, 10_000, (subjob("a"), subjob("b")), {"a": "a-0", "b": "b-0"})
+NEMESIS = KillEach(("a", "b"), kills=3, quiet_ms=5_000)
+DONE = Done(Fault("a", Target.PRIMARY, 0), Process(Kind.SUBJOB, "a", 0), 80_000)
+
+
+def victims(observed: Observed) -> list[str]:
+    return [hurt.victim.name for hurt in NEMESIS.strike(observed)]
+
+
+def test_primaries_are_killed_in_turn() -> None:
+    assert victims(QUIET) == ["a-0"]
+    assert victims(replace(QUIET, done=(DONE,))) == ["b-0"]
+
+
+def test_nobody_is_killed_before_all_are_protected_and_quiet() -> None:
+    assert victims(replace(QUIET, started_ms=None)) == []
+    assert victims(replace(QUIET, now_ms=12_000)) == []
+    assert victims(replace(QUIET, done=(replace(DONE, at_ms=97_000),))) == []
+    assert victims(replace(QUIET, seen=(subjob("a"), subjob("b", protected=False)))) == []
+    assert victims(replace(QUIET, seen=(subjob("a"), replace(subjob("b"), ready_ms=1_000)))) == []
+
+
+def test_it_is_over_when_the_last_one_has_caught_up() -> None:
+    done = replace(QUIET, done=(DONE, DONE, DONE))
+    assert not NEMESIS.satisfied(QUIET)
+    assert not NEMESIS.satisfied(done)
+    assert victims(done) == []
+    assert NEMESIS.satisfied(replace(done, seen=(subjob("a", takeover={"caughtUpMs": 81_000}), subjob("b"))))
+
+
+# --- figures
+
+
+def test_the_warm_up_does_not_count() -> None:
+    points = [(0.0, 0), (10_000.0, 250), (11_000.0, 500), (12_000.0, 1_000)]
+    assert growth(points, least=250) == 375
+
+
+def test_targets() -> None:
+    assert Recovery((400, 500, 600), (10, 20, 30), (9_000, 10_000, 11_000)).met
+    assert not Recovery((4_000,), (10,), (10_000,)).met
+    assert Overhead(70, 50, 100, 90, 10).met
+    assert not Overhead(71, 50, 100, 90, 10).met
+    assert Throughput(800.0, 1_000.0, 10).met
+    assert not Throughput(790.0, 1_000.0, 10).met
+
+
+def test_the_page_keeps_everything_but_what_stands_between_the_markers(tmp_path: Path) -> None:
+    file = tmp_path / "benchmarks.md"
+    file.write_text("# Top\n<!-- bench:recovery -->\nold\n<!-- /bench:recovery -->\nbottom\n")
+    page.put(file, "recovery", page.recovery_text(Recovery((400,), (10,), (10_000,))))
+    text = file.read_text()
+    assert text.startswith("# Top\n<!-- bench:recovery -->\n| fault")
+    assert text.endswith("<!-- /bench:recovery -->\nbottom\n")
+    assert "old" not in text
+    assert "**0.040**" in text
+    assert "PySpark" in page.where_and_when()
+
+
+def test_a_page_without_markers_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "benchmarks.md"
+    file.write_text("# Top\n")
+    with pytest.raises(ValueError, match="bench:recovery"):
+        page.put(file, "recovery", "x")
+
+
+def test_the_docs_have_a_place_for_each_benchmark() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
+    for name in ("recovery", "overhead", "throughput"):
+        assert f"<!-- bench:{name} -->" in text
+        assert f"<!-- /bench:{name} -->" in text
