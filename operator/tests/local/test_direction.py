@@ -35,7 +35,8 @@ def subjob(name: str, number: int) -> Process:
 
 def seen(process: Process, state: str | None = "ready", **known: Any) -> Seen:
     status = {} if state is None else {"state": state}
-    return replace(Seen(process, 1_000, None, False, status), **known)
+    ready_ms = 500 if state in ("ready", "finished") else None
+    return replace(Seen(process, 1_000, None, False, status, ready_ms), **known)
 
 
 def everyone(state: str = "ready") -> tuple[Seen, ...]:
@@ -155,6 +156,11 @@ def test_a_lacking_environment_is_exit_code_3() -> None:
     (failure,) = directed(Observed(0, None, cast, {}))
     assert isinstance(failure, Fail)
     assert failure.exit_code == 3
+
+
+def test_a_primary_that_was_replaced_and_rehearses_again_is_not_late() -> None:
+    cast = (*everyone()[:-1], seen(subjob("beats", 1), "rehearsing", age_ms=PATIENCE_MS + 1, ready_ms=10))
+    assert directed(running(*cast)) == []
 
 
 def test_patience_has_an_end() -> None:

@@ -103,6 +103,9 @@ def _perform(job: StreamJob, folder: Folder, faults: tuple[Fault, ...], shown: L
         case Fail() as failure:
             _explain(failure, supervisor, folder)
             return failure.exit_code
+        case Finish() if record.started_ms is None:
+            shown.note("stopped before everything was ready; nothing ran")
+            return INTERRUPTED
         case Finish() as finish:
             report, kept = tell_of(job, folder, record, shown)
     for fault in faults[len(record.done) :]:

@@ -48,7 +48,7 @@ class LineLog:
         return int(json.loads(last)["_seq"]) + 1 if last else 0
 
     def write(self, rows: pa.Table) -> None:
-        lines = (json.dumps(_plain(row), separators=(",", ":"), allow_nan=False) for row in rows.to_pylist())
+        lines = (json.dumps(as_json(row), separators=(",", ":"), allow_nan=False) for row in rows.to_pylist())
         self._file.write("".join(f"{line}\n" for line in lines).encode())
         self._file.flush()
         os.fdatasync(self._file.fileno())
@@ -63,7 +63,7 @@ class ConsoleLog:
 
     def write(self, rows: pa.Table) -> None:
         for row in rows.to_pylist():
-            print(json.dumps(_plain(row), separators=(",", ":")), flush=True)
+            print(json.dumps(as_json(row), separators=(",", ":")), flush=True)
         self.next += rows.num_rows
 
 
@@ -151,7 +151,7 @@ class SinkProcess(Handler):
         }
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def as_json(row: dict[str, Any]) -> dict[str, Any]:
     """A tuple as JSON: its columns and `_seq`; times in ISO 8601; NaN and infinities as strings (JSON has none)."""
     return {k: _value(v) for k, v in row.items() if k != "_ts"}
 

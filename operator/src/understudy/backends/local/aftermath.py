@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 
 from understudy.backends.local.direction import Finish
 from understudy.backends.local.effective import cut_at, write
+from understudy.backends.local.environment import for_children
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import incidents_of
 from understudy.backends.local.page import render
@@ -55,7 +55,7 @@ def _check(folder: Folder, notes: Notes) -> dict[str, Verdict] | None:
     notes.note("computing the result without failures, as a batch in Spark, to compare the sinks with")
     janitor = Janitor()
     command = [sys.executable, "-m", "understudy.cli", "verify", str(folder.path), "--json"]
-    child = Child("verify", command, folder.logs / "verify.log", janitor, os.environ)
+    child = Child("verify", command, folder.logs / "verify.log", janitor, for_children())
     try:
         _wait(child, notes)
     finally:

@@ -24,6 +24,8 @@ class Seen:
     hurt: bool
     status: Mapping[str, Any]
     """Its status page, empty before it answers."""
+    ready_ms: int | None = None
+    """How long ago it was ready for the first time."""
 
     @property
     def alive(self) -> bool:
@@ -39,7 +41,7 @@ class Seen:
 
     @property
     def was_ready(self) -> bool:
-        return self.state in ("ready", "finished")
+        return self.ready_ms is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, assert_never
 
 from understudy.backends.local.arrivals import Arrival, ArrivalWatch
 from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.direction import Done, Fail, Finish, Hurt, Nemesis, Observed, Open, Seen, Start, decide
+from understudy.backends.local.environment import cores, for_children
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.pages import Page
 from understudy.backends.local.processes import Child, Janitor, end_all
@@ -74,6 +74,7 @@ class _Running:
     began_ms: int
     hurt: bool = False
     gone: bool = False
+    ready_at: int | None = None
 
 
 class Supervisor:
@@ -141,7 +142,10 @@ class Supervisor:
             running.page.close()
             self._surroundings.withdraw(running.process.name)
             self.record.noticed_ms[running.process] = now
-        return Seen(running.process, now - running.began_ms, code, running.hurt, running.page.status)
+        seen = Seen(running.process, now - running.began_ms, code, running.hurt, running.page.status)
+        if running.ready_at is None and seen.ready:
+            running.ready_at = now
+        return replace(seen, ready_ms=None if running.ready_at is None else now - running.ready_at)
 
     def _remember(self, observed: Observed) -> None:
         for seen in observed.seen:
@@ -178,7 +182,7 @@ class Supervisor:
     # --- act
 
     def _start(self, process: Process) -> None:
-        child = Child(process.name, self._command(process), self._log(process), self._janitor, os.environ)
+        child = Child(process.name, self._command(process), self._log(process), self._janitor, for_children())
         page = Page(process.name, child.pid, self._surroundings)
         self._running.append(_Running(process, child, page, now_ms()))
         self._audience.note(f"starting {process.name}")
@@ -215,8 +219,9 @@ class Supervisor:
         return running.child.last_lines(count)
 
     def _end(self) -> None:
+        """A sink finishes the line it writes. A subjob has nothing to finish: losing it is what it is made for."""
         self.record.ended_ms = now_ms()
-        end_all([r.child for r in self._running], GRACE_SECONDS)
+        end_all([r.child for r in self._running if r.process.kind is Kind.SINK], GRACE_SECONDS)
         self._janitor.close()
         for running in self._running:
             running.page.close()
@@ -224,7 +229,3 @@ class Supervisor:
             watch.look(self.record.ended_ms)
             self.record.arrivals[name] = watch.arrivals
         shutil.rmtree(self._folder.scratch, ignore_errors=True)
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0))

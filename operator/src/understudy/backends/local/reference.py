@@ -1,0 +1,64 @@
+"""The result without failures, computed as a batch by a Spark session of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.backends.local.checking import Reference
+from understudy.backends.local.environment import cores
+from understudy.backends.local.promises import path_of
+from understudy.backends.local.rows import Row
+from understudy.model.ha import Driver, SparkSettings
+from understudy.model.job import StreamJob
+from understudy.model.operators import Sample
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MEMORY = "2Gi"
+
+
+@contextmanager
+def batch_reference(job: StreamJob) -> Iterator[Reference]:
+    """Computes each stream when it is asked for. Relative paths in the job start here."""
+    from understudy.runtime.engine.session import start_session
+
+    settings = SparkSettings(driver=Driver(cores=cores(), memory=MEMORY))
+    with tempfile.TemporaryDirectory(prefix="understudy-reference-") as scratch:
+        spark = start_session(settings, app_name=f"{job.name}-reference", scratch=Path(scratch))
+        try:
+            yield lambda stream: _rows(spark, job, stream)
+        finally:
+            spark.stop()
+
+
+def _rows(spark: SparkSession, job: StreamJob, stream: str) -> list[Row] | None:
+    from understudy.runtime.engine.reference import reference
+    from understudy.runtime.sink import as_json
+
+    if not definite(job, stream):
+        return None
+    return [as_json(row) for row in reference(spark, upstream_of(job, stream), Path.cwd())[stream].to_pylist()]
+
+
+def upstream_of(job: StreamJob, stream: str) -> StreamJob:
+    """The part of a job that a stream comes from, and the sinks of that stream."""
+    path = path_of(job, stream)
+    names = {name for subjob in path for name in subjob.inputs} | {stream}
+    return job.model_copy(
+        update={
+            "sources": tuple(s for s in job.sources if s.name in names),
+            "subjobs": tuple(s for s in job.subjobs if s in path),
+            "sinks": tuple(s for s in job.sinks if s.input == stream),
+        }
+    )
+
+
+def definite(job: StreamJob, stream: str) -> bool:
+    """Whether there is a result to compute: a sample without a seed has none."""
+    chains = [ops for s in path_of(job, stream) for ops in (s.operators, *(e.operators for e in s.elements))]
+    return not any(isinstance(op, Sample) and op.seed is None for ops in chains for op in ops)
