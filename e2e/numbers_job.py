@@ -18,7 +18,7 @@ def numbers_job(name: str, rate: int, limit: int | None, mode: str = "passiveSta
     ha = {"mode": mode}
     generator: Json = {
         "rate": rate,
-        "fields": {"n": "_seq", "k": "_seq % 7", "v": "(_seq * 31) % 101"},
+        "fields": {"number": "_seq", "k": "_seq % 7", "v": "(_seq * 31) % 101"},
     }
     return {
         "apiVersion": "understudy.dev/v1alpha1",
@@ -32,7 +32,7 @@ def numbers_job(name: str, rate: int, limit: int | None, mode: str = "passiveSta
                     "inputs": ["numbers"],
                     "operators": [
                         {"filter": {"where": "v % 3 != 0"}},
-                        {"map": {"select": {"n": "n", "k": "k", "twice": "v * 2"}}},
+                        {"map": {"select": {"number": "number", "k": "k", "twice": "v * 2"}}},
                     ],
                     "ha": ha,
                 },
@@ -76,9 +76,9 @@ def claims(name: str) -> list[Json]:
 
 
 def expected_kept(limit: int) -> list[Json]:
-    tuples = [{"n": n, "k": n % 7, "v": (n * 31) % 101} for n in range(limit)]
+    tuples = [{"number": n, "k": n % 7, "v": (n * 31) % 101} for n in range(limit)]
     kept = [t for t in tuples if t["v"] % 3 != 0]
-    return [{"n": t["n"], "k": t["k"], "twice": t["v"] * 2, "_seq": seq} for seq, t in enumerate(kept)]
+    return [{"number": t["number"], "k": t["k"], "twice": t["v"] * 2, "_seq": seq} for seq, t in enumerate(kept)]
 
 
 def expected_sums(limit: int) -> list[Json]:

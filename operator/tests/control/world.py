@@ -60,6 +60,7 @@ class World:
     history: list[Intent] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     created_ms: int = 0
+    flowing: bool = False
     _plans: tuple[StreamJob, Mapping[str, SubjobPlan]] | None = None
 
     def __post_init__(self) -> None:
@@ -243,7 +244,8 @@ class World:
             self.pages[pod.name] = Seen(page, self.now_ms)
 
     def _sink_page(self, pod: Pod) -> dict[str, Any]:
-        return {"kind": "sink", "sink": pod.part, "state": "ready" if self.ready(pod) else "starting", "tuples": 0}
+        tuples = self.now_ms // 10 if self.flowing else 0
+        return {"kind": "sink", "sink": pod.part, "state": "ready" if self.ready(pod) else "starting", "tuples": tuples}
 
     def _instance_page(self, pod: Pod) -> dict[str, Any]:
         name = names.lease(self.name, pod.part)

@@ -16,7 +16,7 @@ from understudy.control.lifecycle import has_ended, plan_end, plan_start
 from understudy.control.news import news
 from understudy.control.observed import Observed
 from understudy.control.sinks import plan_sinks
-from understudy.control.status import MEASURE_MS, same_but_for_figures, status_of
+from understudy.control.status import CONFIRM_MS, MEASURE_MS, same_but_for_figures, same_but_for_time, status_of
 from understudy.control.times import millis
 from understudy.control.views import SubjobView, views
 from understudy.model.job import StreamJob
@@ -59,7 +59,9 @@ def _tell(seen: Observed) -> tuple[Intent, ...]:
 
 
 def _worth_writing(seen: Observed, status: Mapping[str, Any]) -> bool:
+    """What a person waits for is written at once; figures from time to time, and less often while they stand still."""
     if not same_but_for_figures(seen.status, status):
         return True
     measured = millis(seen.status.get("measuredAt"))
-    return seen.job is not None and (measured is None or seen.now_ms - measured >= MEASURE_MS)
+    patience = CONFIRM_MS if same_but_for_time(seen.status, status) else MEASURE_MS
+    return seen.job is not None and (measured is None or seen.now_ms - measured >= patience)

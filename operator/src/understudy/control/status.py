@@ -30,6 +30,7 @@ from understudy.model.status import (
 from understudy.model.status import Phase as JobPhase
 
 MEASURE_MS: Final = 10_000  # figures that change all the time are written so often; everything else at once
+CONFIRM_MS: Final = 60_000  # the same figures again
 _FIGURES: Final = ("measuredAt",)
 _SUBJOB_FIGURES: Final = ("edges", "ifItFailedNow")
 _REPLICA_FIGURES: Final = ("lag",)
@@ -68,6 +69,10 @@ def phase_of(seen: Observed, found: Sequence[SubjobView]) -> JobPhase:
 
 def same_but_for_figures(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return _without_figures(one) == _without_figures(other)
+
+
+def same_but_for_time(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return _drop(one, _FIGURES) == _drop(other, _FIGURES)
 
 
 def _without_figures(status: Mapping[str, Any]) -> Json:

@@ -100,7 +100,9 @@ class SubjobProcess:
             output = partial(shell.outputs.on_output, name)
             self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
         scene.story.state = "rehearsing"
-        rehearse(self.job, self.subjob, inboxes, self._surroundings)
+        rehearse(self.job, self.subjob, inboxes, self._surroundings, self._given_up)
+        if self._given_up():
+            return  # an instance that cannot run its query must not take the Lease
         self._serving.shell = shell
         scene.story.state = "ready"
         shell.start()
@@ -110,10 +112,13 @@ class SubjobProcess:
         return Store(schema, folder, self.place.queue_memory, self.place.queue_disk)
 
     def _watch(self) -> None:
-        while not self._stop.wait(0.2):
-            self._failure = next((e for q in self._queries if (e := q.failed())), None)
-            if self._failure:
-                return
+        while not self._given_up():
+            self._stop.wait(0.2)
+
+    def _given_up(self) -> bool:
+        """Whether a query has failed or the process is to stop."""
+        self._failure = next((e for q in self._queries if (e := q.failed())), None)
+        return self._failure is not None or self._stop.is_set()
 
     def _close(self) -> None:
         """Leave at once: consumers and peers learn it from closed connections. Scratch is worth nothing to anyone."""

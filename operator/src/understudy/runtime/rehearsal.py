@@ -6,7 +6,7 @@ over nothing, which at least compiles it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -21,16 +21,25 @@ log = structlog.get_logger()
 ROWS = 200
 ROUNDS = 3
 LIMIT_SECONDS = 120.0
+STEP_SECONDS = 0.2
 
 
-def rehearse(job: StreamJob, subjob: Subjob, inboxes: Mapping[str, Inbox], surroundings: Surroundings) -> None:
+def rehearse(
+    job: StreamJob,
+    subjob: Subjob,
+    inboxes: Mapping[str, Inbox],
+    surroundings: Surroundings,
+    given_up: Callable[[], bool],
+) -> None:
+    """Returns early once `given_up` says that it is in vain: a query has failed, or the process is to stop."""
     sources = {s.name for s in job.sources}
     held = {i: _peek(i, surroundings) for i in subjob.inputs if i not in sources}
     for _ in range(ROUNDS):
         for inbox in inboxes.values():
             inbox.rehearse({i: t for i, t in held.items() if t is not None}, ROWS)
     for name, inbox in inboxes.items():
-        if not inbox.wait_rehearsed(LIMIT_SECONDS):
+        steps = range(round(LIMIT_SECONDS / STEP_SECONDS))
+        if not any(inbox.wait_rehearsed(STEP_SECONDS) or given_up() for _ in steps):
             log.warning("rehearsal did not end", element=name)
 
 

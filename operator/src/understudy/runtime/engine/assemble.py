@@ -10,21 +10,30 @@ import numpy as np
 import pyarrow as pa
 
 from understudy.protocol.selection import CountWindow, Rule, Times, TimeWindow, Within
+from understudy.runtime.engine.cutting import window_times
 from understudy.runtime.engine.lane import WIRE, Lane, to_timestamps
 from understudy.runtime.engine.plan import BatchPlan, Part, payload_name
 from understudy.runtime.engine.sequence import Sequence
 
 
 def assemble(
-    lanes: Items[Lane], sequence: Sequence, rule: Rule, schema: pa.Schema, plan: BatchPlan, number: int
+    lanes: Items[Lane],
+    sequence: Sequence,
+    rule: Rule,
+    schema: pa.Schema,
+    plan: BatchPlan,
+    number: int,
+    only: int | None = None,
 ) -> pa.Table:
+    """Part `number` of the plan; only the rows of one input, if one is named."""
     part = plan.parts[number]
     tables = []
     for place, (lane, (start, stop)) in enumerate(zip(lanes, part.reads, strict=True)):
-        if stop > start:
+        if stop > start and only in (None, place):
             pos = sequence.places(place, start, stop)
             passed = _passed(lane, sequence, rule, start, stop, pos)
-            tables.append(_lane_rows(lane.rows(start, stop), schema, place, pos, passed, plan, part))
+            times = _times(rule, sequence, part, pos) if "_times" in schema.names else None
+            tables.append(_lane_rows(lane.rows(start, stop), schema, place, pos, passed, times, plan, part))
     if not tables:
         return schema.empty_table()
     if len(tables) == 1:
@@ -48,8 +57,28 @@ def _passed(lane: Lane, sequence: Sequence, rule: Rule, start: int, stop: int, p
             return None
 
 
+def _times(rule: Rule, sequence: Sequence, part: Part, pos: Times) -> pa.Array:
+    """Per row the event time of each window that it counts for and that closes in this part."""
+    assert isinstance(rule, CountWindow)
+    first, times = window_times(rule, sequence, part.opened, part.shut)
+    lowest = np.maximum(np.maximum((pos - rule.size) // rule.slide + 1, 0), first)
+    highest = np.minimum(pos // rule.slide, first + len(times) - 1)
+    counts = np.maximum(highest - lowest + 1, 0)
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+    values = times[np.repeat(lowest, counts) - first + within]
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values, pa.int64()))
+
+
 def _lane_rows(
-    rows: pa.Table, schema: pa.Schema, place: int, pos: Times, passed: Times | None, plan: BatchPlan, part: Part
+    rows: pa.Table,
+    schema: pa.Schema,
+    place: int,
+    pos: Times,
+    passed: Times | None,
+    times: pa.Array | None,
+    plan: BatchPlan,
+    part: Part,
 ) -> pa.Table:
     count = rows.num_rows
     control: dict[str, Callable[[], Any]] = {
@@ -59,6 +88,7 @@ def _lane_rows(
         "_new": lambda: pa.array(pos >= plan.start),
         "_open": lambda: pa.array(np.full(count, part.opened, np.int64)),
         "_shut": lambda: pa.array(np.full(count, part.shut, np.int64)),
+        "_times": lambda: times,
         "_salt": lambda: pa.array(np.full(count, plan.salt, np.int64)),
     }
     payload = {payload_name(place, name): rows[name] for name in rows.column_names}

@@ -18,7 +18,6 @@ from pyspark.sql.types import StructType
 
 from understudy.model.elements import Element
 from understudy.model.operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union
-from understudy.protocol.selection import CountWindow, Times, rule_of
 from understudy.runtime.engine.frame import Frame
 from understudy.runtime.engine.inputs import one_input, union
 from understudy.runtime.engine.join import join
@@ -26,8 +25,6 @@ from understudy.runtime.engine.lane import InputSpec
 from understudy.runtime.engine.plan import plan_schema
 from understudy.runtime.engine.sql import query
 from understudy.runtime.engine.windows import aggregate
-
-Compiled = Callable[[DataFrame, "Times | None"], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -40,46 +37,43 @@ class Shape:
     """How many order columns come first in the result."""
 
 
-def compile_element(element: Element, inputs: Sequence[InputSpec]) -> Compiled:
-    """Rows of a plan → order columns, `_ts`, payload. `times`: count windows need the event time of each window."""
-
-    def run(raw: DataFrame, times: Times | None = None) -> DataFrame:
-        return _run(element, inputs, raw, times).result()
-
-    return run
+def compile_element(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame]) -> DataFrame:
+    """Rows of a plan → order columns, `_ts`, payload. `raws`: one frame, or one per input with its rows only."""
+    return _frame(element, inputs, raws).result()
 
 
 def shape_of(element: Element, inputs: Sequence[InputSpec], empty: Callable[[StructType], DataFrame]) -> Shape:
     """By analysing the plan on an empty frame."""
     raw = from_arrow_schema(plan_schema(element, inputs))
-    frame = _run(element, inputs, empty(raw), None)
+    frame = _frame(element, inputs, [empty(raw)])
     result = to_arrow_schema(frame.result().schema, timezone="UTC")
     payload = [pa.field(f.name, f.type) for f in list(result)[len(frame.order) + 1 :]]
     return Shape(raw, pa.schema(payload), len(frame.order))
 
 
-def needs_times(element: Element) -> bool:
-    return isinstance(rule_of(element.operators), CountWindow)
+def reads_apart(element: Element) -> bool:
+    """Whether the inputs are read one by one."""
+    return any(isinstance(op, Join) for op in element.operators)
 
 
-def _run(element: Element, inputs: Sequence[InputSpec], raw: DataFrame, times: Times | None) -> Frame:
-    frames = [one_input(raw, place, spec, table) for place, (spec, table) in _named(element, inputs)]
+def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame]) -> Frame:
+    frames = [one_input(raws[place % len(raws)], place, *named) for place, named in enumerate(_named(element, inputs))]
     first, rest = element.operators[:1], element.operators[1:]
     match first:
         case (Union(),):
-            start = union(raw, inputs, element.tables)
+            start = union(raws[0], inputs, element.tables)
         case (Sql(query=text),):
             start = query(text, frames)
         case _:
             start, rest = frames[0], element.operators
-    return reduce(lambda frame, operator: _apply(frame, operator, frames, times), rest, start)
+    return reduce(lambda frame, operator: _apply(frame, operator, frames), rest, start)
 
 
-def _named(element: Element, inputs: Sequence[InputSpec]) -> list[tuple[int, tuple[InputSpec, str]]]:
-    return list(enumerate(zip(inputs, element.tables, strict=True)))
+def _named(element: Element, inputs: Sequence[InputSpec]) -> list[tuple[InputSpec, str]]:
+    return list(zip(inputs, element.tables, strict=True))
 
 
-def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], times: Times | None) -> Frame:
+def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame]) -> Frame:
     match operator:
         case Filter(where=condition):
             return frame.where(condition)
@@ -90,7 +84,7 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], times: Tim
         case Sql(query=text):
             return query(text, [frame])
         case Aggregate():
-            return aggregate(frame, operator, times)
+            return aggregate(frame, operator)
         case Join(with_=name):
             return join(frame, next(f for f in frames[1:] if f.table == name), operator)
         case Union():

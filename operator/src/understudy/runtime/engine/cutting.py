@@ -127,6 +127,15 @@ def _slice(start: int, stop: int, n: int, count: int) -> tuple[int, int]:
     return start + n * (stop - start) // count, start + (n + 1) * (stop - start) // count
 
 
+def window_times(windows: CountWindow, sequence: Sequence, start: int, stop: int) -> tuple[int, Times]:
+    """The first window that closes in (start, stop], and the greatest event time of each that does."""
+    first, last = windows.first_open(start), windows.first_open(stop) - 1
+    if last < first:
+        return first, np.empty(0, np.int64)
+    times = sequence.times(first * windows.slide, last * windows.slide + windows.size)
+    return first, sliding_greatest(times, windows.size, windows.slide)
+
+
 def sliding_greatest(times: Times, size: int, slide: int) -> Times:
     """The greatest of each window `[k*slide, k*slide + size)` that lies within `times`, in linear time."""
     if len(times) < size:

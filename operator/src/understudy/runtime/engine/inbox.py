@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from understudy.model.elements import Element
 from understudy.model.job import Merge
-from understudy.protocol.selection import UNKNOWN, CountWindow, Micros, Times, TimeWindow, rule_of
+from understudy.protocol.selection import UNKNOWN, CountWindow, Micros, Times, rule_of
 from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.assemble import assemble
-from understudy.runtime.engine.cutting import Cutter, sliding_greatest
+from understudy.runtime.engine.cutting import Cutter, window_times
 from understudy.runtime.engine.lane import GeneratorLane, InputKind, InputSpec, Lane, StoredLane, lane_of
 from understudy.runtime.engine.plan import BatchPlan, Position, is_salted, plan_schema
+from understudy.runtime.engine.progress import output_progress
 from understudy.runtime.engine.sequence import Merged, Single
 from understudy.runtime.engine.state import InboxState, LogState
 
@@ -44,7 +45,7 @@ class Inbox:
         self._max_rows, self._parallelism = max_rows, parallelism
         self._changed = threading.Condition()
         self._closed = False
-        self._newest = 0
+        self._newest = self._under_way = 0
         self._plans: dict[int, tuple[BatchPlan, Inbox]] = {}
         self._rehearsals: deque[Inbox] = deque()
         self._start()
@@ -165,27 +166,26 @@ class Inbox:
         parts, runs = self._cutter.parts(self._cut, stop), self._sequence.runs(self._cut, stop)
         return BatchPlan(number, self._cut, stop, parts, runs, self._salt(), rehearsal, now_ms())
 
-    def rows(self, number: int, part: int) -> pa.Table:
-        """The rows of one part of a plan, with the columns of `plan.py`."""
+    def rows(self, number: int | None, part: int, place: int | None = None) -> pa.Table:
+        """The rows of one part of a plan (None: of the one under way), with the columns of `plan.py`."""
         with self._changed:
-            plan, scene = self._plans[number]
-            return assemble(scene._lanes, scene._sequence, scene._cutter.rule, self.schema, plan, part)
+            plan, scene = self._plans[self._under_way if number is None else number]
+            return assemble(scene._lanes, scene._sequence, scene._cutter.rule, self.schema, plan, part, place)
 
-    def window_times(self, number: int) -> Times:
-        """Count windows: the greatest event time of each window that the plan closes, in their order."""
+    def window_times(self, number: int) -> tuple[int, Times]:
+        """Count windows: the first that the plan closes, and the greatest event time of each in their order."""
         with self._changed:
             plan, scene = self._plans[number]
             rule = scene._cutter.rule
-            if not isinstance(rule, CountWindow):
-                raise TypeError(f"{self.element.name} has no count window")
-            first, last = rule.first_open(plan.start), rule.first_open(plan.stop)
-            times = scene._sequence.times(first * rule.slide, (last - 1) * rule.slide + rule.size)
-            return sliding_greatest(times, rule.size, rule.slide)
+            assert isinstance(rule, CountWindow)
+            return window_times(rule, scene._sequence, plan.start, plan.stop)
 
     # --- the query
 
-    def plan(self, number: int) -> BatchPlan:
+    def begin(self, number: int) -> BatchPlan:
+        """The plan is under way from now on."""
         with self._changed:
+            self._under_way = number
             return self._plans[number][0]
 
     def done(self, number: int) -> Position:
@@ -262,13 +262,8 @@ class Inbox:
         return Position(self._position, self._by_name(seqs), selection, self._progress())
 
     def _progress(self) -> Micros | None:
-        """No later tuple of the output has an earlier event time. Known only where inputs come in its order."""
-        rule, greatest = self._cutter.rule, self._sequence.before(self._position)
-        if greatest == UNKNOWN or not all(spec.ordered for spec in self.inputs):
-            return None
-        if len(self.inputs) > 1 and self.element.merge is not Merge.EVENT_TIME:
-            return None
-        return greatest - rule.lateness if isinstance(rule, TimeWindow) else greatest
+        complete = self._incomplete is None
+        return output_progress(self.element, self.inputs, self._cutter, self._position) if complete else None
 
     def _by_name(self, seqs: Sequence[int]) -> dict[str, int]:
         names = [spec.name for spec in self.inputs]

@@ -8,20 +8,22 @@
 | `_wm` | time windows, joins | the greatest event time before the row: on the merged input; for joins on its own |
 | `_new` | joins | false for the tail |
 | `_open`, `_shut` | windows | (open, shut]: which ends (plus lateness) close in this part |
+| `_times` | count windows whose results' `ts` is used | the event time of each window that the row counts for |
 | `_salt` | sample without a seed | the plan's random number |
 | `i0_x` … | inputs that are not generators | column x of input 0; null in rows of other inputs |
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from understudy.model.elements import Element
-from understudy.model.operators import Sample
+from understudy.model.operators import Aggregate, Filter, Map, Operator, Sample, Sql
 from understudy.protocol.merge import Run
 from understudy.protocol.selection import CountWindow, TimeWindow, Within, rule_of
 from understudy.runtime.engine.lane import TIMESTAMP, WIRE, InputKind, InputSpec
@@ -76,6 +78,28 @@ def is_salted(element: Element) -> bool:
     return any(isinstance(op, Sample) and op.seed is None for op in element.operators)
 
 
+def uses_window_times(element: Element) -> bool:
+    """Whether an operator after a count window asks for the event time of its results."""
+    if not isinstance(rule_of(element.operators), CountWindow):
+        return False
+    stateful = next(n for n, op in enumerate(element.operators) if isinstance(op, Aggregate))
+    return any(_mentions_ts(text) for op in element.operators[stateful + 1 :] for text in _texts(op))
+
+
+def _texts(operator: Operator) -> Iterable[str]:
+    match operator:
+        case Filter(where=text) | Sql(query=text):
+            return [text]
+        case Map(select=select):
+            return select.values()
+        case _:
+            return []
+
+
+def _mentions_ts(text: str) -> bool:
+    return re.search(r"\bts\b", text, re.IGNORECASE) is not None
+
+
 def plan_schema(element: Element, inputs: Sequence[InputSpec]) -> pa.Schema:
     """The columns of a plan's rows."""
     rule = rule_of(element.operators)
@@ -88,6 +112,8 @@ def plan_schema(element: Element, inputs: Sequence[InputSpec]) -> pa.Schema:
         fields.append(pa.field("_new", pa.bool_()))
     if isinstance(rule, CountWindow | TimeWindow):
         fields += [pa.field("_open", pa.int64()), pa.field("_shut", pa.int64())]
+    if uses_window_times(element):
+        fields.append(pa.field("_times", pa.list_(pa.int64())))
     if is_salted(element):
         fields.append(pa.field("_salt", pa.int64()))
     for place, spec in enumerate(inputs):

@@ -10,11 +10,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from understudy.model.elements import Element, elements_of
-from understudy.model.job import Merge, StreamJob
+from understudy.model.job import StreamJob
 from understudy.model.sources import Generator, Source
-from understudy.protocol.selection import TimeWindow, rule_of
 from understudy.runtime.engine.compile import shape_of
 from understudy.runtime.engine.lane import InputKind, InputSpec
+from understudy.runtime.engine.progress import is_ordered
 
 
 def stream_schemas(spark: SparkSession, job: StreamJob) -> dict[str, pa.Schema]:
@@ -44,13 +44,6 @@ def _output(spark: SparkSession, element: Element, specs: Mapping[str, InputSpec
     inputs = inputs_of(element, specs)
     shape = shape_of(element, inputs, lambda raw: spark.createDataFrame([], raw))
     return InputSpec(element.name, InputKind.STREAM, shape.payload, ordered=is_ordered(element, inputs))
-
-
-def is_ordered(element: Element, inputs: tuple[InputSpec, ...]) -> bool:
-    """Whether the event times of an element's output never decrease."""
-    if isinstance(rule_of(element.operators), TimeWindow):
-        return True
-    return all(spec.ordered for spec in inputs) and (len(inputs) == 1 or element.merge is Merge.EVENT_TIME)
 
 
 def _source(spark: SparkSession, source: Source) -> InputSpec:

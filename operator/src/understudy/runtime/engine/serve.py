@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from understudy.runtime.engine.inbox import Inbox
 
-PATIENCE_SECONDS = 0.5
+PATIENCE_SECONDS = 2.0
 
 
 def handle_action(inboxes: Mapping[str, Inbox], body: Mapping[str, Any]) -> dict[str, int]:
@@ -20,5 +20,5 @@ def handle_action(inboxes: Mapping[str, Inbox], body: Mapping[str, Any]) -> dict
 
 
 def handle_get(inboxes: Mapping[str, Inbox], request: Mapping[str, Any]) -> pa.Table:
-    """`rows`: one part of a plan."""
-    return inboxes[request["element"]].rows(int(request["plan"]), int(request["part"]))
+    """`rows`: one part of a plan, or of the one that is under way; of one input, or of all."""
+    return inboxes[request["element"]].rows(request["plan"], request["part"], request.get("input"))

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from understudy.model.operators import Aggregate
-from understudy.protocol.selection import UNKNOWN, CountWindow, Times, TimeWindow, window_rule
+from understudy.protocol.selection import CountWindow, TimeWindow, window_rule
 from understudy.runtime.engine.frame import Frame, quoted
 
 LEAST: Final = "(-9223372036854775807L - 1L)"
 
 
-def aggregate(frame: Frame, operator: Aggregate, times: Times | None) -> Frame:
+def aggregate(frame: Frame, operator: Aggregate) -> Frame:
+    """The event time of a count window's results is the greatest of its range, rows of other groups and rows that a
+    filter dropped included. So it is not computed here: it comes with the rows, or is put in after Spark."""
     windows = window_rule(operator.window)
     rows = _in_windows(frame.df, windows)
     keys = [F.col("_k"), *(F.col(quoted(name)) for name in operator.group_by)]
-    grouped = rows.groupBy(*keys).agg(*(F.expr(text).alias(name) for name, text in operator.select.items()))
-    start, end, ts = _bounds(windows)
-    if isinstance(windows, CountWindow):
-        grouped = grouped.withColumn("_time", _ring_lookup(times))
+    columns = [F.expr(text).alias(name) for name, text in operator.select.items()]
+    if "_time" in rows.columns:
+        columns.append(F.max("_time").alias("_time"))
+    grouped = rows.groupBy(*keys).agg(*columns)
+    start, end, ts = _bounds(windows, "_time" in rows.columns)
     groups = {f"_group{n}": quoted(name) for n, name in enumerate(operator.group_by)}
     df = grouped.selectExpr(
         "_k",
@@ -48,12 +50,15 @@ def _in_windows(df: DataFrame, windows: CountWindow | TimeWindow) -> DataFrame:
     lowest = [_first_open("_open", size + wait, slide)]
     if passed is not None:  # a row is late for a window that had closed before it
         lowest.append(f"coalesce({_first_open(passed, size + wait, slide)}, 0L)")
+    lowest.append(_first_open(at, size, slide))
+    if "_times" in df.columns:
+        placed = df.selectExpr("*", "posexplode(_times) AS (_n, _time)")
+        return placed.withColumn("_k", F.expr(f"greatest({', '.join(lowest)}) + _n"))
     last = f"{at} div {slide}L"
     highest = f"{_first_open('_shut', size + wait, slide)} - 1L"
     if size == slide:
         found = df.withColumn("_k", F.expr(last))
-        return found.where(" AND ".join([*(f"_k >= {low}" for low in lowest), f"_k <= {highest}"]))
-    lowest.append(_first_open(at, size, slide))
+        return found.where(" AND ".join([*(f"_k >= {low}" for low in lowest[:-1]), f"_k <= {highest}"]))
     bounds = df.withColumn("_low", F.expr(f"greatest({', '.join(lowest)})")).withColumn(
         "_high", F.expr(f"least({last}, {highest})")
     )
@@ -65,26 +70,9 @@ def _first_open(x: str, length: int, slide: int) -> str:
     return f"if({x} < {length}L, 0L, ({x} - {length}L) div {slide}L + 1L)"
 
 
-def _bounds(windows: CountWindow | TimeWindow) -> tuple[str, str, str]:
+def _bounds(windows: CountWindow | TimeWindow, timed: bool) -> tuple[str, str, str]:
     """Start, end and event time of window `_k`."""
     start, end = f"_k * {windows.slide}L", f"_k * {windows.slide}L + {windows.size}L"
     if isinstance(windows, CountWindow):
-        return start, end, f"timestamp_micros(nullif(_time, {LEAST}))"
+        return start, end, f"timestamp_micros(nullif(_time, {LEAST}))" if timed else "cast(NULL AS timestamp)"
     return f"timestamp_micros({start})", f"timestamp_micros({end})", f"timestamp_micros({end})"
-
-
-def ring(first: int, times: Times) -> Times:
-    """The event times of windows `first`, `first` + 1 … at their number modulo a power of two.
-
-    So the array is all that changes from batch to batch, and arrays are passed to generated code by reference.
-    """
-    length = 1 << max(len(times) - 1, 0).bit_length()
-    laid = np.full(length, UNKNOWN, np.int64)
-    laid[(first + np.arange(len(times))) % length] = times
-    return laid
-
-
-def _ring_lookup(laid: Times | None) -> F.Column:
-    laid = np.full(1, UNKNOWN, np.int64) if laid is None else laid
-    array = F.split(F.lit(",".join(map(str, laid.tolist()))), ",").cast("array<bigint>")
-    return F.element_at(array, F.expr(f"cast(_k % {len(laid)}L AS int) + 1"))
