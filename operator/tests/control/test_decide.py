@@ -69,6 +69,15 @@ def test_a_standby_that_finds_no_node_does_not_hold_up_the_stream_for_ever() -> 
     assert not world.is_true("Protected")
 
 
+def test_a_standby_that_is_only_slow_is_waited_for() -> None:
+    world = World(job())
+    slow = world.ready
+    world.ready = lambda pod: slow(pod) and not pod.name.endswith("-1")  # type: ignore[method-assign]
+    world.run_for(300)
+    assert not world.is_true("Ready")
+    assert world.condition("Ready")["reason"] == "Starting"
+
+
 def test_a_calm_job_is_left_alone(started: World) -> None:
     started.run_for(5)
     for _ in range(5):

@@ -8,7 +8,7 @@ from typing import Final
 from understudy.control import sinks
 from understudy.control.health import fresh
 from understudy.control.intents import DeletePod, Intent, Record
-from understudy.control.observed import Observed
+from understudy.control.observed import Observed, Phase
 from understudy.control.pages import State
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
@@ -24,9 +24,14 @@ def plan_start(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> t
     if all(view.protected for view in views):
         return (Record(entries, "every instance and every sink is ready"),)
     late = seen.now_ms - seen.created_ms >= START_UNPROTECTED_MS
-    if late and all(view.serving for view in views):
-        return (Record(entries, "every primary and every sink is ready; a standby is still missing"),)
+    if late and all(view.protected or (view.serving and not _coming(view)) for view in views):
+        return (Record(entries, "every primary and every sink is ready; a standby finds no node"),)
     return ()
+
+
+def _coming(view: SubjobView) -> bool:
+    """A standby is on its way, however slowly."""
+    return any(pod.phase is Phase.RUNNING and pod.trouble is None for pod in view.standbys)
 
 
 def plan_end(seen: Observed) -> tuple[Intent, ...]:
