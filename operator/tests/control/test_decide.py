@@ -323,7 +323,7 @@ def test_every_take_over_leaves_one_incident_with_its_steps(started: World) -> N
     started.kill(started.primary("keep"))
     started.run_for(30)
     (incident,) = started.incidents.values()
-    assert incident.name == "demo-keep-2"
+    assert incident.name == "demo-keep-epoch-2"
     assert incident.spec["class"] == "permanent"
     assert incident.status["recoverySeconds"] == 0.4
     steps = ["detected", "fenced", "promoted", "restored", "firstOutput", "caughtUp", "reprotected"]
@@ -335,8 +335,8 @@ def test_the_newest_twenty_incidents_are_kept(started: World) -> None:
         started.kill(started.primary("keep"))
         started.run_for(20)
     assert len(started.incidents) == 20
-    assert "demo-keep-23" in started.incidents
-    assert "demo-keep-2" not in started.incidents
+    assert "demo-keep-epoch-23" in started.incidents
+    assert "demo-keep-epoch-2" not in started.incidents
 
 
 def test_events_tell_the_story_of_a_failover_once(started: World) -> None:

@@ -75,11 +75,13 @@ def _moment(at: int | None) -> str | None:
 
 
 def _class(seen: Observed, view: SubjobView, taken: TakeOver) -> FailureClass:
-    """Permanent: pod or node are gone. Temporary: the process was started again where it was. Else it never died."""
+    """Permanent: pod or node are gone. False suspicion: the same process has spoken since. Else it died and comes back."""
     old = seen.pod(taken.gone)
     if old is None or old.name in view.losses:
         return FailureClass.PERMANENT
-    return FailureClass.TEMPORARY if old.restarts else FailureClass.FALSE_SUSPICION
+    spoken = seen.pages.get(old.name)
+    lived = spoken is not None and spoken.at_ms > (taken.detected or 0) and spoken.page.state.serves
+    return FailureClass.FALSE_SUSPICION if lived and not old.restarts else FailureClass.TEMPORARY
 
 
 def _old(seen: Observed, found: Sequence[RecordIncident]) -> tuple[Remove, ...]:

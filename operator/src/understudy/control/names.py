@@ -59,4 +59,4 @@ def account(job: str) -> str:
 
 
 def incident(job: str, subjob: str, epoch: int) -> str:
-    return f"{job}-{subjob}-{epoch}"
+    return f"{job}-{subjob}-epoch-{epoch}"
