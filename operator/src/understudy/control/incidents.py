@@ -75,7 +75,7 @@ def _moment(at: int | None) -> str | None:
 
 
 def _class(seen: Observed, view: SubjobView, taken: TakeOver) -> FailureClass:
-    """Permanent: pod or node are gone. False suspicion: the same process has spoken since. Else it died and comes back."""
+    """Permanent: pod or node are gone. False suspicion: the same process spoke since. Else it died and comes back."""
     old = seen.pod(taken.gone)
     if old is None or old.name in view.losses:
         return FailureClass.PERMANENT
