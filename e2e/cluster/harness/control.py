@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import struct
+import sys
 from pathlib import Path
 from string import Template
 
@@ -119,7 +120,20 @@ def _argv(layout: Layout, binaries: Path) -> dict[str, list[str]]:
         # So that the API server reaches webhooks, and a test on the machine any service.
         "proxy": [f"{binaries}/kube-proxy", f"--config={layout.state}/kube-proxy.yaml"],
         "dns": [f"{binaries}/coredns", "-conf", f"{layout.state}/Corefile", "-quiet"],
+        "volumes": [sys.executable, "-c", _OPEN_VOLUMES, str(layout.volumes)],
     }
+
+
+# The provisioner makes folders that only root may enter, and Kubernetes applies no fsGroup to them.
+_OPEN_VOLUMES = """
+import contextlib, os, sys, time
+while True:
+    for volume in os.scandir(sys.argv[1]):
+        with contextlib.suppress(FileNotFoundError):
+            if volume.stat().st_mode & 0o777 != 0o777:
+                os.chmod(volume.path, 0o777)
+    time.sleep(0.2)
+"""
 
 
 def launch(layout: Layout, binaries: Path, name: str) -> None:
@@ -130,7 +144,7 @@ def start(layout: Layout, binaries: Path) -> None:
     """etcd and the API server first: the others give up or back off if nobody answers."""
     launch(layout, binaries, "etcd")
     start_apiserver(layout, binaries)
-    for name in ("controller-manager", "scheduler", "dns"):
+    for name in ("controller-manager", "scheduler", "dns", "volumes"):
         launch(layout, binaries, name)
     wait_until(
         "a storage class can be made", lambda: api.call(layout, _STORAGE_PATH, STORAGE_CLASS) is not None
