@@ -26,6 +26,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
+from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks, Step, StepLog, newest, older
 
 
@@ -248,10 +249,10 @@ class ActiveStandby(Instance):
         return {s: self.ledger.position(s) for s in self.wiring.entering}
 
     def _due(self, now: Millis) -> bool:
-        due = self._told_at is None or now - self._told_at >= self.interval
-        if due:
-            self._told_at = now
-        return due
+        if not due(self._told_at, now, self.interval):
+            return False
+        self._told_at = now
+        return True
 
     @property
     def protected(self) -> bool:

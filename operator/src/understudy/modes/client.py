@@ -9,6 +9,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Seq
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.timer import due
 
 
 class Client(Instance):
@@ -24,7 +25,7 @@ class Client(Instance):
         return super().handle(event)
 
     def lead_tick(self, now: Millis) -> Commands:
-        if self._acked_at is not None and now - self._acked_at < self.interval:
+        if not due(self._acked_at, now, self.interval):
             return ()
         self._acked_at = now
         received = ((s, self.ledger.received(s)) for s in self.wiring.entering)

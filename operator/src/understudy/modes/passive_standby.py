@@ -29,6 +29,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Seq, Stream
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Step
 
 PATIENCE = 4  # a sweep that no ack starts is started after this many intervals
@@ -138,7 +139,7 @@ class PassiveStandby(Instance):
         return self._ship((self._longest_ago(),)) if waited else self._sweep()
 
     def _is_due(self, interval: int) -> bool:
-        return self._shipped_at is None or self._now - self._shipped_at >= interval
+        return due(self._shipped_at, self._now, interval)
 
     def _longest_ago(self) -> str:
         return min(self.wiring.inputs, key=lambda n: self._shipped.get(n, Millis(-1)))
@@ -147,7 +148,7 @@ class PassiveStandby(Instance):
         """Checkpoint an element whose queue was just trimmed, if its last checkpoint is an interval old."""
         if self._secondary is None or self._in_flight or self._confirmed is None:
             return ()
-        ripe = (n for n in self._due if self._now - self._shipped.get(n, Millis(0)) >= self.interval)
+        ripe = (n for n in self._due if due(self._shipped.get(n), self._now, self.interval))
         element = next(ripe, None)
         return self._ship((element,)) if element is not None else ()
 

@@ -15,6 +15,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
+from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks
 
 
@@ -103,7 +104,7 @@ class ReplicaBackup(Instance):
     def _beat(self, now: Millis) -> Commands:
         if self.detector.suspects(now):
             return self._alone(f"no heart-beat for {self.detector.tau} ms")
-        if self.role is not Role.PRIMARY or (self._told_at is not None and now - self._told_at < self.interval):
+        if self.role is not Role.PRIMARY or not due(self._told_at, now, self.interval):
             return ()
         self._told_at = now
         mine = {s: self.ledger.position(s) for s in self.wiring.entering}

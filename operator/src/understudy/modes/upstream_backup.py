@@ -21,6 +21,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Step, StepLog, cause
 
 
@@ -111,8 +112,7 @@ class UpstreamBackup(Instance):
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        due = self._acked_at is None or now - self._acked_at >= self.interval
-        if not due or self._roll is not None:
+        if not due(self._acked_at, now, self.interval) or self._roll is not None:
             return ()
         self._acked_at = now
         needed = self.needed()

@@ -85,12 +85,9 @@ class Ledger:
         if not admitted:
             return self, None
         filter_, new = self.filters.get(event.stream, DuplicateFilter()).accept(event.range)
-        books = replace(
-            self,
-            filters={**self.filters, event.stream: filter_},
-            producers={**self.producers, event.stream: guard},
-        )
-        return books, new
+        filters = {**self.filters, event.stream: filter_}
+        producers = {**self.producers, event.stream: guard}
+        return Ledger(self.wiring, self.elements, self.queues, filters, producers), new
 
     def redirected(self, stream: Stream, epoch: Epoch) -> Ledger:
         guard, _ = self.producers.get(stream, EpochGuard()).admit(epoch)
@@ -147,12 +144,9 @@ class Ledger:
         queue, emitted = self.queues[stream].append(event.emitted)
         if event.ended:
             queue = queue.end()
-        books = replace(
-            self,
-            elements={**self.elements, event.element: Inputs(event.positions, event.selection)},
-            queues={**self.queues, stream: queue},
-        )
-        return books, emitted
+        elements = {**self.elements, event.element: Inputs(event.positions, event.selection)}
+        queues = {**self.queues, stream: queue}
+        return Ledger(self.wiring, elements, queues, self.filters, self.producers), emitted
 
     def acked(self, event: Acked) -> tuple[Ledger, Seq]:
         """Take an ack and trim; also says from where the queue is held now."""

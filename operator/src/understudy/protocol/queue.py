@@ -58,7 +58,7 @@ class OutputQueue:
         if self.ended and count:
             raise ValueError(f"{self.stream} has ended at {self.next}")
         stop = Seq(self.next + count)
-        return replace(self, next=stop), Range(self.next, stop)
+        return OutputQueue(self.stream, self.trimmed, stop, self.acks, self.ended), Range(self.next, stop)
 
     def end(self) -> OutputQueue:
         return replace(self, ended=True)

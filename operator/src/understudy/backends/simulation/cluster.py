@@ -77,6 +77,8 @@ class Monitor:
 
     def crashed(self, process: Process) -> None: ...
 
+    def sent(self, process: Process, stream: str, stop: int, target: Endpoint) -> None: ...
+
 
 class Source(Endpoint):
     """Reliable: keeps its tuples, and its consumers' savepoint trees, until they are released."""
@@ -117,7 +119,7 @@ class Source(Endpoint):
             stop = min(upto, sub.next + self.cluster.chunk)
             rows = self.store.slice(sub.next, stop)
             told = end if stop == end else None
-            size = len(rows) * self.cluster.tuple_size
+            size = len(rows) * (self.cluster.tuple_size + self.cluster.id_size * self.cluster.source_marks)
             args = (self.name, sub.next, rows, Epoch(1), None, told, self.name)
             self.send(sub.target, "tuples", size, "rx_data", *args)
             sub.next, sub.end_told = stop, told is not None
@@ -167,6 +169,9 @@ class Cluster:
     lossy: bool = False
     tails: str = "keep"
     deploy: int = 30 * MS
+    ask: int = 0  # before a new primary sends, it asks its consumers what they have
+    presubscribe: bool = False  # consumers are known to a standby before it is promoted
+    source_marks: int = 0  # identifiers that sources forward with each tuple
     processes: dict[str, Process] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     subjobs: dict[str, SubjobSpec] = field(default_factory=dict)

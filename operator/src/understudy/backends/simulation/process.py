@@ -263,9 +263,11 @@ class Process(Endpoint):
         self.processing = self.serving = True
         for element in self.elements.values():
             element.follows_script = False
-        waiting, self.waiting = self.waiting, {}
-        for request in waiting.values():
-            self.rx_subscribe(*request)
+        if self.cluster.presubscribe:
+            for consumer in (c for n, _, _ in self.spec.elements for c in self.cluster.consumers(n)):
+                for name, _, _ in self.spec.elements:
+                    self.waiting.setdefault((name, consumer.name), (name, consumer.consumer, consumer, LOG, None, 1))
+        self.world.at(self.cluster.ask if self.core.epoch > 1 else 0, self._settled)
         self._kick_all()
 
     def _run(self, command: do.Run) -> None:
@@ -543,6 +545,7 @@ class Process(Endpoint):
             size = len(rows) * (cluster.tuple_size + (cluster.id_size * len(mark.high) if mark is not None else 0))
             self.send(sub.target, "tuples", size, "rx_data", stream, sub.next, rows, core.epoch, mark, told, self.name)
             sub.next, sub.end_told = stop, told is not None
+            cluster.monitor.sent(self, stream, stop, sub.target)
 
     def rx_subscribe(
         self, stream: str, consumer: str, target: Endpoint, start: int | None, mark: Step | None, epoch: Epoch

@@ -35,6 +35,7 @@ class Network:
     links: dict[tuple[str, str], Link] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)  # sent, per kind of message
     messages: dict[str, int] = field(default_factory=dict)
+    flows: dict[tuple[str, str, str], int] | None = None  # bytes per kind, sender and receiver, if wanted
 
     def reaches(self, a: str, b: str) -> bool:
         cut = self.cut
@@ -82,6 +83,9 @@ class World:
         net = self.network
         net.bytes[kind] = net.bytes.get(kind, 0) + size
         net.messages[kind] = net.messages.get(kind, 0) + 1
+        if net.flows is not None:
+            flow = (kind, source, target)
+            net.flows[flow] = net.flows.get(flow, 0) + size
         if not net.reaches(source, target) or (net.loss and self.random.random() < net.loss):
             return
         link = net.links.get((source, target))
