@@ -85,7 +85,9 @@ def _show(experiment: object) -> None:
         table.add_row(cell.row, cell.column, cell.metric, paper, f"{cell.measured:.2f}", error, ratio, style=style)
     console.print(table)
     for check in experiment.checks:
-        console.print(f"{'[green]holds[/green]' if check.holds else '[red]does not hold[/red]'}: {check.says}", highlight=False)
+        console.print(
+            f"{'[green]holds[/green]' if check.holds else '[red]does not hold[/red]'}: {check.says}", highlight=False
+        )
     for note in experiment.notes:
         console.print(f"[dim]assumed: {note}[/dim]", highlight=False)
 

@@ -2,7 +2,8 @@
 
 Input preservation: upstream keeps a tuple until both replicas have processed it; the primary acks for both.
 Output preservation: the secondary drops what it logged only when it is duplicate: when its high watermarks are lower
-than those of a tuple that all consumers have received, which the primary's queue-trimming message says every M.
+than those of a tuple that all consumers have released, which the primary's queue-trimming message says every M. (The
+paper trims at what they have received; but a consumer that fails next needs again what it has not released.)
 Rejoin: the primary gives a new secondary its state, positions and sequencer, so that both number alike.
 
 - deterministic networks: both replicas number alike, and consumers go on where they were: precise.
@@ -93,6 +94,9 @@ class ActiveStandby(Instance):
         self.forget()
         self.epoch, self.running = checkpoint.epoch, True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
+        for name, e in checkpoint.elements.items():  # what is in the queue came of no more than has been processed
+            if len(e.held):
+                self.logs[Stream(name)].append(Step(e.held.start, e.held.stop, e.selection, e.selection, e.positions))
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         return (do.Store(checkpoint), do.Run(self.epoch, checkpoint), *inputs)
 
@@ -126,6 +130,10 @@ class ActiveStandby(Instance):
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
+
+    @property
+    def roll_open(self) -> bool:
+        return self._roll is not None
 
     def _send_as_new(self, roll: RollCall) -> Commands:
         self._roll = None
@@ -230,9 +238,10 @@ class ActiveStandby(Instance):
     def _queue_trimming(self) -> Commands:
         high = {}
         for stream in self.wiring.leaving:
-            step = self.logs[stream].before(self.ledger.queues[stream].received_by_all)
-            if step is not None:
-                high[stream] = newest(self.logs, step.high)
+            upto = self.ledger.queues[stream].trimmed
+            step = self.logs[stream].before(upto)
+            if step is not None:  # of a step that was released in part, only what precedes it is certain
+                high[stream] = newest(self.logs, step.high if step.stop <= upto else step.at)
         return (do.SendQueueTrimming(self.epoch, high),) if high else ()
 
     def _publish_upto(self, free: dict[Stream, Seq]) -> Commands:

@@ -13,7 +13,7 @@ from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Seq
+from understudy.protocol.ids import Epoch, Seq, Stream
 from understudy.protocol.ledger import Wiring
 
 
@@ -40,6 +40,10 @@ class Amnesia(Instance):
             case _:
                 return ()
 
+    @property
+    def roll_open(self) -> bool:
+        return self._roll is not None
+
     def _begin(self, roll: RollCall) -> Commands:
         self._roll = None
         for stream in self.wiring.leaving:
@@ -49,3 +53,6 @@ class Amnesia(Instance):
     def processed(self, event: on.Processed) -> Commands:
         released = tuple(do.SendAck(s, 1, upto) for s, upto in event.positions.items())
         return (self.publish(event.element), *released)
+
+    def redirected(self, stream: Stream) -> Commands:
+        return (do.SendAck(stream, 1, self.ledger.position(stream)),)

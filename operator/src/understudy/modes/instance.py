@@ -26,6 +26,7 @@ from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
+WAIT = 3  # times τ that a restarted primary without state leaves to its standbys
 RETRIES = 2  # how often a standby without state tries to follow a silent primary before it replaces it
 
 
@@ -49,6 +50,8 @@ class Instance:
         self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
         self._trying = False
         self._retries = 0
+        self._waits = False  # for a standby to take over from an earlier life of this instance
+        self._waits_since: Millis | None = None
 
     def handle(self, event: Event) -> Commands:
         match event:
@@ -72,15 +75,23 @@ class Instance:
     # --- Lease and suspicion
 
     def _lease_seen(self, record: LeaseRecord | None) -> Commands:
-        self._trying = False
+        self._trying = self._waits = False
+        self._waits_since = None
         self.lease = record
         if self.role is Role.PRIMARY:
             return self._newer(record.epoch) if record and record.holder != self.name else ()
         if record is None:
             return self._try("nobody holds the Lease")
         if record.holder == self.name:
-            return self._try("the Lease names an earlier life of this instance")
+            return self._inherit()
         return (do.Follow(record),)
+
+    def _inherit(self) -> Commands:
+        """The Lease names an earlier life of this instance. A standby that has its state must have the first chance."""
+        if self.could_continue():
+            return self._try("the Lease names an earlier life of this instance")
+        self._waits = True
+        return ()
 
     def _won(self, record: LeaseRecord) -> Commands:
         self._trying = False
@@ -109,7 +120,16 @@ class Instance:
         self.detector = self.detector.on_tick(now)
         if self.detector.suspects(now):
             return self._suspect(f"no keep-alive for {self.detector.tau} ms")
+        if self._waits:
+            return self._wait(now)
         return self.follow_tick(now)
+
+    def _wait(self, now: Millis) -> Commands:
+        self._waits_since = now if self._waits_since is None else self._waits_since
+        if now - self._waits_since <= WAIT * self.detector.tau:
+            return ()
+        self._waits = False
+        return self._try("no standby took over from an earlier life of this instance")
 
     def _suspect(self, why: str, *, proven: bool = False) -> Commands:
         """Silence is no proof: a standby that has nothing to continue from first tries to follow again."""
@@ -147,6 +167,8 @@ class Instance:
             case on.Processed():
                 self.book(event)
                 return self.processed(event)
+            case on.Acked() if self.roll_open and event.stream in self.wiring.leaving:
+                return ()  # it speaks of the seqs of an earlier life, which are not ours yet
             case on.Acked():
                 self.ledger, held_from = self.ledger.acked(event)
                 return (do.Trim(event.stream, held_from), *self.acked(event))
@@ -154,11 +176,10 @@ class Instance:
                 return self._resumes(event)
             case on.Subscribed():
                 self.ledger = self.ledger.subscribed(event)
-                self._rebase()
-                return self.lead(event)
+                return (*self._rebase(), *self.lead(event))
             case on.Redirected():
                 self.ledger = self.ledger.redirected(event.stream, event.epoch)
-                return ()
+                return self.redirected(event.stream)
             case _:
                 return self.lead(event)
 
@@ -194,14 +215,22 @@ class Instance:
     def _resumes(self, event: on.Resumes) -> Commands:
         self.ledger = self.ledger.moved(event.stream, event.start)
         self.lossy = self.lossy or event.released < event.start
-        self._rebase()
-        return self._lost(event.stream, Range(min(event.released, event.start), event.start))
+        lost = self._lost(event.stream, Range(min(event.released, event.start), event.start))
+        return (*self._rebase(), *lost)
 
-    def _rebase(self) -> None:
+    def _rebase(self) -> Commands:
         """Without the lost state, tuples can't be made again: new ones must not take the seqs of old ones."""
-        if self.lossy:
-            for stream in self.wiring.leaving:
-                self.ledger = self.ledger.rebased(stream, self.ledger.queues[stream].received_by_any)
+        if not self.lossy:
+            return ()
+        commands: list[Command] = []
+        for stream in self.wiring.leaving:
+            queue = self.ledger.queues[stream]
+            furthest = queue.received_by_any
+            if len(queue.held) and furthest > queue.next:
+                self.ledger = self.ledger.renumbered(stream, furthest)
+                commands += [do.Renumber(stream, queue.held, furthest), self.publish(str(stream))]
+            self.ledger = self.ledger.rebased(stream, furthest)
+        return tuple(commands)
 
     def publish(self, element: str, upto: Seq | None = None) -> do.Publish:
         queue = self.ledger.queues[Stream(element)]
@@ -227,6 +256,15 @@ class Instance:
     def could_continue(self) -> bool:
         """Whether a take-over by this standby would lose nothing."""
         return True
+
+    def redirected(self, stream: Stream) -> Commands:
+        """A new producer of an input has not heard earlier acks: those that are not repeated anyway are sent again."""
+        return ()
+
+    @property
+    def roll_open(self) -> bool:
+        """Whether this life still has to hear from its consumers which seqs are taken."""
+        return False
 
     def renewed(self) -> Commands:
         """The primary took the Lease anew: its epoch is now newer than any that a standby can have seen."""

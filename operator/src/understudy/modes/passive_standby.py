@@ -114,6 +114,10 @@ class PassiveStandby(Instance):
             case _:
                 return ()
 
+    @property
+    def roll_open(self) -> bool:
+        return self._roll is not None
+
     def _send_as_new(self, roll: RollCall) -> Commands:
         """The queue of the checkpoint, and all that follows, under seqs that no consumer has seen."""
         self._roll = None
@@ -191,6 +195,10 @@ class PassiveStandby(Instance):
         streams = dict.fromkeys(s for ins in self.wiring.inputs.values() for s in ins)
         found = ((s, checkpoint.position(s)) for s in streams)
         return tuple(do.SendAck(s, 1, upto) for s, upto in found if upto is not None)
+
+    def redirected(self, stream: Stream) -> Commands:
+        upto = self._confirmed.position(stream) if self._confirmed else None
+        return (do.SendAck(stream, 1, upto),) if upto is not None else ()
 
     def _forward(self, checkpoint: Checkpoint) -> Commands:
         if not self.hold_back:

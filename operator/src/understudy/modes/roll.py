@@ -30,9 +30,9 @@ class RollCall:
         """No consumer has received a tuple at or after this seq."""
         return Seq(max((e.start for e in self._answers(stream)), default=0))
 
-    def hindmost(self, stream: Stream) -> on.Subscribed | None:
-        """The consumer that has come least far."""
-        return min(self._answers(stream), key=lambda e: e.start, default=None)
+    def answers(self, stream: Stream) -> list[on.Subscribed]:
+        """All of them, the consumer that has come least far first."""
+        return sorted(self._answers(stream), key=lambda e: e.start)
 
     def _answers(self, stream: Stream) -> list[on.Subscribed]:
         return [e for e in self._heard[stream].values() if e is not None]

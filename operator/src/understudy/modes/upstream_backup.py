@@ -38,11 +38,6 @@ class UpstreamBackup(Instance):
         self._starts: dict[Stream, Seq] = {}  # where the inputs of this life begin
         self._acked_at: Millis | None = None
 
-    @property
-    def awaits_numbers(self) -> bool:
-        """Whether its elements may not emit yet."""
-        return self._roll is not None
-
     # --- take-over
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
@@ -65,6 +60,10 @@ class UpstreamBackup(Instance):
             case _:
                 return ()
 
+    @property
+    def roll_open(self) -> bool:
+        return self._roll is not None
+
     def _begin_if_ready(self) -> Commands:
         roll = self._roll
         if roll is None or not roll.complete or any(s not in self._starts for s in self.wiring.external):
@@ -75,20 +74,33 @@ class UpstreamBackup(Instance):
         return (*inner, *border, *self._sources(roll))
 
     def _number(self, roll: RollCall, stream: Stream) -> do.Number:
-        """Where the sequencer goes on, and from which positions on what is made was not sent before."""
-        behind = roll.hindmost(stream)
+        """Where the sequencer goes on, and from which positions on what is made was not sent before.
+
+        The hindmost consumer decides, of those that what upstream holds suffices for; one that lost its own state and
+        starts over asks for more than there is, and is told so.
+        """
         first, until = roll.furthest(stream), None
-        if self.forward and behind is not None and behind.start == 0:
-            first = Seq(0)
-        elif self.forward and behind is not None and (mark := behind.mark) is not None:
-            again = all(self._starts.get(s, Seq(0)) <= low for s, low in mark.low.items())
-            first, until = (mark.first, mark.at) if again else (behind.start, None)
+        for answer in roll.answers(stream) if self.forward else ():
+            mark = answer.mark
+            if answer.start == 0 and not any(self._starts.values()):
+                first = Seq(0)
+                break
+            if mark is not None and self._reaches(mark):
+                first, until = mark.first, mark.at
+                break
+            if mark is not None:
+                first = answer.start  # the element held nothing then: all it makes now is new
+                break
         self.ledger = self.ledger.rebased(stream, first)
         return do.Number(str(stream), first, until)
 
+    def _reaches(self, mark: Step) -> bool:
+        """Whether the inputs of this life begin early enough to do that step again."""
+        return all(self._starts.get(s, Seq(0)) <= low for s, low in mark.low.items())
+
     def _sources(self, roll: RollCall) -> Commands:
         """Sources read inside the subjob keep no acks; the watermarks that came back say from where to read them."""
-        marks = [e.mark.low for s in self.wiring.leaving if (e := roll.hindmost(s)) and e.mark]
+        marks = [e.mark.low for s in self.wiring.leaving for e in roll.answers(s)[:1] if e.mark]
         started: list[do.Command] = []
         for source in (s for s in self.wiring.entering if s in self.wiring.replayable):
             low = Seq(min((m[source] for m in marks if source in m), default=0))

@@ -102,7 +102,8 @@ class Ledger:
         queue = self.queues[stream]
         if len(queue.held) or at <= queue.next:
             return self
-        return replace(self, queues={**self.queues, stream: OutputQueue.empty(stream, queue.acks, at)})
+        fresh = replace(OutputQueue.empty(stream, queue.acks, at), ended=queue.ended)
+        return replace(self, queues={**self.queues, stream: fresh})
 
     def subscribed(self, event: Subscribed) -> Ledger:
         """A consumer that asks from `start` on has received all before it: that is a level-0 ack."""

@@ -127,6 +127,8 @@ class Source(Endpoint):
     def rx_subscribe(
         self, stream: str, consumer: str, target: Endpoint, start: int | None, mark: Any, epoch: Epoch
     ) -> None:
+        if start is not None and start >= 0:
+            self.queue = self.queue.acked(Consumer(consumer), 0, Seq(start), epoch)
         known = self.queue.acks[Consumer(consumer)]
         if start == HELD:
             start = max(int(known.released), int(self.queue.trimmed))

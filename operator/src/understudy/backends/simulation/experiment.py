@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import fmean, stdev
 
 Progress = Callable[[str], None]
@@ -77,7 +78,7 @@ class Experiment:
 
 
 def rises(values: Sequence[float], slack: float = 0.0) -> bool:
-    return all(b >= a - slack for a, b in zip(values, values[1:], strict=False))
+    return all(b >= a - slack for a, b in pairwise(values))
 
 
 def falls(values: Sequence[float], slack: float = 0.0) -> bool:

@@ -22,7 +22,7 @@ def draw(experiment: Experiment, folder: Path) -> Path | None:
     for metric, axis in zip(metrics, axes[0], strict=True):
         _lines(axis, [c for c in experiment.cells if c.metric == metric])
         axis.set_ylabel(metric)
-        axis.set_xlabel(experiment.axes[0] if len(metrics) == 1 or experiment.axes[1] != metric else experiment.axes[0])
+        axis.set_xlabel(experiment.axes[0])
         axis.legend(fontsize=6)
         axis.grid(alpha=0.3)
     figure.suptitle(experiment.title, fontsize=10)

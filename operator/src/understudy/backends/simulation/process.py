@@ -11,6 +11,7 @@ from understudy.backends.simulation.element import Element, Shelf
 from understudy.backends.simulation.operators import Row
 from understudy.backends.simulation.world import MS
 from understudy.modes.instance import Instance, Role
+from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, missing
@@ -298,7 +299,7 @@ class Process(Endpoint):
             self.published[name] = held.stop
             if state.ended:
                 self.ended[name] = held.stop
-        number = getattr(self.core, "awaits_numbers", False)
+        number = isinstance(self.core, UpstreamBackup) and self.core.roll_open
         for element in self.elements.values():
             element.waiting = number
         if checkpoint is not None:
@@ -366,6 +367,8 @@ class Process(Endpoint):
         connection.answered = True
         if connection.start is None or start > self.core.ledger.received(Stream(stream)):
             self.post(on.Resumes(Stream(stream), Seq(released), Seq(start)))
+            for leaving in self.core.wiring.leaving:
+                self._align(leaving)
 
     def rx_alive(self, stream: str, by: str, position: int) -> None:
         connection = self.connections.get(stream)
@@ -380,8 +383,8 @@ class Process(Endpoint):
         self, stream: str, start: int, rows: list[Row | None], epoch: Epoch, mark: Step | None, end: int | None, by: str
     ) -> None:
         connection = self.connections.get(stream)
-        if connection is None:
-            return
+        if connection is None or (not connection.answered and connection.start in (HELD, None)):
+            return  # meant for an earlier life: this one waits to be told where it starts
         connection.answered = True
         expected = self.core.ledger.received(Stream(stream))
         if start > expected:
@@ -422,11 +425,11 @@ class Process(Endpoint):
             self._kick(element)
 
     def _kick(self, element: Element) -> None:
-        if element.busy or element.waiting or not self.processing:
+        if element.busy or element.waiting or element.finished or not self.processing:
             return
         order, cost = element.batch(self.cluster.batch)
         if not order:
-            if element.exhausted and not element.finished:
+            if element.exhausted:
                 self._finish(element)
             return
         element.busy = True
@@ -567,10 +570,13 @@ class Process(Endpoint):
         else:
             start_at = start
         roll = start_at if start != LOG else 0
+        was_open = self.core.roll_open
         self.post(on.Subscribed(Stream(stream), Consumer(consumer), Seq(roll), epoch, mark))
         self._align(stream)
+        if was_open and not self.core.roll_open:
+            self.world.at(0, self._settled)
         queue = self.core.ledger.queues[Stream(stream)]
-        if start is not None and start >= 0 and getattr(self.core, "_roll", None) is not None:
+        if start is not None and start >= 0 and self.core.roll_open:
             self.waiting[stream, target.name] = (stream, consumer, target, start, mark, epoch)
             return  # the roll call is not over: seqs are not settled yet
         if start_at < queue.trimmed:
@@ -587,7 +593,8 @@ class Process(Endpoint):
         if held.start > self.stores[stream].stop and not len(held):
             self.stores[stream] = Shelf(held.start)
             self.published[stream] = int(held.start)
-            self.superseded[stream] = int(held.start)
+            if stream in self.ended:
+                self.ended[stream] = int(held.start)
             self.world.at(0, self._settled)
 
     def _settled(self) -> None:
@@ -613,7 +620,8 @@ class Process(Endpoint):
         rows = self.stores[command.stream].slice(command.held.start, command.held.stop)
         self.stores[command.stream] = Shelf(command.first, rows)
         self.published[command.stream] = command.first
-        self.superseded[command.stream] = command.first
+        if not self.core.lossy:
+            self.superseded[command.stream] = command.first
         if command.stream in self.ended:
             self.ended[command.stream] = command.first + len(rows)
         self.world.at(0, self._settled)

@@ -1,0 +1,261 @@
+"""Fault exploration: random jobs, random fault schedules, an oracle, and the shortest schedule that still fails.
+
+The faults (the nemesis): crashes of a primary or a standby, at once in several subjobs, one after the other along the
+stream, during recovery, checkpoint and rejoin; partitions, delays and pauses (which make false suspicions); restarts of
+the control plane; an unreachable Lease store.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.backends.simulation.cluster import Cluster
+from understudy.backends.simulation.experiment import Progress
+from understudy.backends.simulation.networks import INTERVAL, Cores, Job, draw
+from understudy.backends.simulation.oracle import Oracle
+from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.world import MS, SECOND, Network, World
+
+LIMIT = 12 * SECOND
+KINDS = (
+    "crash",
+    "crash",
+    "crash",
+    "standby",
+    "together",
+    "cascade",
+    "again",
+    "partition",
+    "pause",
+    "slow",
+    "lease",
+    "control",
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    at: int
+    kind: str
+    subjob: str
+    lasts: int
+    silent: bool
+    other: str = ""
+
+    def __str__(self) -> str:
+        who = f" {self.subjob}" + (f" and {self.other}" if self.other else "")
+        manner = (
+            ", without a word"
+            if self.silent and self.kind in ("crash", "standby", "together", "cascade", "again")
+            else ""
+        )
+        return f"{self.at / MS:7.1f} ms  {self.kind}{who} ({self.lasts / MS:.0f} ms{manner})"
+
+
+@dataclass
+class Outcome:
+    seed: int
+    problems: list[str]
+    faults: list[Fault]
+    job: Job
+    history: list[str] = field(default_factory=list)
+    exceeded: bool = False
+
+
+def schedule(rng: random.Random, job: Job) -> list[Fault]:
+    names = [s.name for s in job.subjobs]
+    faults = []
+    for _ in range(rng.choice((0, 1, 1, 1, 2, 2, 3, 4))):
+        kind = rng.choice(KINDS)
+        at, lasts = rng.randrange(80, 900) * MS, rng.randrange(30, 260) * MS
+        name = rng.choice(names)
+        other = ""
+        if kind in ("together", "cascade"):
+            near = [s.name for s in job.subjobs if any(i in s.inputs for i in (name,))]
+            other = rng.choice(near or names)
+        faults.append(Fault(at, kind, name, lasts, rng.random() < 0.5, other))
+    return sorted(faults, key=lambda f: f.at)
+
+
+class Nemesis:
+    def __init__(self, cluster: Cluster, faults: list[Fault]) -> None:
+        self.cluster, self.world = cluster, cluster.world
+        for fault in faults:
+            self.world.at(fault.at, self._act, fault)
+
+    def _act(self, fault: Fault) -> None:
+        self.world.note(f"fault: {str(fault)[12:]}")
+        network = self.world.network
+        match fault.kind:
+            case "crash":
+                self._kill(fault, fault.subjob)
+            case "standby":
+                self._kill(fault, fault.subjob, standby=True)
+            case "together":
+                self._kill(fault, fault.subjob)
+                self._kill(fault, fault.other)
+            case "cascade":
+                self._kill(fault, fault.subjob)
+                self.world.at(fault.lasts // 4, self._kill, fault, fault.other)
+            case "again":
+                self._kill(fault, fault.subjob)
+                self.world.at(fault.lasts, self._kill, fault, fault.subjob)
+                self.world.at(3 * fault.lasts, self._kill, fault, fault.subjob)
+            case "partition":
+                for process in self._processes(fault.subjob)[:1]:
+                    cut = (process.host, "*")
+                    network.cut.add(cut)
+                    self.world.at(fault.lasts, network.cut.discard, cut)
+            case "pause":
+                for process in self._processes(fault.subjob)[:1]:
+                    process.paused = max(process.paused, self.world.now + fault.lasts)
+            case "slow":
+                for process in self._processes(fault.subjob)[:1]:
+                    network.slow[process.host] = 40 * MS
+                    self.world.at(fault.lasts, self._at_speed, process.host)
+            case "lease":
+                self.world.lease_down = True
+                self.world.at(fault.lasts, self._lease_up)
+            case "control":
+                self.cluster.control_down = True
+                self.world.at(fault.lasts, self._control_up)
+
+    def _lease_up(self) -> None:
+        self.world.lease_down = False
+
+    def _at_speed(self, host: str) -> None:
+        self.world.network.slow.pop(host, None)
+
+    def _control_up(self) -> None:
+        self.cluster.control_down = False
+
+    def _processes(self, subjob: str) -> list[Process]:
+        """The living, those that serve first."""
+        living = [p for p in self.cluster.running[subjob] if p.alive]
+        return sorted(living, key=lambda p: (not p.serving, p.name))
+
+    def _kill(self, fault: Fault, subjob: str, standby: bool = False) -> None:
+        found = self._processes(subjob)
+        if standby:
+            found = found[1:]
+        if found:
+            self.cluster.crash(found[0], fault.silent, fault.lasts)
+
+
+def run(
+    seed: int,
+    cores: Cores | None = None,
+    only: str | None = None,
+    faults: list[Fault] | None = None,
+    tell: bool = False,
+) -> Outcome:
+    rng = random.Random(seed)
+    job = draw(rng, cores or Cores(), only)
+    drawn = schedule(rng, job)
+    network = Network(rng.randrange(1, 8) * MS, None, jitter=rng.randrange(1, 6) * MS)
+    world = World(seed, network)
+    if tell:
+        world.history = []
+    oracle = Oracle(job)
+    faults = drawn if faults is None else faults
+    cluster = Cluster(world, oracle, tick=10 * MS, interval=INTERVAL)
+    cluster.lossy = any(f.kind in ("partition", "pause", "slow") for f in faults)
+    cluster.batch = rng.choice((1, 3, 1000))
+    cluster.chunk = rng.choice((2, 1000))
+    cluster.deploy = rng.randrange(10, 60) * MS
+    cluster.build(job.sources, job.subjobs, job.sinks)
+    Nemesis(cluster, faults)
+    try:
+        world.run(LIMIT, lambda: cluster.finished)
+        finished = cluster.finished
+        if finished:
+            for _ in range(4):  # rejoins may take their time
+                world.run(world.now + 500 * MS)
+                held = oracle.quiet(cluster)
+                if not held:
+                    break
+            for text in held:
+                oracle.problem(text)
+    except Exception as error:  # a broken core may do anything: that is a finding too
+        oracle.problem(f"{type(error).__name__}: {error}")
+        finished = cluster.finished
+    oracle.ended = {n for n, s in cluster.sinks.items() if s.elements[n].finished}
+    return Outcome(seed, oracle.judge(finished), faults, job, world.history or [], bool(oracle.exceeded))
+
+
+def shrink(seed: int, cores: Cores | None = None, only: str | None = None) -> Outcome:
+    """Leave out faults, one after the other, as long as something still goes wrong."""
+    found = run(seed, cores, only)
+    faults = list(found.faults)
+    for fault in list(faults):
+        fewer = [f for f in faults if f is not fault]
+        if run(seed, cores, only, fewer).problems:
+            faults = fewer
+    return run(seed, cores, only, faults, tell=True)
+
+
+def tale(outcome: Outcome) -> str:
+    lines = [f"seed {outcome.seed}", outcome.job.describe(), "faults:", *(f"  {f}" for f in outcome.faults)]
+    return "\n".join([*lines, "what happened:", *outcome.history, "what is wrong:", *outcome.problems])
+
+
+def story(seed: int, only: str | None = None) -> str:
+    return tale(run(seed, None, only, tell=True))
+
+
+@dataclass
+class Report:
+    first: int
+    seeds: int
+    failures: list[Outcome] = field(default_factory=list)
+    exceeded: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    modes: Counter[str] = field(default_factory=Counter)
+
+    def text(self) -> str:
+        counted = ", ".join(f"{k} {v}" for k, v in sorted(self.faults.items()))
+        modes = ", ".join(f"{k} {v}" for k, v in sorted(self.modes.items()))
+        head = (
+            f"{self.seeds} seeds from {self.first} on: {len(self.failures)} with a broken promise\n"
+            f"faults: {counted}\nsubjobs: {modes}\n"
+            f"{self.exceeded} seeds had more failures than some mode survives: there losses must only be reported"
+        )
+        return "\n\n".join([head, *(tale(f) for f in self.failures)])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "first": self.first,
+            "seeds": self.seeds,
+            "failures": [
+                {"seed": f.seed, "problems": f.problems, "faults": [str(x) for x in f.faults]} for f in self.failures
+            ],
+            "exceeded": self.exceeded,
+            "faults": dict(self.faults),
+            "subjobs": dict(self.modes),
+        }
+
+
+def explore(first: int, seeds: int, only: str | None = None, progress: Progress | None = None, keep: int = 3) -> Report:
+    report = Report(first, seeds)
+    for seed in range(first, first + seeds):
+        outcome = run(seed, None, only)
+        report.exceeded += outcome.exceeded
+        report.faults.update(f.kind for f in outcome.faults)
+        report.modes.update(s.mode for s in outcome.job.subjobs)
+        if outcome.problems:
+            report.failures.append(shrink(seed, None, only) if len(report.failures) < keep else outcome)
+        if progress is not None and (seed - first + 1) % 500 == 0:
+            progress(f"{seed - first + 1} of {seeds} seeds, {len(report.failures)} failed")
+    return report
+
+
+def first_caught(cores: Cores, seeds: int, only: str | None = None) -> Outcome | None:
+    """The first seed that catches a mistake in the core."""
+    for seed in range(seeds):
+        outcome = run(seed, cores, only)
+        if outcome.problems:
+            return outcome
+    return None

@@ -1,0 +1,173 @@
+"""Random jobs: loop-free networks of up to eight subjobs, all operator classes, mixed modes, small workloads.
+
+What a mode promises for an operator follows Hwang's Tables 2 and 4. Behind a subjob that may repeat or lose tuples
+are only row-wise operators, so that what must come out can still be told row by row. Modes in which two replicas read
+the same stream stand behind exact producers only: a roll call hears a consumer once, not each of its replicas.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from understudy.backends.simulation.cluster import Build, SourceSpec, SubjobSpec
+from understudy.backends.simulation.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Operator,
+    RandomFilter,
+    Row,
+    Union,
+    Zip,
+    mix,
+)
+from understudy.backends.simulation.world import MS
+from understudy.modes.active_standby import ActiveStandby
+from understudy.modes.amnesia import Amnesia
+from understudy.modes.passive_standby import PassiveStandby, Strategy
+from understudy.modes.replica_backup import ReplicaBackup
+from understudy.modes.savepoint import SavepointMode
+from understudy.modes.upstream_backup import UpstreamBackup
+
+MODES = ("amnesia", "passiveStandby", "upstreamBackup", "activeStandby", "replicaBackup", "savepoint")
+INTERVAL = 40  # M, milliseconds
+
+
+@dataclass(frozen=True)
+class Cores:
+    """The core under test. A deliberate mistake is a subclass put in here."""
+
+    amnesia: type[Amnesia] = Amnesia
+    passive: type[PassiveStandby] = PassiveStandby
+    upstream: type[UpstreamBackup] = UpstreamBackup
+    active: type[ActiveStandby] = ActiveStandby
+    replica: type[ReplicaBackup] = ReplicaBackup
+    savepoint: type[SavepointMode] = SavepointMode
+
+
+@dataclass
+class Job:
+    sources: list[SourceSpec] = field(default_factory=list)
+    subjobs: list[SubjobSpec] = field(default_factory=list)
+    sinks: dict[str, str] = field(default_factory=dict)
+
+    def describe(self) -> str:
+        lines = [f"source {s.name}: {len(s.rows)} tuples, {s.burst} every {s.every / MS:g} ms" for s in self.sources]
+        for spec in self.subjobs:
+            ops = " → ".join(f"{type(op).__name__}({', '.join(ins)})" for _, op, ins in spec.elements)
+            lines.append(f"subjob {spec.name}: {spec.mode}, {spec.promise}: {ops}")
+        return "\n".join(lines + [f"sink {k}: {v}" for k, v in self.sinks.items()])
+
+
+def draw(rng: random.Random, cores: Cores, only: str | None = None) -> Job:
+    job = Job()
+    bit = 0
+    for i in range(rng.choice((1, 1, 2, 2, 3))):
+        count = rng.randrange(20, 70)
+        rows: tuple[Row, ...] = tuple((mix(rng.getrandbits(30), n), 1 << (bit + n)) for n in range(count))
+        bit += count
+        job.sources.append(
+            SourceSpec(f"s{i}", rows, rng.randrange(6, 20) * MS, rng.randrange(1, 5), rng.randrange(9) * MS)
+        )
+    quality = {s.name: "exact" for s in job.sources}  # exact | rowwise
+    family = {s.name: "source" for s in job.sources}
+    for k in range(rng.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 8))):
+        spec = _subjob(rng, f"j{k}", quality, family, cores, only)
+        job.subjobs.append(spec)
+        stream = spec.elements[-1][0]
+        exact = spec.promise == "precise" and all(quality[s] == "exact" for s in spec.inputs)
+        quality[stream] = "exact" if exact else "rowwise"
+        family[stream] = spec.mode
+    read = {s for spec in job.subjobs for s in spec.inputs}
+    ends = [spec.elements[-1][0] for spec in job.subjobs]
+    tapped = [s for s in ends if s not in read or rng.random() < 0.15]
+    job.sinks = {f"k{i}": s for i, s in enumerate(tapped)}
+    return job
+
+
+def _subjob(
+    rng: random.Random, name: str, quality: dict[str, str], family: dict[str, str], cores: Cores, only: str | None
+) -> SubjobSpec:
+    streams = list(quality)
+    recent = streams[-3:]
+    inputs = [rng.choice(recent if rng.random() < 0.7 else streams)]
+    exact = quality[inputs[0]] == "exact"
+    if len(streams) > 1 and rng.random() < 0.4:
+        other = rng.choice([s for s in streams if s != inputs[0]])
+        inputs.append(other)
+        exact = exact and quality[other] == "exact"
+    op = _operator(rng, len(inputs), exact)
+    mode = only if only is not None else rng.choice(MODES)
+    if not _fits(mode, op, inputs, quality, family):
+        mode = "passiveStandby"
+    build, fam, promise, chain = _mode(rng, mode, op, cores, exact)
+    elements = _elements(rng, name, op, tuple(inputs), chain and exact)
+    return SubjobSpec(name, elements, build, fam, mode, promise)
+
+
+def _operator(rng: random.Random, arity: int, exact: bool) -> Operator:
+    salt = rng.randrange(1, 1000)
+    if arity == 2:
+        return rng.choice((Union(salt), Zip(salt), Join(salt), Union(salt))) if exact else Union(salt)
+    if not exact:
+        return rng.choice((Operator(salt), Filter(salt)))
+    window = rng.randrange(2, 7)
+    aggregate = Aggregate(salt, window=window, advance=rng.randrange(1, window + 1))
+    return rng.choice((Operator(salt), Filter(salt), aggregate, aggregate, RandomFilter(salt)))
+
+
+def _fits(mode: str, op: Operator, inputs: list[str], quality: dict[str, str], family: dict[str, str]) -> bool:
+    settled = all(quality[s] == "exact" and family[s] != "upstreamBackup" for s in inputs)
+    match mode:
+        case "savepoint":
+            return not op.arbitrary and all(family[s] in ("source", "savepoint") for s in inputs)
+        case "replicaBackup":
+            return not op.arbitrary and settled
+        case "activeStandby":
+            return settled
+        case _:
+            return True
+
+
+def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool) -> tuple[Build, str, str, bool]:
+    """How instances are made, how they are run, what they promise, and whether several elements are possible."""
+    strong = rng.random() < 0.7 or isinstance(op, RandomFilter)
+    m = INTERVAL
+    match mode:
+        case "amnesia":
+            return (lambda n, w, d: cores.amnesia(n, w, d)), "lease", "gap", True
+        case "upstreamBackup":
+            forward = strong and not op.arbitrary
+            promise = "precise" if forward else "rollback"
+            return (lambda n, w, d: cores.upstream(n, w, d, interval=m, forward=forward)), "lease", promise, False
+        case "activeStandby" if op.arbitrary:
+            promise = "precise" if strong else "rollback"
+            choices = {"exact": False, "determinants": strong}
+            return (lambda n, w, d: cores.active(n, w, d, interval=m, **choices)), "lease", promise, False
+        case "activeStandby":
+            return (lambda n, w, d: cores.active(n, w, d, interval=m)), "lease", "precise", True
+        case "replicaBackup":
+            return (lambda n, w, d: cores.replica(n, w, d, interval=20)), "replica", "precise", True
+        case "savepoint":
+            return (lambda n, w, d: cores.savepoint(n, w, d)), "savepoint", "precise", False
+    if op.arbitrary:
+        promise = "precise" if strong else "rollback"
+        return (
+            (lambda n, w, d: cores.passive(n, w, d, interval=m, hold_back=strong, exact=False)),
+            "lease",
+            promise,
+            False,
+        )
+    strategy = rng.choice(list(Strategy))
+    return (lambda n, w, d: cores.passive(n, w, d, interval=m, strategy=strategy)), "lease", "precise", True
+
+
+def _elements(
+    rng: random.Random, name: str, op: Operator, inputs: tuple[str, ...], chain: bool
+) -> tuple[tuple[str, Operator, tuple[str, ...]], ...]:
+    if not chain or rng.random() < 0.6:
+        return ((name, op, inputs),)
+    window = rng.randrange(2, 5)
+    last = rng.choice((Operator(7), Filter(9), Aggregate(11, window=window, advance=rng.randrange(1, window + 1))))
+    return ((f"{name}.a", op, inputs), (name, last, (f"{name}.a",)))

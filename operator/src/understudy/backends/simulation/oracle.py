@@ -1,0 +1,291 @@
+"""What came out, against what had to. Knows nothing of the protocols: it sees deliveries, Leases, trims and crashes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from understudy.backends.simulation.cluster import Monitor, Source, SubjobSpec
+from understudy.backends.simulation.networks import Job
+from understudy.backends.simulation.operators import Operator, Row, reference
+from understudy.backends.simulation.process import Process
+from understudy.modes.instance import Role
+from understudy.protocol import commands as do
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.ids import Consumer, Range, Stream
+
+QUEUE_LIMIT = 40  # tuples in a queue when all is quiet
+
+
+class Oracle(Monitor):
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.problems: list[str] = []
+        self.tuples: dict[str, dict[int, Row | None]] = defaultdict(dict)
+        self.arrived: dict[str, list[Row | None]] = defaultdict(list)
+        self.losses: set[str] = set()
+        self.exceeded: dict[str, str] = {}  # subjob: why more failed than its mode survives
+        self.spec = {s.name: s for s in job.subjobs}
+        self.stream_of = {spec.elements[-1][0]: spec for spec in job.subjobs}
+        self._writers: dict[tuple[str, int], str] = {}
+        self._stored: dict[tuple[str, str], int] = defaultdict(int)
+        self._next: dict[str, int] = defaultdict(int)
+        self._conflicts: dict[str, str] = {}
+        self._taken: dict[tuple[str, int, str], int] = defaultdict(int)
+        self.ended: set[str] = set()  # sinks that came to the end
+
+    def problem(self, text: str) -> None:
+        if len(self.problems) < 20:
+            self.problems.append(text)
+
+    # --- what is seen
+
+    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None]) -> None:
+        life = (process.name, process.generation, stream)
+        if start < self._taken[life]:
+            self.problem(f"{process.name} handed {stream}[{start}] to its elements twice")
+        self._taken[life] = start + len(rows)
+        known = self.tuples[stream]
+        for seq, row in enumerate(rows, start):
+            if seq in known and known[seq] != row and stream not in self._conflicts:
+                self._conflicts[stream] = f"{stream}[{seq}] was two different tuples; {process.name} got the second"
+            known.setdefault(seq, row)
+        if process.spec.family == "sink":
+            if start < self._next[process.name]:
+                self.problem(f"sink {process.name} got {stream}[{start}] again")
+            self._next[process.name] = start + len(rows)
+            self.arrived[process.name] += rows
+
+    def lost(self, process: Process, stream: str, missing: Range) -> None:
+        self.losses.add(process.spec.name)
+
+    def leads(self, process: Process, command: do.Lead) -> None:
+        if process.spec.family != "lease":
+            return
+        other = self._writers.setdefault((process.spec.name, command.epoch), process.name)
+        if other != process.name:
+            self.problem(f"{process.spec.name}: {other} and {process.name} both lead in epoch {command.epoch}")
+
+    def stored(self, process: Process, checkpoint: Checkpoint) -> None:
+        for stream in process.spec.inputs:
+            at = int(checkpoint.position(Stream(stream)) or 0)
+            key = (process.spec.name, stream)
+            self._stored[key] = max(self._stored[key], at)
+
+    def trimmed(self, process: Any, command: do.Trim) -> None:
+        """A queue may drop what each consumer's recovery no longer needs: for passive standby, what was stored."""
+        producer = self.stream_of.get(command.stream)
+        if producer is not None and (producer.promise != "precise" or producer.name in self.exceeded):
+            return  # seqs may be given up
+        for spec in self.job.subjobs:
+            if spec.mode == "passiveStandby" and command.stream in spec.inputs and spec.name not in self.exceeded:
+                limit = self._stored[spec.name, command.stream]
+                if command.upto > limit:
+                    self.problem(
+                        f"{command.stream} was trimmed up to {command.upto}; {spec.name} has stored only up to {limit}"
+                    )
+
+    def crashed(self, process: Process) -> None:
+        """Is there still someone who could go on? Asked before the process dies."""
+        spec = process.spec
+        if spec.family == "savepoint":
+            return
+        if spec.mode in ("upstreamBackup", "amnesia"):
+            self._upstream_backup_crashed(process)
+            return
+        others = [p for p in process.cluster.running[spec.name] if p is not process and p.alive]
+        if any(self._could_go_on(p) for p in others) or self._untouched(process):
+            return
+        self.exceeded[spec.name] = f"{process.name} was the last with the state of {spec.name}"
+
+    def _could_go_on(self, process: Process) -> bool:
+        if process.core.role is Role.PRIMARY:
+            return True
+        if process.spec.mode == "passiveStandby":
+            return process.core.stored() is not None
+        return bool(getattr(process.core, "running", False))
+
+    def _untouched(self, process: Process) -> bool:
+        """Nothing was released and nothing non-deterministic was sent: a start from zero does the same again."""
+        spec = process.spec
+        if any(op.arbitrary for _, op, _ in spec.elements):
+            return False
+        return all(self._released(process, s) == 0 for s in spec.inputs)
+
+    def _released(self, process: Process, stream: str) -> int:
+        found = 0
+        for producer in process.cluster.producers(stream, process):
+            queue = producer.queue if isinstance(producer, Source) else producer.core.ledger.queues[Stream(stream)]
+            found = max(found, int(queue.acks[Consumer(process.spec.name)].released))
+        return found
+
+    def _upstream_backup_crashed(self, process: Process) -> None:
+        """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""
+        cluster, spec = process.cluster, process.spec
+        serving = process.serving and process.core.role is Role.PRIMARY
+        for other in self.job.subjobs:
+            near = spec.elements[-1][0] in other.inputs or other.elements[-1][0] in spec.inputs
+            if spec.elements[-1][0] in other.inputs and other.name in self.exceeded:
+                self.exceeded.setdefault(spec.name, f"its consumer {other.name} has forgotten what it had")
+            both = {spec.mode, other.mode}
+            if not serving or not near or both == {"amnesia"} or not both <= {"amnesia", "upstreamBackup"}:
+                continue
+            lead = [p for p in cluster.running[other.name] if p.alive and p.serving and p.core.role is Role.PRIMARY]
+            if not lead or any(p.core.roll_open for p in lead):
+                for name in (spec.name, other.name):
+                    self.exceeded.setdefault(name, f"{spec.name} and {other.name} failed together")
+
+    # --- the verdict
+
+    def judge(self, finished: bool) -> list[str]:
+        waiting = [s for s, stream in self.job.sinks.items() if s not in self.ended and not self._behind_excess(stream)]
+        if not finished and waiting:
+            self.problem(f"no progress: sinks {', '.join(waiting)} have not come to the end")
+        quality: dict[str, str] = {s.name: "exact" for s in self.job.sources}
+        rows: dict[str, Any] = {s.name: list(s.rows) for s in self.job.sources}
+        for spec in self.job.subjobs:
+            self._judge(spec, quality, rows, finished)
+        for sink, stream in self.job.sinks.items():
+            self._judge_sink(sink, stream, quality[stream], rows.get(stream), finished)
+        return self.problems
+
+    def _behind_excess(self, stream: str) -> bool:
+        """Whether a subjob before this stream lost more than its mode survives: its stream may end before it began."""
+        spec = self.stream_of.get(stream)
+        return spec is not None and (spec.name in self.exceeded or any(self._behind_excess(s) for s in spec.inputs))
+
+    def _judge(self, spec: SubjobSpec, quality: dict[str, str], rows: dict[str, Any], finished: bool) -> None:
+        out = spec.elements[-1][0]
+        worst = [quality[s] for s in spec.inputs]
+        if spec.name in self.exceeded or spec.promise == "gap" or "gap" in worst:
+            quality[out] = "gap"
+        elif spec.promise == "rollback" or "covered" in worst:
+            quality[out] = "covered"
+        else:
+            quality[out] = "exact"
+        if quality[out] == "exact" and out in self._conflicts:
+            self.problem(self._conflicts[out])
+        if quality[out] == "exact":
+            rows[out] = self._exact(spec, rows, finished)
+        else:
+            rows[out] = self._expected_rows(spec, rows)
+
+    def _exact(self, spec: SubjobSpec, rows: dict[str, Any], finished: bool) -> list[Row]:
+        got = self.tuples[spec.elements[-1][0]]
+        if any(op.arbitrary for _, op, _ in spec.elements):
+            made = [got[i] for i in sorted(got)]
+            if len(made) == len(got) == max(got, default=-1) + 1:
+                self._valid_choice(spec, [rows[s] for s in spec.inputs], made, finished)
+            return made  # type: ignore[return-value]
+        known = dict(rows)
+        for name, op, ins in spec.elements:
+            known[name] = reference(op, [known[s] for s in ins])
+        expected = known[spec.elements[-1][0]]
+        for seq, row in sorted(got.items()):
+            if seq >= len(expected) or row != expected[seq]:
+                self.problem(f"{spec.name}[{seq}] is not what it would be without failures")
+                break
+        return expected
+
+    def _valid_choice(self, spec: SubjobSpec, inputs: list[list[Row]], made: list[Any], finished: bool) -> None:
+        """A union interleaves its inputs; a random filter leaves some out. Each row once, in order."""
+        (_, op, _) = spec.elements[0]
+        places: dict[Row, tuple[int, int]] = {}
+        for i, rows in enumerate(inputs):
+            for seq, row in enumerate(rows):
+                image = op.take(0, [0], lambda _i, _s, r=row: r, 1)[0]  # type: ignore[misc]
+                if image in places:
+                    return self._each_once(spec, inputs, made, finished)
+                places[image] = (i, seq)
+        at = [-1] * len(inputs)
+        for seq, row in enumerate(made):
+            if row not in places:
+                self.problem(f"{spec.name}[{seq}] comes from nowhere")
+                return
+            i, place = places[row]
+            if place <= at[i] or (op.arity == 2 and place != at[i] + 1):
+                self.problem(f"{spec.name}[{seq}] is out of order, repeated, or follows a loss")
+                return
+            at[i] = place
+        if finished and op.arity == 2 and any(at[i] != len(rows) - 1 for i, rows in enumerate(inputs)):
+            self.problem(f"{spec.name} did not pass on all of its input")
+
+    def _each_once(self, spec: SubjobSpec, inputs: list[list[Row]], made: list[Any], finished: bool) -> None:
+        """As above, where the inputs share rows and places can't be told apart."""
+        op = spec.elements[0][1]
+        wanted = Counter(op.take(0, [0], lambda _i, _s, r=row: r, 1)[0] for rows in inputs for row in rows)  # type: ignore[misc]
+        got = Counter(made)
+        if got - wanted or (finished and op.arity == 2 and wanted - got):
+            self.problem(f"{spec.name} did not pass on each row of its input once")
+
+    def _expected_rows(self, spec: SubjobSpec, rows: dict[str, Any]) -> set[Row] | None:
+        """What must be among the output, if that can be told."""
+        if any(rows[s] is None for s in spec.inputs):
+            return None
+        inner = dict(rows)
+        for name, op, ins in spec.elements:
+            if _rowwise(op):
+                image: set[Row] = set()
+                for i, s in enumerate(ins):
+                    for row in inner[s]:
+                        image.update(op.take(i, [0] * op.arity, lambda _i, _s, r=row: r, 1))  # type: ignore[misc]
+                inner[name] = image
+            elif all(isinstance(inner[s], list) for s in ins) and not op.arbitrary:
+                inner[name] = reference(op, [inner[s] for s in ins])
+            else:
+                return None
+        return set(inner[spec.elements[-1][0]])
+
+    def _judge_sink(self, sink: str, stream: str, quality: str, expected: Any, finished: bool) -> None:
+        got = self.arrived[sink]
+        if quality == "exact":
+            if finished and list(got) != list(expected):
+                self.problem(f"sink {sink}: {len(got)} tuples of {stream}, {len(expected)} were expected, or others")
+            return
+        if expected is None or not finished:
+            return
+        missing = set(expected) - {r for r in got if r is not None}
+        if quality == "covered" and missing:
+            self.problem(f"sink {sink}: {len(missing)} tuples of {stream} never came, and no loss is allowed")
+        if quality == "gap" and missing and not self.losses and self._rowwise_only(stream):
+            self.problem(f"sink {sink}: {len(missing)} tuples of {stream} are missing and nobody reported a loss")
+
+    def _rowwise_only(self, stream: str) -> bool:
+        spec = self.stream_of.get(stream)
+        if spec is None:
+            return True
+        return all(_rowwise(op) for _, op, _ in spec.elements) and all(self._rowwise_only(s) for s in spec.inputs)
+
+    def quiet(self, cluster: Any) -> list[str]:
+        """All has been delivered and acked: queues are short again. Says which are not."""
+        self._long: list[str] = []
+        if self.exceeded or self.losses:
+            return []
+        late = {s for j in self.job.subjobs if j.mode == "upstreamBackup" and _holds(j) for s in j.inputs}
+        for source in (s for s in cluster.sources.values() if s.queue.acks and s.name not in late):
+            self._short(source.name, len(source.queue.held))
+        for spec in self.job.subjobs:
+            for process in cluster.running[spec.name] if spec.elements[-1][0] not in late else ():
+                if process.alive and process.serving:
+                    self._short(
+                        spec.elements[-1][0], len(process.core.ledger.queues[Stream(spec.elements[-1][0])].held)
+                    )
+                elif process.alive and getattr(process.core, "running", False):
+                    stream = Stream(spec.elements[-1][0])
+                    queue, last = process.core.ledger.queues[stream], process.core.logs[stream]
+                    step = last.before(queue.next)
+                    self._short(f"{process.name}'s log", len(queue.held) - (step.stop - step.first if step else 0))
+        return self._long
+
+    def _short(self, name: str, held: int) -> None:
+        if held > QUEUE_LIMIT:
+            self._long.append(f"the queue of {name} still holds {held} tuples when all is quiet")
+
+
+def _holds(spec: SubjobSpec) -> bool:
+    """Upstream backup releases what is behind its newest acked output: an operator that makes none releases none."""
+    return any(not _rowwise(op) for _, op, _ in spec.elements)
+
+
+def _rowwise(op: Operator) -> bool:
+    return type(op).__name__ in ("Operator", "Filter", "Union")

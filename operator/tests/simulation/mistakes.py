@@ -1,0 +1,358 @@
+"""Deliberate mistakes in the core, one subclass each. Exploration has to catch every one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from understudy.backends.simulation.networks import Cores
+from understudy.modes.active_standby import ActiveStandby
+from understudy.modes.amnesia import Amnesia
+from understudy.modes.instance import Commands, Instance
+from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.replica_backup import ReplicaBackup
+from understudy.modes.roll import RollCall
+from understudy.modes.savepoint import SavepointMode
+from understudy.modes.upstream_backup import UpstreamBackup
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.duplicates import DuplicateFilter
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.savepoints import Tree
+from understudy.protocol.watermarks import Marks, Step
+
+
+@dataclass(frozen=True)
+class Mistake:
+    says: str
+    cores: Cores
+    mode: str
+
+
+# --- passive standby
+
+
+class TrimsOneTooFar(PassiveStandby):
+    def _release(self, checkpoint: Checkpoint) -> Commands:
+        acks = super()._release(checkpoint)
+        return tuple(replace(a, upto=Seq(a.upto + 1)) if isinstance(a, do.SendAck) else a for a in acks)
+
+
+class AcksBeforeTheSecondaryStored(PassiveStandby):
+    def _ship(self, elements: tuple[str, ...]) -> Commands:
+        commands = super()._ship(elements)
+        return (*commands, *(self._release(self._in_flight) if self._in_flight else ()))
+
+
+class ReleasesWhatIsProcessed(PassiveStandby):
+    def processed(self, event: on.Processed) -> Commands:
+        released = tuple(do.SendAck(s, 1, p) for s, p in event.positions.items())
+        return (*super().processed(event), *released)
+
+
+class ForgetsTheSequencer(PassiveStandby):
+    """The secondary starts to number from what it holds, as if the queue had been empty."""
+
+    def stored(self) -> Checkpoint | None:
+        kept = super().stored()
+        if kept is None:
+            return None
+        reset = {n: replace(e, held=Range(e.held.start, e.held.start)) for n, e in kept.elements.items()}
+        return replace(kept, elements=reset)
+
+
+class ReadsOnFromTheNewest(PassiveStandby):
+    def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
+        super().start_inputs(checkpoint)
+        fresh = self.epoch == Epoch(1)
+        return tuple(do.ReadInput(s, Seq(0) if fresh else None) for s in self.wiring.entering)
+
+
+class ForwardsBeforeTheCheckpoint(PassiveStandby):
+    """Holds nothing back, though the network is arbitrary."""
+
+    def processed(self, event: on.Processed) -> Commands:
+        self._changed = True
+        return (self.publish(event.element),)
+
+
+class SendsADivergentQueueUnderOldSeqs(PassiveStandby):
+    def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
+        commands = super().start_inputs(checkpoint)
+        self._roll = None
+        return commands
+
+
+class StoresAnOlderCheckpoint(PassiveStandby):
+    """Confirms every checkpoint, keeps the first."""
+
+    def follow(self, event: Event) -> Commands:
+        before = self._kept
+        commands = super().follow(event)
+        if isinstance(event, on.CheckpointArrived) and before is not None:
+            self._kept = before
+        return commands
+
+
+class TakesOverWithNothing(PassiveStandby):
+    """A restarted primary takes its Lease back before the standby with the state can."""
+
+    def could_continue(self) -> bool:
+        return True
+
+
+# --- duplicate filter, epochs: in every mode
+
+
+class AcceptsEqualIds(PassiveStandby):
+    """The filter accepts tuple_id ≥ max_tuple_id: the last tuple twice."""
+
+    def _arrived(self, event: on.Arrived) -> Commands:
+        expected = self.ledger.received(event.stream)
+        if expected and event.range.start < expected <= event.range.stop:
+            back = DuplicateFilter(Seq(expected - 1))
+            self.ledger = replace(self.ledger, filters={**self.ledger.filters, event.stream: back})
+        return super()._arrived(event)
+
+
+class AcceptsOldTuples(PassiveStandby):
+    def _arrived(self, event: on.Arrived) -> Commands:
+        skip = DuplicateFilter(Seq(event.range.start))
+        if event.range.start < self.ledger.received(event.stream):
+            self.ledger = replace(self.ledger, filters={**self.ledger.filters, event.stream: skip})
+        return super()._arrived(event)
+
+
+# --- upstream backup
+
+
+class AcksWhatWasReceived(UpstreamBackup):
+    """Level-1 acks what level-0 acks."""
+
+    def _level1(self, stream: Stream, needed: dict[Stream, Seq]) -> do.SendAck:
+        return do.SendAck(stream, 1, self.ledger.received(stream))
+
+
+class AcksThePositionNotTheLowWatermark(UpstreamBackup):
+    def _level1(self, stream: Stream, needed: dict[Stream, Seq]) -> do.SendAck:
+        return do.SendAck(stream, 1, self.ledger.position(stream))
+
+
+class MapsToTheHighWatermark(UpstreamBackup):
+    def _behind(self, stream: Stream) -> dict[Stream, Seq] | None:
+        step = self.logs[stream].before(self.ledger.queues[stream].received_by_all)
+        return dict(step.high) if step else None
+
+
+class CausesOfWhatAnyConsumerHas(UpstreamBackup):
+    """Maps the newest ack instead of the oldest."""
+
+    def _behind(self, stream: Stream) -> dict[Stream, Seq] | None:
+        step = self.logs[stream].before(self.ledger.queues[stream].received_by_any)
+        return dict(step.high) if step else None
+
+
+class RestartsNumberingAtTheFurthest(UpstreamBackup):
+    """Numbers what it makes again as new, though watermarks are forwarded."""
+
+    def _number(self, roll: RollCall, stream: Stream) -> do.Number:
+        first = roll.furthest(stream)
+        self.ledger = self.ledger.rebased(stream, first)
+        return do.Number(str(stream), first, None)
+
+
+class DropsOneStepTooMany(UpstreamBackup):
+    def _number(self, roll: RollCall, stream: Stream) -> do.Number:
+        found = super()._number(roll, stream)
+        mark = roll.answers(stream)[0].mark if roll.answers(stream) else None
+        return replace(found, until=mark.high) if mark is not None and found.until is not None else found
+
+
+class DoesNotWaitForTheRollCall(UpstreamBackup):
+    def _begin_if_ready(self) -> Commands:
+        roll = self._roll
+        if roll is None or any(s not in self._starts for s in self.wiring.external):
+            return ()
+        self._roll = None
+        return tuple(do.Number(str(s), Seq(0), None) for s in self.wiring.leaving)
+
+
+# --- active standby
+
+
+class TrimsEqualWatermarks(ActiveStandby):
+    def _drop_duplicates(self, stream: Stream, high: Marks) -> Commands:
+        return super()._drop_duplicates(stream, {s: Seq(p + 2) for s, p in high.items()})
+
+
+class SecondaryTrimsWhatItMade(ActiveStandby):
+    def follow(self, event: Event) -> Commands:
+        commands = super().follow(event)
+        if isinstance(event, on.Processed):
+            for stream in self.wiring.leaving:
+                self.ledger = self.ledger.released(stream, self.ledger.queues[stream].next)
+        return commands
+
+
+class AcksWithoutTheSecondary(ActiveStandby):
+    def _acks(self, peer: Marks) -> Commands:
+        mine = self._positions()
+        return tuple(do.SendAck(s, 1, mine[s]) for s in self.wiring.external)
+
+
+class SendsBeforeTheDeterminants(ActiveStandby):
+    def processed(self, event: on.Processed) -> Commands:
+        return (self.publish(event.element), *self._release_inner())
+
+
+class SecondaryIgnoresDeterminants(ActiveStandby):
+    def follow(self, event: Event) -> Commands:
+        commands = super().follow(event)
+        return tuple(replace(c, determinants=()) if isinstance(c, do.Choose) else c for c in commands)
+
+
+class SecondaryNumbersFromZero(ActiveStandby):
+    def _run(self, checkpoint: Checkpoint) -> Commands:
+        reset = {n: replace(e, held=Range(Seq(0), Seq(0))) for n, e in checkpoint.elements.items()}
+        return super()._run(replace(checkpoint, elements=reset))
+
+
+class SecondaryAlsoSends(ActiveStandby):
+    """Leads without the Lease as soon as it runs."""
+
+    def follow(self, event: Event) -> Commands:
+        commands = super().follow(event)
+        if any(isinstance(c, do.Run) for c in commands):
+            return (*commands, do.Lead(self.epoch, None, "does not wait for the Lease", live=True))
+        return commands
+
+
+# --- replica backup
+
+
+class ReplicaReleasesAlone(ReplicaBackup):
+    """Acks its own position, whatever its peer still needs."""
+
+    def _acks(self, mine: Marks) -> Commands:
+        return tuple(do.SendAck(s, 1, mine[s]) for s in self.wiring.external)
+
+
+class JoinerStartsEmpty(ReplicaBackup):
+    def _started(self, event: on.Started) -> Commands:
+        return super()._started(replace(event, fresh=True))
+
+
+# --- savepoint
+
+
+class TakesTheLowerSavepoint(SavepointMode):
+    def chosen(self, answers: dict[Stream, Tree | None]) -> Tree | None:
+        if any(t is None for t in answers.values()):
+            return None
+        return min((t for t in answers.values() if t is not None), key=lambda t: t.root.next, default=None)
+
+
+class SavepointOfThePresent(SavepointMode):
+    """Saves where it is, not where the first unacked event came from."""
+
+    def step_after(self, oldest: Seq) -> Step:
+        at, next_ = self.ledger.elements[self.element], self.ledger.queues[self.stream].next
+        return Step(next_, next_, at.selection, at.positions, at.positions)
+
+
+class SavepointForgetsTheSequencer(SavepointMode):
+    def step_after(self, oldest: Seq) -> Step:
+        step = super().step_after(oldest)
+        return replace(step, first=Seq(max(0, step.first - 1)))
+
+
+class SavepointWithoutSelection(SavepointMode):
+    """Keeps the positions, forgets that older input is still needed."""
+
+    def step_after(self, oldest: Seq) -> Step:
+        step = super().step_after(oldest)
+        return replace(step, low=step.at)
+
+
+class ForgetsTheTreesBelow(SavepointMode):
+    """Recovers itself, but can't tell its successors where they were."""
+
+    def _lead(self, tree: Tree | None, why: str) -> Commands:
+        return super()._lead(Tree(tree.root, {}) if tree else None, why)
+
+
+class NeverRequestsAgain(SavepointMode):
+    """A recovery request that a failed predecessor lost is not repeated; answers nothing while it waits."""
+
+    def _restore_if_all_answered(self) -> Commands:
+        answers = self._answers or {}
+        if self._answers is None or len(answers) < 1:
+            return ()
+        self._answers = None
+        return self._lead(None, "does not wait for all predecessors")
+
+
+# --- amnesia
+
+
+class AmnesiaReusesSeqs(Amnesia):
+    def _begin(self, roll: RollCall) -> Commands:
+        self._roll, self.lossy = None, False
+        return tuple(do.ReadInput(s, None) for s in self.wiring.entering)
+
+
+class AmnesiaLosesSilently(Amnesia):
+    def _lost(self, stream: Stream, missing: Range) -> Commands:
+        return (do.Skip(stream, missing.stop),)
+
+
+def _of(says: str, core: type[Instance], mode: str) -> Mistake:
+    slot = {
+        "amnesia": "amnesia",
+        "passiveStandby": "passive",
+        "upstreamBackup": "upstream",
+        "activeStandby": "active",
+        "replicaBackup": "replica",
+        "savepoint": "savepoint",
+    }[mode]
+    return Mistake(says, replace(Cores(), **{slot: core}), mode)  # type: ignore[arg-type]
+
+
+MISTAKES = [
+    _of("an ack trims one too far", TrimsOneTooFar, "passiveStandby"),
+    _of("acks before the secondary stored it", AcksBeforeTheSecondaryStored, "passiveStandby"),
+    _of("releases what is processed but not checkpointed", ReleasesWhatIsProcessed, "passiveStandby"),
+    _of("the secondary forgets the sequencer", ForgetsTheSequencer, "passiveStandby"),
+    _of("the secondary reads on from the newest input", ReadsOnFromTheNewest, "passiveStandby"),
+    _of("an arbitrary network forwards before the checkpoint", ForwardsBeforeTheCheckpoint, "passiveStandby"),
+    _of("a divergent queue is sent under old seqs", SendsADivergentQueueUnderOldSeqs, "passiveStandby"),
+    _of("the secondary confirms a checkpoint it does not keep", StoresAnOlderCheckpoint, "passiveStandby"),
+    _of("a restarted primary overtakes the standby with the state", TakesOverWithNothing, "passiveStandby"),
+    _of("the filter accepts equal ids", AcceptsEqualIds, "passiveStandby"),
+    _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby"),
+    _of("level-1 acks what was received", AcksWhatWasReceived, "upstreamBackup"),
+    _of("level-1 acks what was processed", AcksThePositionNotTheLowWatermark, "upstreamBackup"),
+    _of("cause maps to the high watermark", MapsToTheHighWatermark, "upstreamBackup"),
+    _of("cause maps the newest ack of any consumer", CausesOfWhatAnyConsumerHas, "upstreamBackup"),
+    _of("what is made again is numbered as new", RestartsNumberingAtTheFurthest, "upstreamBackup"),
+    _of("one step too many is dropped", DropsOneStepTooMany, "upstreamBackup"),
+    _of("a replacement does not wait for its consumers", DoesNotWaitForTheRollCall, "upstreamBackup"),
+    _of("a secondary trims what is not duplicate", TrimsEqualWatermarks, "activeStandby"),
+    _of("a secondary keeps no log", SecondaryTrimsWhatItMade, "activeStandby"),
+    _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby"),
+    _of("tuples are sent before their determinants are stored", SendsBeforeTheDeterminants, "activeStandby"),
+    _of("a secondary ignores determinants", SecondaryIgnoresDeterminants, "activeStandby"),
+    _of("a secondary numbers from zero", SecondaryNumbersFromZero, "activeStandby"),
+    _of("a secondary leads without the Lease", SecondaryAlsoSends, "activeStandby"),
+    _of("a replica releases what its peer still needs", ReplicaReleasesAlone, "replicaBackup"),
+    _of("a joining replica starts empty", JoinerStartsEmpty, "replicaBackup"),
+    _of("the savepoint is taken from the lower seq", TakesTheLowerSavepoint, "savepoint"),
+    _of("the savepoint is the present selection", SavepointOfThePresent, "savepoint"),
+    _of("the savepoint's sequencer is one off", SavepointForgetsTheSequencer, "savepoint"),
+    _of("the savepoint has positions but no selection", SavepointWithoutSelection, "savepoint"),
+    _of("a recovered operator forgets the trees below", ForgetsTheTreesBelow, "savepoint"),
+    _of("an operator does not wait for all predecessors", NeverRequestsAgain, "savepoint"),
+    _of("a replacement uses seqs again", AmnesiaReusesSeqs, "amnesia"),
+    _of("losses are not reported", AmnesiaLosesSilently, "amnesia"),
+]

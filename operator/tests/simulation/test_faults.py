@@ -1,0 +1,27 @@
+"""Exploration of faults, and whether it would notice."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.mistakes import MISTAKES, Mistake
+from understudy.backends.simulation.faults import explore, first_caught, run
+
+SEEDS, PARTS = 2_000, 8
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_promise_is_broken(part: int) -> None:
+    report = explore(part * SEEDS // PARTS, SEEDS // PARTS)
+    assert not report.failures, report.text()
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.says)
+def test_a_mistake_is_caught_within_500_seeds(mistake: Mistake) -> None:
+    found = first_caught(mistake.cores, 500, mistake.mode)
+    assert found is not None, f"not noticed: {mistake.says}"
+
+
+def test_a_seed_tells_the_same_story_twice() -> None:
+    first, second = run(17, tell=True), run(17, tell=True)
+    assert (first.history, first.problems, first.faults) == (second.history, second.problems, second.faults)
