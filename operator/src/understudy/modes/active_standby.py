@@ -30,6 +30,8 @@ from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks, Step, StepLog, newest, older
 
+RESEND = 8  # intervals after which an unconfirmed state counts as lost
+
 
 class ActiveStandby(Instance):
     def __init__(
@@ -51,7 +53,9 @@ class ActiveStandby(Instance):
     def forget(self) -> None:
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self.running = False  # as a secondary: processing in parallel
+        self._heard_upto = 0  # the newest determinants message
         self._number = 0
+        self._offered_at: Millis | None = None
         self._secondary: str | None = None
         self._joiner: str | None = None  # waits until an earlier secondary is fenced off
         self._offered: Checkpoint | None = None  # the state on its way to a new secondary
@@ -79,14 +83,13 @@ class ActiveStandby(Instance):
                 return (do.Trim(event.stream, held_from),)
             case on.QueueTrimming() if self.running and event.epoch == self.epoch:
                 return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
-            case on.DeterminantsArrived() if event.epoch == self.epoch:
-                return (do.Choose(event.number, event.determinants),)
+            case on.DeterminantsArrived() if self.running and event.epoch == self.epoch:
+                return self._follow_choices(event)
             case on.Redirected() if self.running:
                 self.ledger = self.ledger.redirected(event.stream, event.epoch)
                 return ()
             case on.Resumes() if self.running:
-                self.forget()
-                return (do.StepDown("upstream no longer has what follows this state"), do.ReadLease("to follow anew"))
+                return self._rejoin("upstream no longer has what follows this state")
             case _:
                 return ()
 
@@ -99,6 +102,17 @@ class ActiveStandby(Instance):
                 self.logs[Stream(name)].append(Step(e.held.start, e.held.stop, e.selection, e.selection, e.positions))
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         return (do.Store(checkpoint), do.Run(self.epoch, checkpoint), *inputs)
+
+    def _follow_choices(self, event: on.DeterminantsArrived) -> Commands:
+        if event.number != self._heard_upto + 1:
+            return self._rejoin(f"determinants {self._heard_upto + 1} are missing")
+        self._heard_upto = event.number
+        return (do.Choose(event.number, event.determinants),)
+
+    def _rejoin(self, why: str) -> Commands:
+        self.forget()
+        self.ledger = Ledger.empty(self.wiring)
+        return (do.StepDown(why), do.ReadLease("to follow anew"))
 
     def _drop_duplicates(self, stream: Stream, high: Marks) -> Commands:
         upto = self.ledger.queues[stream].trimmed
@@ -199,7 +213,17 @@ class ActiveStandby(Instance):
         free = self._pending.drop()
         self._secondary, self._peer, self._number = name, None, self._number + 1
         self._offered = self.ledger.checkpoint(self.epoch, self._number)
+        self._offered_at, self._pending = None, Pending()
         return (*self._publish_upto(free), do.Ship(self._offered, None))
+
+    def _offer_again(self, now: Millis) -> Commands:
+        """A state that is never confirmed is offered anew."""
+        if self._offered is None or self._secondary is None:
+            return ()
+        self._offered_at = now if self._offered_at is None else self._offered_at
+        if now - self._offered_at <= self.interval * RESEND:
+            return ()
+        return self._offer(self._secondary)
 
     def book(self, event: on.Processed) -> Range:
         before = self.ledger.elements[event.element]
@@ -221,7 +245,7 @@ class ActiveStandby(Instance):
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        log = self._log_message()
+        log = (*self._offer_again(now), *self._log_message())
         if not self._due(now) or self._peer is None:
             return log
         return (*log, *self._acks(self._peer), *self._queue_trimming())

@@ -32,6 +32,7 @@ from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Step
 
+RESEND = 8  # intervals after which an unconfirmed checkpoint counts as lost
 PATIENCE = 4  # a sweep that no ack starts is started after this many intervals
 
 
@@ -133,6 +134,8 @@ class PassiveStandby(Instance):
     def lead_tick(self, now: Millis) -> Commands:
         """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
         self._now = now
+        if self._in_flight is not None and now - (self._shipped_at or 0) > self.interval * RESEND:
+            self._in_flight, self._changed = None, True  # never confirmed: the next one carries it too
         if self._secondary is None or self._in_flight or not self._changed or self._roll is not None:
             return ()
         if self._confirmed is None or self.strategy is Strategy.SYNCHRONOUS:
