@@ -14,8 +14,6 @@ from understudy.runtime.engine.lane import Lane
 from understudy.runtime.engine.plan import Part
 from understudy.runtime.engine.sequence import Sequence
 
-MIN_PART_ROWS = 20_000
-
 
 @dataclass(frozen=True, slots=True)
 class Cutter:
@@ -23,7 +21,10 @@ class Cutter:
     lanes: Items[Lane]
     sequence: Sequence
     max_rows: int
+    """New tuples in a plan, unless no window closes among so few."""
     parallelism: int
+    part_rows: int
+    """A part has at least so many."""
 
     # --- where to stop
 
@@ -100,7 +101,7 @@ class Cutter:
 
     def _edges(self, start: int, stop: int) -> list[int]:
         tail = sum(b - a for a, b in zip(self.needed(start), self.sequence.seqs(start), strict=True))
-        count = min(self.parallelism, (stop - start) // max(MIN_PART_ROWS, tail))
+        count = min(self.parallelism, (stop - start) // max(self.part_rows, tail))
         edges: list[int] = []
         for n in range(1, count):
             edge = self._edge(edges[-1] if edges else start, start + n * (stop - start) // count)
@@ -119,7 +120,7 @@ class Cutter:
 
     def _slices(self, start: int, stop: int) -> tuple[Part, ...]:
         spans = list(zip(self.needed(start), self.sequence.seqs(stop), strict=True))
-        count = max(1, min(self.parallelism, sum(b - a for a, b in spans) // MIN_PART_ROWS))
+        count = max(1, min(self.parallelism, sum(b - a for a, b in spans) // self.part_rows))
         return tuple(Part(tuple(_slice(a, b, n, count) for a, b in spans)) for n in range(count))
 
 

@@ -6,7 +6,7 @@ import copy
 import secrets
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -17,12 +17,13 @@ from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.assemble import assemble
 from understudy.runtime.engine.cutting import Cutter, window_times
 from understudy.runtime.engine.lane import GeneratorLane, InputKind, InputSpec, Lane, StoredLane, lane_of
-from understudy.runtime.engine.plan import BatchPlan, Position, is_salted, plan_schema
+from understudy.runtime.engine.plan import BatchPlan, Choice, Position, is_salted, plan_schema
 from understudy.runtime.engine.progress import output_progress
 from understudy.runtime.engine.sequence import Merged, Single
 from understudy.runtime.engine.state import InboxState, LogState
 
 MAX_ROWS = 100_000
+PART_ROWS = 20_000
 
 
 class Inbox:
@@ -35,6 +36,7 @@ class Inbox:
         *,
         max_rows: int = MAX_ROWS,
         parallelism: int = 1,
+        part_rows: int = PART_ROWS,
         salt: Callable[[], int] = lambda: secrets.randbits(62),
     ) -> None:
         if len(inputs) != len(element.inputs):
@@ -42,12 +44,14 @@ class Inbox:
         self.element, self.inputs = element, tuple(inputs)
         self.schema = plan_schema(element, inputs)
         self._salt = salt if is_salted(element) else lambda: 0
-        self._max_rows, self._parallelism = max_rows, parallelism
+        self._limits = max_rows, parallelism, part_rows
         self._changed = threading.Condition()
         self._closed = False
         self._newest = self._under_way = 0
         self._plans: dict[int, tuple[BatchPlan, Inbox]] = {}
         self._rehearsals: deque[Inbox] = deque()
+        self._choices: deque[Choice] = deque()
+        self._follows = False
         self._start()
 
     def _start(self) -> None:
@@ -61,7 +65,7 @@ class Inbox:
             else Merged(self._lanes, self.element.merge is Merge.EVENT_TIME)
         )
         rule = rule_of(self.element.operators)
-        self._cutter = Cutter(rule, self._lanes, self._sequence, self._max_rows, self._parallelism)
+        self._cutter = Cutter(rule, self._lanes, self._sequence, *self._limits)
 
     # --- input readers
 
@@ -120,12 +124,16 @@ class Inbox:
 
     def _extend(self, place: int) -> None:
         if self._incomplete is None:
-            self._sequence.extend(place)
+            if not self._follows and not self._choices:
+                self._sequence.extend(place)
         elif all(lane.stop >= seq for lane, seq in zip(self._lanes, self._incomplete.seqs, strict=True)):
             self._resume(self._incomplete)
             self._incomplete = None
-            for every in range(len(self._lanes)):
-                self._sequence.extend(every)
+            self._extend_all()
+
+    def _extend_all(self) -> None:
+        for place in range(len(self._lanes)):
+            self._extend(place)
 
     def _named(self, name: str) -> list[int]:
         places = [place for place, spec in enumerate(self.inputs) if spec.name == name]
@@ -148,23 +156,37 @@ class Inbox:
             scene = self._rehearsals.popleft()
             self._plans[number] = scene._scene(number), scene
         else:
-            stop = self._target()
-            if stop is None:
+            choice = self._choose()
+            if choice is None:
                 return False
-            self._plans[number] = self._plan(number, stop), self
-            self._cut = stop
+            self._plans[number] = self._plan(number, choice.stop, choice.salt), self
+            self._cut = choice.stop
         self._newest = number
         return True
+
+    def _choose(self) -> Choice | None:
+        """What comes next: as another process chose it, or as seems best here."""
+        while self._choices and self._choices[0].stop <= self._cut:
+            self._choices.popleft()
+            if not self._choices:
+                self._extend_all()
+        if self._choices:
+            choice = self._choices[0]
+            if self._incomplete is not None or not self._sequence.adopt(choice.runs):
+                return None
+            return choice if self._sequence.stop >= choice.stop else None
+        stop = None if self._follows else self._target()
+        return None if stop is None else Choice(self._cut, stop, self._salt(), ())
 
     def _target(self) -> int | None:
         return self._cutter.target(self._cut) if self._incomplete is None else None
 
     def _scene(self, number: int) -> BatchPlan:
-        return self._plan(number, self._sequence.stop, rehearsal=True)
+        return self._plan(number, self._sequence.stop, self._salt(), rehearsal=True)
 
-    def _plan(self, number: int, stop: int, rehearsal: bool = False) -> BatchPlan:
+    def _plan(self, number: int, stop: int, salt: int, rehearsal: bool = False) -> BatchPlan:
         parts, runs = self._cutter.parts(self._cut, stop), self._sequence.runs(self._cut, stop)
-        return BatchPlan(number, self._cut, stop, parts, runs, self._salt(), rehearsal, now_ms())
+        return BatchPlan(number, self._cut, stop, parts, runs, salt, rehearsal, now_ms())
 
     def rows(self, number: int | None, part: int, place: int | None = None) -> pa.Table:
         """The rows of one part of a plan (None: of the one under way), with the columns of `plan.py`."""
@@ -216,12 +238,29 @@ class Inbox:
             self._closed = True
             self._changed.notify_all()
 
+    # --- determinants
+
+    def follow(self, choices: Iterable[Choice]) -> None:
+        """Cut plans as another process chose them, and none of our own until `lead`."""
+        with self._changed:
+            self._follows = True
+            self._choices.extend(choices)
+            self._changed.notify_all()
+
+    def lead(self) -> None:
+        """Choose for ourselves, once all choices made elsewhere are used up."""
+        with self._changed:
+            self._follows = False
+            self._extend_all()
+            self._changed.notify_all()
+
     # --- a change of role
 
     def reset(self) -> None:
         """Begin anew. Plans that are under way keep their rows until they are done, but count no longer."""
         with self._changed:
             past = copy.copy(self)
+            self._choices, self._follows = deque(), False
             self._plans = {n: (plan, past if scene is self else scene) for n, (plan, scene) in self._plans.items()}
             self._start()
             self._changed.notify_all()
@@ -326,9 +365,7 @@ class Inbox:
 
     def rehearse(self, rows: Mapping[str, pa.Table] | None = None, count: int = 1000) -> None:
         """A plan whose output is discarded: over the given tuples, made-up ones for other inputs."""
-        scene = Inbox(
-            self.element, self.inputs, max_rows=self._max_rows, parallelism=self._parallelism, salt=self._salt
-        )
+        scene = Inbox(self.element, self.inputs, salt=self._salt)
         for spec in self.inputs:
             scene._fill(spec, (rows or {}).get(spec.name), count)
         with self._changed:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
 import pyarrow as pa
 
@@ -39,6 +39,25 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """All that was chosen when a plan was cut: with it another process computes the same results from its input."""
+
+    start: int
+    stop: int
+    salt: int
+    runs: tuple[Run, ...]
+    """Several inputs: in what order the new tuples were taken."""
+
+    def to_ints(self) -> tuple[int, ...]:
+        return (self.start, self.stop, self.salt, *chain.from_iterable(run.to_list() for run in self.runs))
+
+    @classmethod
+    def of(cls, ints: Sequence[int]) -> Choice:
+        start, stop, salt, *rest = ints
+        return cls(start, stop, salt, tuple(Run.of(rest[n : n + 3]) for n in range(0, len(rest), 3)))
+
+
+@dataclass(frozen=True, slots=True)
 class BatchPlan:
     number: int
     """Consecutive, local to the process: Spark's offset."""
@@ -47,20 +66,14 @@ class BatchPlan:
     """The new tuples, as places in the merged input."""
     parts: tuple[Part, ...]
     runs: tuple[Run, ...] = ()
-    """Several inputs: in what order the new tuples were taken. With `salt`, the plan's determinant."""
+    """Several inputs: in what order the new tuples were taken."""
     salt: int = 0
     rehearsal: bool = False
     cut_ms: int = 0
     """When it was cut, wall clock: how long a micro-batch takes is counted from here."""
 
-    def determinant(self) -> dict[str, Any]:
-        """What another process needs in order to run the same micro-batch."""
-        return {
-            "start": self.start,
-            "stop": self.stop,
-            "runs": [run.to_list() for run in self.runs],
-            "salt": self.salt,
-        }
+    def choice(self) -> Choice:
+        return Choice(self.start, self.stop, self.salt, self.runs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence as Items
 
 import numpy as np
 
-from understudy.protocol.merge import Pending, Places, Run, greatest_of, merge, mergeable, runs_of
+from understudy.protocol.merge import Pending, Places, Run, greatest_of, merge, mergeable, places_of, runs_of
 from understudy.protocol.selection import UNKNOWN, Micros, Times
 from understudy.runtime.engine.lane import Lane
 
@@ -51,6 +51,10 @@ class Sequence(ABC):
     def runs(self, start: int, stop: int) -> tuple[Run, ...]:
         """Who is where in `[start, stop)`; nothing for a single input."""
         return ()
+
+    def adopt(self, runs: Items[Run]) -> bool:
+        """Take an order that was chosen elsewhere; False while tuples of it are missing."""
+        return True
 
 
 class Single(Sequence):
@@ -116,6 +120,14 @@ class Merged(Sequence):
             self._append(self._settled(merged), merged)
         else:
             self._append(np.full(self._lanes[place].stop - merged[place], place, np.int16), merged)
+
+    def adopt(self, runs: Items[Run]) -> bool:
+        if any(run.stop > self._lanes[run.place].stop for run in runs):
+            return False
+        merged = self.seqs(self.stop)
+        news = [Run(r.place, max(r.start, merged[r.place]), r.stop) for r in runs if r.stop > merged[r.place]]
+        self._append(places_of(news), merged)
+        return True
 
     def _settled(self, merged: Items[int]) -> Places:
         pending = [

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from understudy.protocol.merge import Run
+from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.engine.lane import ORIGIN
+from understudy.runtime.engine.plan import Choice
+
+from .plain import JOIN, ROW_WISE, UNION, count_window, numbered, spec_of
+from .rig import element, generator_spec, table_of
+
+MS = 1000
+
+
+def test_a_follower_waits_for_the_tuples_of_a_choice_and_then_leads() -> None:
+    chain = element(["a", "b"], UNION)
+    a, b = (table_of(spec_of(name), numbered([MS, 2 * MS], n)) for n, name in enumerate("ab"))
+    inbox = Inbox(chain, [spec_of("a"), spec_of("b")])
+    inbox.follow([Choice(0, 2, 0, (Run(1, 0, 1), Run(0, 0, 1)))])
+    inbox.offer("a", a)
+    assert inbox.cut(0, timeout=0) is None
+    inbox.lead()
+    assert inbox.cut(0, timeout=0) is None, "what was chosen before comes first"
+    inbox.offer("b", b)
+    plan = inbox.cut(0, timeout=0)
+    assert plan is not None
+    assert [r["_in"] for r in sorted(inbox.rows(1, 0).to_pylist(), key=lambda r: r["_pos"])] == [1, 0]
+    inbox.done(1)
+    rest = inbox.cut(1, timeout=0)
+    assert rest is not None
+    assert (rest.start, rest.stop) == (2, 4)
+
+
+def test_a_generator_is_made_on_reading_and_leaves_no_tail() -> None:
+    inbox = Inbox(element(["a"], count_window(4, 2)), [generator_spec("a", 500, x="_seq")])
+    inbox.advance("a", 7)
+    plan = inbox.cut(0, timeout=0)
+    assert plan is not None
+    assert (plan.start, plan.stop) == (0, 6)
+    rows = inbox.rows(1, 0)
+    assert rows["_seq"].to_pylist() == [0, 1, 2, 3, 4, 5]
+    assert rows["_ts"].cast(pa.int64()).to_pylist() == [ORIGIN + n * 2000 for n in range(6)]
+    position = inbox.done(1)
+    assert (position.seqs, position.selection) == ({"a": 6}, {"a": 4})
+    assert position.progress == ORIGIN + 7 * 2000, "the next window ends at 8, its last tuple has not come"
+
+
+def test_an_aggregate_gets_no_plan_in_which_nothing_closes() -> None:
+    inbox = Inbox(element(["a"], count_window(10, 10)), [generator_spec("a", 500, x="_seq")])
+    inbox.advance("a", 9)
+    assert inbox.cut(0, timeout=0) is None
+    inbox.advance("a", 25)
+    plan = inbox.cut(0, timeout=0)
+    assert plan is not None
+    assert plan.stop == 20
+    inbox.done(plan.number)
+    inbox.end("a", 25)
+    assert inbox.finished, "windows that are not full when a stream ends are not emitted"
+
+
+def test_rows_that_do_not_follow_are_refused() -> None:
+    inbox = Inbox(element(["a"], ROW_WISE), [spec_of("a")])
+    with pytest.raises(ValueError, match="expected consecutive ones from 0"):
+        inbox.offer("a", table_of(spec_of("a"), numbered([1, 2, 3], 0)[1:]))
+    with pytest.raises(KeyError, match="does not read b"):
+        inbox.advance("b", 3)
+
+
+def test_a_rehearsal_changes_no_position() -> None:
+    inbox = Inbox(element(["a", "b"], JOIN, "eventTime"), [generator_spec("a", 500, x="_seq"), spec_of("b")])
+    inbox.rehearse(count=50)
+    plan = inbox.cut(0, timeout=0)
+    assert plan is not None
+    assert plan.rehearsal
+    assert inbox.rows(1, 0).num_rows == 100
+    assert inbox.done(1).merged == 0
+    inbox.advance("a", 5)
+    inbox.offer("b", table_of(spec_of("b"), numbered([ORIGIN + 3000], 0)))
+    plan = inbox.cut(1, timeout=0)
+    assert plan is not None
+    assert not plan.rehearsal
+    assert plan.start == 0
+
+
+def test_a_closed_inbox_lets_go_whoever_waits() -> None:
+    inbox = Inbox(element(["a"], ROW_WISE), [spec_of("a")])
+    inbox.close()
+    assert inbox.cut(0, timeout=60) is None
+
+
+def test_a_filter_that_lets_nothing_pass_still_makes_progress() -> None:
+    inbox = Inbox(element(["a"], [{"filter": {"where": "false"}}]), [generator_spec("a", 1000, x="_seq")])
+    inbox.advance("a", 10)
+    inbox.cut(0, timeout=0)
+    assert inbox.done(1).progress == ORIGIN + 10 * MS
