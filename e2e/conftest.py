@@ -1,6 +1,7 @@
 """The end-to-end suite: a real cluster (KUBECONFIG), the chart installed with helm, kubectl as a user would use it.
 
-UNDERSTUDY_IMAGE names the image, which the nodes must have or be able to pull.
+UNDERSTUDY_IMAGE names the image, which the nodes must have or be able to pull. E2E_PATIENCE multiplies all waiting times,
+for machines that are busy with other things.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def namespace(operator: Namespace, request: pytest.FixtureRequest) -> Iterator[N
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """What the cluster looked like when a test failed."""
     report = (yield).get_result()  # type: ignore[func-returns-value,attr-defined]
-    if report.when == "call" and report.failed:
+    if report.failed:
         for title, command in {
             "StreamJobs": ["kubectl", "get", "sj", "-A", "-o", "yaml"],
             "pods": ["kubectl", "get", "pods", "-A", "-o", "wide"],

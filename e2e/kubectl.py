@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import Any, TypeVar
 
 Json = dict[str, Any]
 T = TypeVar("T")
+
+PATIENCE = float(os.environ.get("E2E_PATIENCE", "1"))
 
 
 def run(*command: str, stdin: str | None = None) -> str:
@@ -22,7 +25,7 @@ def run(*command: str, stdin: str | None = None) -> str:
 
 def until(what: str, look: Callable[[], T | None], seconds: float, every: float = 0.5) -> T:
     """Waits until `look` gives something that counts; fails with what was waited for."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while True:
         found = look()
         if found:
@@ -80,7 +83,9 @@ class Job:
         return bool(self.condition(kind).get("status") == "True")
 
     def wait_for(self, kind: str, seconds: int) -> None:
-        self.namespace.kubectl("wait", f"--for=condition={kind}", f"sj/{self.name}", f"--timeout={seconds}s")
+        self.namespace.kubectl(
+            "wait", f"--for=condition={kind}", f"sj/{self.name}", f"--timeout={seconds * PATIENCE:.0f}s"
+        )
 
     def subjob(self, name: str) -> Json:
         found: Json = next(s for s in self.status()["subjobs"] if s["name"] == name)
