@@ -1,7 +1,7 @@
 """The end-to-end suite: a real cluster (KUBECONFIG), the chart installed with helm, kubectl as a user would use it.
 
-UNDERSTUDY_IMAGE names the image, which the nodes must have or be able to pull. E2E_PATIENCE multiplies all waiting times,
-for machines that are busy with other things.
+UNDERSTUDY_IMAGE names the image, which the nodes must have or be able to pull. E2E_PATIENCE multiplies all waiting
+times, for machines that are busy with other things.
 """
 
 from __future__ import annotations

@@ -83,9 +83,8 @@ class Job:
         return bool(self.condition(kind).get("status") == "True")
 
     def wait_for(self, kind: str, seconds: int) -> None:
-        self.namespace.kubectl(
-            "wait", f"--for=condition={kind}", f"sj/{self.name}", f"--timeout={seconds * PATIENCE:.0f}s"
-        )
+        limit = f"--timeout={seconds * PATIENCE:.0f}s"
+        self.namespace.kubectl("wait", f"--for=condition={kind}", f"sj/{self.name}", limit)
 
     def subjob(self, name: str) -> Json:
         found: Json = next(s for s in self.status()["subjobs"] if s["name"] == name)
