@@ -15,7 +15,7 @@ from numbers_job import claims, expected_kept, expected_sums, numbers_job
 
 NAME = "story"
 RATE = 200
-LIMIT = round(RATE * 240 * PATIENCE)
+LIMIT = round(RATE * 200 * PATIENCE)
 
 START, TAKE_OVER, REPLACED = 240, 30, 180
 
