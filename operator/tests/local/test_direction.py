@@ -145,10 +145,12 @@ def test_who_keeps_dying_before_it_is_ready_ends_the_run() -> None:
     assert failure.exit_code == 1
 
 
-def test_a_death_before_the_start_ends_the_run() -> None:
+def test_a_death_before_the_start_is_given_a_second_chance() -> None:
     cast = (seen(SINK), seen(subjob("strong", 0), None, exit_code=1))
-    (failure,) = directed(Observed(0, None, cast, {}))
-    assert failure == Fail(1, "strong-0 ended with exit code 1 before the job had started", subjob("strong", 0))
+    assert started(directed(Observed(0, None, cast, {}))) == ["strong-1", "beats-0"]
+    (failure,) = directed(Observed(0, None, (*cast, seen(subjob("strong", 1), None, exit_code=1)), {}))
+    assert isinstance(failure, Fail)
+    assert (failure.exit_code, failure.culprit) == (1, subjob("strong", 1))
 
 
 def test_a_lacking_environment_is_exit_code_3() -> None:

@@ -10,7 +10,7 @@ from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.faults import Fault, Target
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
-CRASHES: Final = 3  # so many of one owner's processes that never became ready end the run
+CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
 START_DELAY_MS: Final = 500
 
 
@@ -216,17 +216,18 @@ def _failure(observed: Observed) -> Fail | None:
 
 
 def _death(seen: Seen, observed: Observed) -> Fail | None:
-    """A process that died by itself is replaced once the job runs, unless it keeps dying before it is ready."""
+    """A process that died by itself is replaced, unless it keeps dying before it is ready or cannot run here at all."""
     if seen.process.kind is Kind.SINK and seen.exit_code == 0:
         return None
     said = f"{seen.process.name} ended with {_how(seen.exit_code)}"
     if seen.exit_code == 3:
         return Fail(3, f"{said}: this machine lacks something", seen.process)
-    if observed.started_ms is None:
-        return Fail(1, f"{said} before the job had started", seen.process)
     mates = observed.of(seen.process.kind, seen.process.owner)
-    crashes = [s for s in mates if s.exit_code is not None and not s.hurt and not s.was_ready]
-    return Fail(1, f"{said}, as {len(crashes)} before it", seen.process) if len(crashes) >= CRASHES else None
+    crashed = [s for s in mates if s.exit_code is not None and not s.hurt and not s.was_ready]
+    if len(crashed) < CRASHES:
+        return None
+    last = crashed[-1].process
+    return Fail(1, f"{last.name} ended with {_how(crashed[-1].exit_code)} before it was ready, not the first to", last)
 
 
 def _how(exit_code: int | None) -> str:
