@@ -80,6 +80,20 @@ def test_the_places_of_what_is_too_much_are_named() -> None:
     assert compare(E, tuples("t1 t2 t3 t2 t3 t4 t5 t6")).surplus == (3, 4)
 
 
+@pytest.mark.parametrize(
+    ("observed", "holes"),
+    [
+        ("t1 t2 t5 t6", ((2, 2),)),
+        ("t2 t3 t6", ((0, 1), (2, 2))),
+        ("t1 t2 t3", ((3, 3),)),
+        ("", ((0, 6),)),
+        ("t1 t2 t3 t2 t3 t4 t5 t6", ()),
+    ],
+)
+def test_where_something_is_missing_is_named(observed: str, holes: tuple[tuple[int, int], ...]) -> None:
+    assert compare(E, tuples(observed)).holes == holes
+
+
 def test_a_promise_is_kept_by_anything_at_least_as_strong() -> None:
     kept = {r: [g.value for g in Guarantee if keeps(r, g)] for r in Recovery}
     rollback = ["gap", "rollback"]

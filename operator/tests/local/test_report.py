@@ -90,6 +90,22 @@ def test_duplicates_are_blamed_on_the_incident_before_them() -> None:
     assert [i["duplicated"] for i in report(of, repeated).to_json()["incidents"]] == [2, 0]
 
 
+def test_losses_are_blamed_on_the_incident_before_the_first_tuple_after_them() -> None:
+    of = record()
+    first = next(n for n, a in enumerate(of.arrivals["alerts"]) if a.at_ms > FAULT)
+    place = of.arrivals["alerts"][first - 1].tuples
+    gap = compare(range(2_000), [n for n in range(2_000) if not place <= n < place + 30])
+    assert gap.holes == ((place, 30),)
+    found = report(of, gap).to_json()
+    assert (found["sinks"]["alerts"]["lost"], found["incidents"][0]["lost"]) == (30, 30)
+
+
+def test_without_a_comparison_the_new_primary_says_what_was_lost() -> None:
+    of = record()
+    of.takeovers = {("beats-1", 2): {**STORY, "subjob": "beats", "lost": 7}}
+    assert report(of, None).to_json()["incidents"][0]["lost"] == 7
+
+
 def test_when_a_tuple_arrived_is_when_the_file_had_it() -> None:
     arrivals = [Arrival(100, 3), Arrival(200, 5)]
     assert [arrived_at(arrivals, place) for place in (0, 2, 3, 4, 5)] == [100, 100, 200, 200, 200]

@@ -16,7 +16,7 @@ from understudy.backends.local.cast import Kind
 from understudy.backends.local.direction import Observed, Seen
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import Incident
-from understudy.backends.local.report import Report
+from understudy.backends.local.report import Blame, Report, blame
 
 REDRAW_SECONDS: Final = 0.25
 LINE_SECONDS: Final = 5.0
@@ -160,8 +160,8 @@ def _elapsed(observed: Observed) -> float:
 
 def print_report(report: Report, folder: Folder, file: IO[str]) -> None:
     console = Console(file=file, highlight=False)
-    for incident in report.incidents:
-        console.print(f"[bold]{incident.victim}[/bold]: {incident.cause}", _steps(incident), soft_wrap=True)
+    for incident, caused in zip(report.incidents, blame(report), strict=True):
+        console.print(f"[bold]{incident.victim}[/bold]: {incident.cause}", _steps(incident, caused), soft_wrap=True)
     table = Table("sink", box=None, padding=(0, 2), header_style="dim")
     for head in ("tuples", "lost", "duplicated", "out of order"):
         table.add_column(head, justify="right")
@@ -173,7 +173,7 @@ def print_report(report: Report, folder: Folder, file: IO[str]) -> None:
     console.print(f"report: {folder.page}", soft_wrap=True)
 
 
-def _steps(incident: Incident) -> str:
+def _steps(incident: Incident, caused: Blame) -> str:
     steps = {
         "detected after": incident.detected_ms,
         "promoted": incident.promoted_ms,
@@ -181,4 +181,4 @@ def _steps(incident: Incident) -> str:
         "caught up": incident.caught_up_ms,
     }
     said = ", ".join(f"{name} {at:,} ms" for name, at in steps.items() if at is not None)
-    return f"→ {said or 'nobody noticed'}; {incident.replayed:,} replayed, {incident.lost:,} lost"
+    return f"→ {said or 'nobody noticed'}; {incident.replayed:,} replayed, {caused.lost:,} lost"

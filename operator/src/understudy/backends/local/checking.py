@@ -80,4 +80,4 @@ def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
 def one_of_many(found: Comparison, declared: int) -> Comparison:
     """Where another execution without failures could differ too, only what the processes declared lost is lost."""
     recovery = Recovery.GAP if declared else Recovery.DIVERGENT
-    return replace(found, recovery=recovery, lost=declared, duplicated=0, surplus=())
+    return replace(found, recovery=recovery, lost=declared, duplicated=0, surplus=(), holes=())

@@ -61,6 +61,8 @@ class Comparison:
     recovery: Recovery
     surplus: tuple[int, ...] = ()
     """Places in O of duplicated and foreign tuples."""
+    holes: tuple[tuple[int, int], ...] = ()
+    """(place in O, how many tuples of E are lost right before it)."""
 
 
 def compare(expected: Sequence[Hashable], observed: Sequence[Hashable], open_end: bool = False) -> Comparison:
@@ -85,7 +87,15 @@ def compare(expected: Sequence[Hashable], observed: Sequence[Hashable], open_end
         reordered=reordered,
         recovery=recovery,
         surplus=surplus,
+        holes=_holes(places, len(expected)) if gap else (),
     )
+
+
+def _holes(places: Sequence[int | None], length: int) -> tuple[tuple[int, int], ...]:
+    """Per run of places of E that nothing matched: before which tuple of O it is missing."""
+    matched = sorted((place, at) for at, place in enumerate(places) if place is not None)
+    ends = [(-1, -1), *matched, (length, len(places))]
+    return tuple((at, place - before - 1) for (before, _), (place, at) in pairwise(ends) if place - before > 1)
 
 
 def _ends_alike(expected: Sequence[Hashable], observed: Sequence[Hashable]) -> bool:

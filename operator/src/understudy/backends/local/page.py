@@ -114,9 +114,9 @@ def _incidents(report: Report) -> str:
     rows = [
         (
             *(i.subjob, i.cause, _ms(i.detected_ms), _ms(i.promoted_ms), _ms(i.first_output_ms), _ms(i.caught_up_ms)),
-            *(_ms(i.reprotected_ms), i.replayed, i.lost, duplicated),
+            *(_ms(i.reprotected_ms), i.replayed, caused.lost, caused.duplicated),
         )
-        for i, duplicated in zip(report.incidents, blame(report), strict=True)
+        for i, caused in zip(report.incidents, blame(report), strict=True)
     ]
     return '<h2>Incidents</h2><p class="soft">Times since the fault.</p>' + _table(head, rows)
 

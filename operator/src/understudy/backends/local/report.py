@@ -28,7 +28,7 @@ class Report:
         return {
             "job": self.job.name,
             "sinks": {s.name: self._sink(s.name) for s in self.job.sinks},
-            "incidents": [_incident(i, d) for i, d in zip(self.incidents, blame(self), strict=True)],
+            "incidents": [_incident(i, caused) for i, caused in zip(self.incidents, blame(self), strict=True)],
             "subjobs": {name: _subjob(promise) for name, promise in promises(self.job).items()},
         }
 
@@ -55,7 +55,7 @@ class Report:
         return arrivals[-1].tuples if arrivals else int(self.record.last.get(f"sink-{sink}", {}).get("tuples", 0))
 
 
-def _incident(incident: Incident, duplicated: int) -> dict[str, Any]:
+def _incident(incident: Incident, caused: Blame) -> dict[str, Any]:
     return {
         "subjob": incident.subjob,
         "mode": incident.mode,
@@ -65,8 +65,8 @@ def _incident(incident: Incident, duplicated: int) -> dict[str, Any]:
         "firstOutputMs": incident.first_output_ms,
         "caughtUpMs": incident.caught_up_ms,
         "replayed": incident.replayed,
-        "lost": incident.lost,
-        "duplicated": duplicated,
+        "lost": caused.lost,
+        "duplicated": caused.duplicated,
     }
 
 
@@ -78,24 +78,46 @@ def _subjob(promise: SubjobPromise) -> dict[str, Any]:
     }
 
 
-# --- who is to blame for a duplicate
+# --- which incident is to blame
 
 
-def blame(report: Report) -> list[int]:
-    """Per incident the surplus tuples at the sinks that came after it, through its subjob, and before the next one."""
-    counts = [0] * len(report.incidents)
-    for sink in report.job.sinks:
-        comparison = report.comparisons.get(sink.name)
-        if comparison is None or not comparison.duplicated:
-            continue
-        path = {s.name for s in path_of(report.job, sink.input)}
-        suspects = [n for n, i in enumerate(report.incidents) if i.subjob in path]
-        faults = [report.incidents[n].at_ms for n in suspects]
-        for place in comparison.surplus:
-            before = bisect_right(faults, arrived_at(report.record.arrivals.get(sink.name, []), place))
-            if before:
-                counts[suspects[before - 1]] += 1
-    return counts
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What an incident did to the sinks."""
+
+    lost: int
+    duplicated: int
+
+
+def blame(report: Report) -> list[Blame]:
+    """Tuples lost and duplicated at the sinks behind each incident's subjob, up to the next incident there.
+
+    Where the sinks could not be compared it is what the new primary itself says was lost."""
+    behind = [_sinks_behind(report, incident) for incident in report.incidents]
+    lost, duplicated = [0] * len(behind), [0] * len(behind)
+    for sink, comparison in report.comparisons.items():
+        suspects = [n for n, sinks in enumerate(behind) if sink in sinks]
+        arrivals = report.record.arrivals.get(sink, [])
+        for place, count in comparison.holes:
+            _charge(lost, suspects, report, arrived_at(arrivals, place), count)
+        for place in comparison.surplus if comparison.duplicated else ():
+            _charge(duplicated, suspects, report, arrived_at(arrivals, place), 1)
+    compared = [sinks & report.comparisons.keys() for sinks in behind]
+    return [
+        Blame(lost[n] if compared[n] else incident.lost, duplicated[n]) for n, incident in enumerate(report.incidents)
+    ]
+
+
+def _sinks_behind(report: Report, incident: Incident) -> set[str]:
+    job = report.job
+    return {s.name for s in job.sinks if incident.subjob in (p.name for p in path_of(job, s.input))}
+
+
+def _charge(counts: list[int], suspects: Sequence[int], report: Report, at_ms: int, count: int) -> None:
+    """To the last of the suspects' faults before that moment."""
+    before = bisect_right([report.incidents[n].at_ms for n in suspects], at_ms)
+    if before:
+        counts[suspects[before - 1]] += count
 
 
 def arrived_at(arrivals: Sequence[Arrival], place: int) -> int:

@@ -55,6 +55,7 @@ def verdict_from_json(value: Mapping[str, Any]) -> Verdict:
     found = {k: v for k, v in value.items() if k not in about}
     comparison = None
     if found["recovery"] is not None:
-        known = {**found, "recovery": Recovery(found["recovery"]), "surplus": tuple(found["surplus"])}
-        comparison = Comparison(**known)
+        holes = tuple((at, count) for at, count in found["holes"])
+        known = {"recovery": Recovery(found["recovery"]), "surplus": tuple(found["surplus"]), "holes": holes}
+        comparison = Comparison(**{**found, **known})
     return Verdict(Guarantee(value["promised"]), comparison, value["objection"], value["remark"])
