@@ -180,7 +180,7 @@ class Oracle(Monitor):
         known = dict(rows)
         for name, op, ins in spec.elements:
             known[name] = reference(op, [known[s] for s in ins])
-        expected = known[spec.elements[-1][0]]
+        expected: list[Row] = known[spec.elements[-1][0]]
         for seq, row in sorted(got.items()):
             if seq >= len(expected) or row != expected[seq]:
                 self.problem(f"{spec.name}[{seq}] is not what it would be without failures")
