@@ -13,7 +13,10 @@ and the control plane share an outer network namespace that has no way out of th
     control     etcd, API server, controllers, scheduler, DNS
     nodes       one node: boot, death, partition
     pods        faults inside one pod
+    archives    OCI archives
+    containerd  one containerd, from outside
     images      archives into every node
+    seeds       images unpacked once for all nodes
     lifecycle   up and down
 
 Only the standard library is used: the cluster starts before any virtual environment exists.

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from . import control, daemons, images, lifecycle, network, nodes, pods, toolchain
+from .archives import Archive
 from .layout import OUTER_NETNS, Layout
 from .terminal import say, step
 
@@ -46,14 +47,11 @@ def build() -> None:
 def up() -> None:
     """Start the cluster unless it is up and healthy, and print the path of its kubeconfig."""
     parser = _parser(up.__doc__ or "")
-    parser.add_argument(
-        "archives", nargs="*", type=Path, metavar="IMAGE.tar", help="load these into every node"
-    )
+    parser.add_argument("archives", nargs="*", type=Path, metavar="IMAGE.tar", help="load these into every node")
     archives = parser.parse_args().archives
     _as_root()
     layout = Layout.default()
-    lifecycle.up(layout, toolchain.build())
-    _load(layout, archives)
+    lifecycle.up(layout, toolchain.build(), _read(archives))
     print(layout.kubeconfig)
 
 
@@ -82,15 +80,16 @@ def load() -> None:
     parser = _parser(load.__doc__ or "")
     parser.add_argument("archives", nargs="+", type=Path, metavar="IMAGE.tar")
     archives = parser.parse_args().archives
-    _load(_inside(), archives)
+    layout = _inside()
+    with step("loading images"):
+        images.load(layout, _read(archives))
 
 
-def _load(layout: Layout, archives: list[Path]) -> None:
-    for archive in archives:
-        if not archive.is_file():
-            raise SystemExit(f"no such archive: {archive}")
-        with step(f"loading {archive.name}"):
-            images.load(layout, [archive])
+def _read(paths: list[Path]) -> list[Archive]:
+    for path in paths:
+        if not path.is_file():
+            raise SystemExit(f"no such archive: {path}")
+    return [Archive.read(path) for path in paths]
 
 
 def node() -> None:

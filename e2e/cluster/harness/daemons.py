@@ -36,9 +36,7 @@ class Identity:
         return None if state in "ZX" else cls(pid, started, BOOT_ID.read_text().strip())
 
 
-def start(
-    layout: Layout, name: str, argv: Sequence[str], group: str, env: Mapping[str, str] | None = None
-) -> int:
+def start(layout: Layout, name: str, argv: Sequence[str], group: str, env: Mapping[str, str] | None = None) -> int:
     procs = cgroups.create_leaf(group)
     layout.logs.mkdir(parents=True, exist_ok=True)
     layout.pids.mkdir(parents=True, exist_ok=True)

@@ -10,9 +10,11 @@ HERE = Path(__file__).resolve().parent.parent
 CHECKOUT = HERE.parent.parent
 CONFIG = HERE / "config"
 
-OUTER_NETNS = "us-host"
-BRIDGE = "us0"
-CGROUP = "us-cluster"
+# Several clusters can be up beside each other under different names, for example one to test the cluster itself.
+NAME = os.environ.get("UNDERSTUDY_CLUSTER") or "us"
+OUTER_NETNS = f"{NAME}-host"
+CGROUP = f"{NAME}-cluster"
+BRIDGE = "us0"  # inside the outer namespace, as are all addresses: they do not clash
 
 CONTROL_IP = "10.190.0.1"
 LINK_PREFIX = 24
@@ -32,7 +34,8 @@ def state_dir() -> Path:
     given = os.environ.get("UNDERSTUDY_CLUSTER_DIR")
     if given:
         return Path(given).absolute()
-    return Path(os.environ.get("XDG_STATE_HOME") or "/var/tmp") / "understudy-cluster"
+    folder = "understudy-cluster" if NAME == "us" else f"understudy-cluster-{NAME}"
+    return Path(os.environ.get("XDG_STATE_HOME") or "/var/tmp") / folder
 
 
 def cache_dir() -> Path:
@@ -50,7 +53,7 @@ class Node:
 
     @property
     def netns(self) -> str:
-        return f"us-{self.name}"
+        return f"{NAME}-{self.name}"
 
     @property
     def link(self) -> str:

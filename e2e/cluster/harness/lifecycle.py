@@ -6,12 +6,13 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import api, cgroups, control, daemons, images, network, nodes
+from . import api, cgroups, control, daemons, images, network, nodes, seeds
+from .archives import Archive
 from .layout import CGROUP, OUTER_NETNS, PROVISIONED_VOLUMES, Layout
 from .terminal import say, step, wait_until
 
@@ -59,16 +60,21 @@ def why_unhealthy(layout: Layout) -> str | None:
     return None if control.dns_answers() else "DNS does not answer"
 
 
-def up(layout: Layout, binaries: Path) -> None:
+def up(layout: Layout, binaries: Path, archives: Sequence[Archive] = ()) -> None:
+    """Start the cluster, unless it is healthy, and see that it has these images."""
     refuse_bad_place(layout)
     with alone():
         reason = why_unhealthy(layout)
         if reason is None:
-            return say("the cluster is up and healthy")
-        if anything_left(layout):
-            say(f"taking down what is left of a cluster: {reason}")
-            _down(layout)
-        _up(layout, binaries, images.pause_archive())
+            say("the cluster is up and healthy")
+        else:
+            if anything_left(layout):
+                say(f"taking down what is left of a cluster: {reason}")
+                _down(layout)
+            _up(layout, binaries, [images.pause_archive(), *archives])
+        if archives:
+            with step("loading images"):
+                images.load(layout, archives)
 
 
 def refuse_bad_place(layout: Layout) -> None:
@@ -77,7 +83,9 @@ def refuse_bad_place(layout: Layout) -> None:
             raise SystemExit(f"the cluster's state cannot be under {folder}: each node has its own")
 
 
-def _up(layout: Layout, binaries: Path, pause: Path) -> None:
+def _up(layout: Layout, binaries: Path, archives: Sequence[Archive]) -> None:
+    pause, *others = archives
+    seed = seeds.find_or_make(archives, nodes.containerd_config()) if others else None
     layout.state.mkdir(parents=True, mode=0o755)
     _remember_tunables(layout)
     with step("network and control plane"):
@@ -86,7 +94,7 @@ def _up(layout: Layout, binaries: Path, pause: Path) -> None:
         control.start(layout, binaries)
     with step(f"{layout.size} nodes"):
         for node in layout.nodes:
-            nodes.prepare(layout, node)
+            nodes.prepare(layout, node, seed)
         with ThreadPoolExecutor(layout.size) as pool:
             list(pool.map(lambda node: nodes.boot(layout, node, binaries, pause), layout.nodes))
         wait_until("all nodes are ready", lambda: _everyone_ready(layout), 120)
@@ -121,9 +129,7 @@ def _down(layout: Layout) -> None:
 
 def _remember_tunables(layout: Layout) -> None:
     files = [Path("/proc/sys") / name for name in KERNEL_TUNABLES]
-    (layout.state / "tunables.json").write_text(
-        json.dumps({str(f): f.read_text() for f in files if f.exists()})
-    )
+    (layout.state / "tunables.json").write_text(json.dumps({str(f): f.read_text() for f in files if f.exists()}))
 
 
 def _restore_tunables(layout: Layout) -> None:

@@ -10,7 +10,9 @@ import shutil
 from pathlib import Path
 from string import Template
 
-from . import api, cgroups, control, daemons, images, network, pki
+from . import api, cgroups, control, daemons, network, pki, seeds
+from .archives import Archive
+from .containerd import Containerd, boot_command
 from .layout import CONFIG, CONTROL_IP, DOMAIN, PAUSE_IMAGE, Layout, Node
 from .terminal import wait_until
 
@@ -18,14 +20,11 @@ PROGRAMS = ("containerd", "kubelet", "proxy")
 PRIVATE = (Path("/run"), Path("/var/lib"), Path("/var/log"))
 CNI_FOLDERS = (Path("/usr/lib/cni"), Path("/opt/cni/bin"))
 
-_BOOT = """
-cd "$0" && mount --bind lib /var/lib && mount --bind log /var/log && mount -t tmpfs -o mode=755 tmpfs /run &&
-cd / && exec containerd --config /var/lib/containerd.toml
-"""
 
-
-def prepare(layout: Layout, node: Node) -> None:
+def prepare(layout: Layout, node: Node, seed: Path | None = None) -> None:
     """The node's disk and cable, once in its life. Call inside the outer namespace."""
+    if seed is not None:
+        seeds.plant(seed, node.lib / "containerd")
     pki.issue_for(layout.pki, node)
     pki.kubeconfig(layout.pki, node.name, node.lib / "kubelet/kubeconfig")
     certificates = node.lib / "kubelet/pki"
@@ -39,14 +38,19 @@ def prepare(layout: Layout, node: Node) -> None:
     network.create_node(layout, node)
 
 
-def _configure(node: Node) -> None:
+def containerd_config() -> str:
+    """The same on all nodes."""
     cni = next((folder for folder in CNI_FOLDERS if (folder / "ptp").exists()), None)
     if cni is None:
         raise SystemExit("no CNI plugins found: run e2e/cluster/build")
+    return Template((CONFIG / "containerd.toml").read_text()).substitute({"pause": PAUSE_IMAGE, "cni": cni})
+
+
+def _configure(node: Node) -> None:
+    (node.lib / "containerd.toml").write_text(containerd_config())
     kubelet = {"ip": node.ip, "dns": CONTROL_IP, "domain": DOMAIN, "cgroup": node.cgroup}
     proxy = control.proxy_values(node.name, "/var/lib/proxy.kubeconfig", node.ip)
     for source, target, values in (
-        ("containerd.toml", "containerd.toml", {"pause": PAUSE_IMAGE, "cni": cni}),
         ("kubelet.yaml", "kubelet/config.yaml", kubelet),
         ("kube-proxy.yaml", "kube-proxy.yaml", proxy),
         ("pods.conflist", "cni/net.d/10-pods.conflist", {"subnet": node.pod_subnet}),
@@ -54,15 +58,17 @@ def _configure(node: Node) -> None:
         (node.lib / target).write_text(Template((CONFIG / source).read_text()).substitute(values))
 
 
-def boot(layout: Layout, node: Node, binaries: Path, pause: Path) -> None:
+def boot(layout: Layout, node: Node, binaries: Path, pause: Archive) -> None:
     """Start the node's daemons in order: a kubelet that finds no container runtime dies at once."""
     cgroups.create(node.cgroup)
-    pid = _start(layout, node, "containerd", [
-        *("nsenter", f"--net={network.NETNS / node.netns}"),
-        *("unshare", "--mount", "--propagation", "slave", "/bin/sh", "-c", _BOOT, str(node.home)),
-    ])  # fmt: skip
-    wait_until(f"containerd of {node.name} listens", lambda: images.listens(layout, node))
-    images.load_into(layout, node, pause)
+    inside = ["nsenter", f"--net={network.NETNS / node.netns}"]
+    pid = _start(layout, node, "containerd", [*inside, *boot_command(node.home)])
+    containerd = Containerd(pid)
+    wait_until(
+        f"containerd of {node.name} listens",
+        lambda: daemons.require(layout, node.daemon("containerd")) and containerd.listens(),
+    )
+    containerd.load(pause)
     inside = ["nsenter", f"--target={pid}", "--mount", "--net"]
     _start(layout, node, "kubelet", [
         *(*inside, f"{binaries}/kubelet", "--config=/var/lib/kubelet/config.yaml"),
@@ -95,7 +101,7 @@ def lose(layout: Layout, node: Node) -> None:
     kill(layout, node)
 
 
-def start(layout: Layout, node: Node, binaries: Path, pause: Path) -> None:
+def start(layout: Layout, node: Node, binaries: Path, pause: Archive) -> None:
     """Boot a dead node, with its disk as it was, and wait until it has reported for duty."""
     if alive(layout, node):
         return

@@ -72,9 +72,7 @@ def kubeconfig(folder: Path, name: str, to: Path) -> None:
                 "cluster": {"server": API_URL, "certificate-authority-data": text["ca"]},
             }
         ],
-        "users": [
-            {"name": name, "user": {"client-certificate-data": text["crt"], "client-key-data": text["key"]}}
-        ],
+        "users": [{"name": name, "user": {"client-certificate-data": text["crt"], "client-key-data": text["key"]}}],
     }
     to.parent.mkdir(parents=True, exist_ok=True)
     to.touch(mode=0o600)
@@ -86,7 +84,9 @@ def _files(folder: Path, name: str) -> dict[str, Path]:
 
 
 def _request(folder: Path, name: str, subject: str, *extensions: str, authority: str | None = None) -> None:
-    sign = ["-CA", folder / f"{authority}.crt", "-CAkey", folder / f"{authority}.key"] if authority else []
+    sign: list[str | Path] = (
+        ["-CA", folder / f"{authority}.crt", "-CAkey", folder / f"{authority}.key"] if authority else []
+    )
     added = [argument for extension in extensions for argument in ("-addext", extension)]
     _openssl(
         *(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -24,7 +24,7 @@ def step(text: str, place: str = "") -> Iterator[None]:
     say(f"{time.monotonic() - began:.1f} s")
 
 
-def wait_until(what: str, happened, seconds: float = 60.0, every: float = 0.1) -> None:
+def wait_until(what: str, happened: Callable[[], object], seconds: float = 60.0, every: float = 0.1) -> None:
     """Poll `happened` until it is true; say what was waited for if it never is."""
     end = time.monotonic() + seconds
     while not happened():

@@ -148,9 +148,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def missing_packages() -> list[str]:
-    missing = {
-        package for command, package in PACKAGES.items() if shutil.which(command, path=SYSTEM_PATH) is None
-    }
+    missing = {package for command, package in PACKAGES.items() if shutil.which(command, path=SYSTEM_PATH) is None}
     missing |= {package for files, package in PLUGINS.items() if not any(map(os.path.exists, files))}
     return sorted(missing)
 
@@ -159,9 +157,7 @@ def install(packages: list[str]) -> None:
     if not packages:
         return
     if shutil.which("apt-get") is None:
-        raise SystemExit(
-            f"not a Debian machine: install what these packages hold yourself: {' '.join(packages)}"
-        )
+        raise SystemExit(f"not a Debian machine: install what these packages hold yourself: {' '.join(packages)}")
     apt = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
