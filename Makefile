@@ -45,6 +45,9 @@ processes: setup  ## whole jobs in local processes, with kills
 e2e: setup  ## the cluster suite: on your cluster if KUBECONFIG is set, else (as root) on one of its own
 	@KEEP='$(KEEP)' scripts/e2e $(ARGS)
 
+explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (an hour)
+	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)
+
 ##@ Cluster
 cluster-up: setup  ## a three-node Kubernetes on this machine, with the image loaded; needs root
 	e2e/cluster/up "$$(images/build)"
