@@ -193,6 +193,14 @@ def test_a_killed_standby_is_replaced_and_the_output_never_stops(job: Job) -> No
     assert standby not in {name_of(pod) for pod in job.pods(subjob="sums")}
 
 
+def test_a_killed_sink_goes_on_where_it_stopped(job: Job) -> None:
+    before = job.written("sums")
+    old = job.pods(sink="sums")[0]["metadata"]["uid"]
+    job.namespace.kill(f"{NAME}-sink-sums")
+    until("another pod", lambda: [p for p in job.pods(sink="sums") if p["metadata"]["uid"] != old], 60)
+    until(f"more than {before} tuples in sums", lambda: job.written("sums") > before, 60)
+
+
 def test_a_third_kill_right_after_that(job: Job) -> None:
     primary, epoch = job.lease("sums")
     assert_flowing(job, "sums")

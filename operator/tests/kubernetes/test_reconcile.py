@@ -214,3 +214,24 @@ def test_files_of_a_source_are_read_where_their_volume_is_mounted(fake: FakeApi,
     before = len(fake.all("configmaps"))
     Reconciler(api, SETTINGS).reconcile("apps", "demo")
     assert len(fake.all("configmaps")) == before, "read back, it is the same job"
+
+
+def test_what_an_earlier_job_of_the_same_name_left_is_waited_for_and_not_taken_over(fake: FakeApi, api: Api) -> None:
+    submit(fake, manifest())
+    Reconciler(api, SETTINGS).reconcile("apps", "demo")
+    record = fake.get("configmaps", "demo-run")
+    assert record is not None
+    fake.put("configmaps", {**record, "data": {**record["data"], "completed": "1800000000000"}})
+    del fake.objects["streamjobs", "apps", "demo"]
+    again = {**manifest(), "metadata": {**manifest()["metadata"], "generation": 1, "uid": "uid-again"}}
+    fake.put("streamjobs", {**again, "status": {}})
+    reconciler = Reconciler(api, SETTINGS)
+    before = len(fake.all("pods"))
+    assert reconciler.reconcile("apps", "demo") == 1.0
+    assert len(fake.all("pods")) == before
+    assert conditions(fake)["Ready"]["reason"] == "Waiting"
+    for key in [k for k, o in fake.objects.items() if o["metadata"].get("ownerReferences")]:
+        del fake.objects[key]
+    reconciler.reconcile("apps", "demo")
+    assert list(fake.all("pods")) == ["demo-double-0", "demo-keep-0", "demo-sink-out"]
+    assert all(p["metadata"]["ownerReferences"][0]["uid"] == "uid-again" for p in fake.all("pods").values())

@@ -96,6 +96,9 @@ def accepted(seen: Observed) -> Finding:
 
 
 def ready(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> Finding:
+    if seen.remains:
+        what = f"{seen.remains[0]} of an earlier job of this name is still there"
+        return finding(ConditionType.READY, False, "Waiting", what)
     idle = [view.subjob.name for view in views if not view.serving]
     if not seen.started:
         what = f"no primary serves {', '.join(idle)}" if idle else "standbys and sinks are getting ready"

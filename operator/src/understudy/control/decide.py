@@ -25,7 +25,7 @@ from understudy.model.job import StreamJob
 def decide(seen: Observed) -> tuple[Intent, ...]:
     if seen.deleted:
         return ()
-    plan = _plan_job(seen, seen.job, views(seen, seen.job)) if seen.job else ()
+    plan = _plan_job(seen, seen.job, views(seen, seen.job)) if seen.job and not seen.remains else ()
     return (*plan, *_tell(seen))
 
 
@@ -34,7 +34,7 @@ def is_calm(seen: Observed, plan: Sequence[Intent]) -> bool:
     if any(not isinstance(intent, PatchStatus) for intent in plan):
         return False
     if seen.job is None or seen.completed:
-        return True
+        return not seen.remains
     return seen.started and all(v.settled for v in views(seen, seen.job))
 
 

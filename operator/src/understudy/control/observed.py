@@ -141,6 +141,8 @@ class Observed:
     """Of the job that should run."""
     run: Run | None = None
     deleted: bool = False
+    remains: tuple[str, ...] = ()
+    """Objects of an earlier job of the same name that are not gone yet."""
     pods: tuple[Pod, ...] = ()
     leases: tuple[Lease, ...] = ()
     services: frozenset[str] = frozenset()

@@ -10,7 +10,16 @@ from understudy.backends.kubernetes.act import CORE, LEASES, OURS, RBAC
 from understudy.backends.kubernetes.admitted import Admitted
 from understudy.backends.kubernetes.api import Api, ApiError
 from understudy.backends.kubernetes.poll import Poller
-from understudy.backends.kubernetes.sight import incident_of, lease_of, millis_of, node_of, pod_of, role_leases
+from understudy.backends.kubernetes.sight import (
+    incident_of,
+    is_left_over,
+    is_owned_by,
+    lease_of,
+    millis_of,
+    node_of,
+    pod_of,
+    role_leases,
+)
 from understudy.control import names
 from understudy.control.admission import taken_names
 from understudy.control.observed import Access, Lease, Node, Observed, Pod, Run
@@ -33,6 +42,7 @@ class Objects:
     access: Access
     nodes: tuple[Node, ...]
     incidents: tuple[Json, ...]
+    remains: tuple[str, ...]
 
 
 class Observer:
@@ -48,7 +58,7 @@ class Observer:
 
     def observe(self, body: Json) -> Observed:
         metadata = body["metadata"]
-        found = self._objects(metadata["namespace"], metadata["name"])
+        found = self._objects(metadata["namespace"], metadata["name"], metadata["uid"])
         record = found.config_maps.get(names.run(metadata["name"]))
         run = read_record(record.get("data") or {}) if record else None
         running = self._running(metadata["name"], run, found.config_maps)
@@ -65,6 +75,7 @@ class Observer:
             plans=self._admitted.plans(job),
             run=run,
             deleted="deletionTimestamp" in metadata,
+            remains=found.remains,
             pods=found.pods,
             leases=found.leases,
             services=found.services,
@@ -93,14 +104,21 @@ class Observer:
 
     # ---- lists
 
-    def _objects(self, namespace: str, name: str) -> Objects:
+    def _objects(self, namespace: str, name: str, uid: str) -> Objects:
+        remains: list[str] = []
+
         def mine(group: str, plural: str) -> list[Json]:
+            """What this job owns. What another of the same name owned goes soon, and is not to be mistaken for ours."""
             path = f"{group}/namespaces/{namespace}/{plural}"
-            return self._api.list(path, labelSelector=f"{names.JOB}={name}")
+            found = self._api.list(path, labelSelector=f"{names.JOB}={name}")
+            remains.extend(f"{plural}/{f['metadata']['name']}" for f in found if is_left_over(f, uid))
+            return [f for f in found if is_owned_by(f, uid)]
 
         account = names.account(name)
         roles = {role["metadata"]["name"]: role for role in mine(RBAC, "roles")}
         leases = self._api.list(f"{LEASES}/namespaces/{namespace}/leases", labelSelector=names.JOB)
+        own = [lease for lease in leases if lease["metadata"]["labels"][names.JOB] == name]
+        remains += [f"leases/{lease['metadata']['name']}" for lease in own if is_left_over(lease, uid)]
         return Objects(
             pods=tuple(pod for raw in mine(CORE, "pods") if (pod := pod_of(raw))),
             leases=tuple(lease_of(lease) for lease in leases),
@@ -113,6 +131,7 @@ class Observer:
             ),
             nodes=self._nodes(),
             incidents=tuple(mine(OURS, "incidents")),
+            remains=tuple(remains),
         )
 
     def _nodes(self) -> tuple[Node, ...]:

@@ -9,6 +9,7 @@ from understudy.control import names
 from understudy.control.observed import IncidentSeen, Lease, Node, Phase, Pod, Role, Spread
 from understudy.control.revision import Digests
 from understudy.control.times import millis
+from understudy.model.load import KIND
 
 Json = Mapping[str, Any]
 
@@ -83,6 +84,16 @@ def _unschedulable(status: Json) -> str | None:
 
 def _condition(status: Json, kind: str) -> Json:
     return next((c for c in status.get("conditions") or () if c.get("type") == kind), {})
+
+
+def is_owned_by(raw: Json, uid: str) -> bool:
+    return any(owner["uid"] == uid for owner in raw["metadata"].get("ownerReferences") or ())
+
+
+def is_left_over(raw: Json, uid: str) -> bool:
+    """It belongs to another StreamJob, or to none any more. Executors belong to their driver's pod."""
+    owners = raw["metadata"].get("ownerReferences") or ()
+    return not is_owned_by(raw, uid) and (not owners or any(owner["kind"] == KIND for owner in owners))
 
 
 def lease_of(raw: Json) -> Lease:
