@@ -12,7 +12,7 @@ from pathlib import Path
 from .oci import cache_dir
 from .recipe import CHECKOUT
 
-# All mounts are in a namespace that ends with this shell, so there is nothing to clean up, however it ends.
+# All mounts and processes are in namespaces that end with the builder: nothing to clean up, however it ends.
 _ENTER = """
 set -eu
 if [ -n "$LOWER" ]; then
@@ -69,7 +69,8 @@ def run_steps(steps: Sequence[str], into: Path | None, lower: Sequence[Path] = (
             "AUTHORITIES": _authorities(),
             "PASSED_ON": " ".join(_passed_on()),
         }
-        shell = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", _ENTER, "enter", *steps]
+        namespaces = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+        shell = [*namespaces, "/bin/sh", "-c", _ENTER, "enter", *steps]
         quietly(shell, {name: str(value) for name, value in variables.items()}, " ".join(steps))
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 import shlex
-import tomllib
 from pathlib import Path
 
 from .oci import Config
@@ -19,10 +18,6 @@ def contents() -> dict[str, str]:
     """The assignments of contents.env, which is also a shell script."""
     words = shlex.split((HERE / "contents.env").read_text(), comments=True)
     return dict(word.split("=", 1) for word in words)
-
-
-def version() -> str:
-    return tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
 
 
 def config() -> Config:

@@ -10,7 +10,8 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,20 +53,23 @@ def system() -> Stage:
 
 def python(below: Stage) -> Stage:
     """The Python environment and the class archive."""
-    tools = cache_dir() / f"tools-{recipe.tools_key()}"
-    chroot.run_steps(["tools.sh"], None, [below.root], tools)
-    return _once(
-        "python",
-        recipe.python_key(),
-        lambda root: chroot.run_steps(["python.sh", "train.sh"], root, [below.root], tools),
-    )
+
+    def make(root: Path) -> None:
+        chroot.run_steps(["tools.sh"], None, [below.root], tools())
+        chroot.run_steps(["python.sh", "train.sh"], root, [below.root], tools())
+
+    return _once("python", recipe.python_key(), make)
 
 
 def package(below: Sequence[Stage]) -> Stage:
     """understudy itself, from the checkout."""
-    tools = cache_dir() / f"tools-{recipe.tools_key()}"
     roots = [stage.root for stage in reversed(below)]
-    return _once("package", recipe.package_key(), lambda root: chroot.run_steps(["package.sh"], root, roots, tools))
+    return _once("package", recipe.package_key(), lambda root: chroot.run_steps(["package.sh"], root, roots, tools()))
+
+
+def tools() -> Path:
+    """pip and its like: used in building, no part of the image."""
+    return cache_dir() / f"tools-{recipe.tools_key()}"
 
 
 def _add_updates(sources: Path, release: str) -> None:
@@ -77,20 +81,32 @@ def _add_updates(sources: Path, release: str) -> None:
 
 def _once(kind: str, key: str, make: Callable[[Path], None]) -> Stage:
     stage = Stage(cache_dir() / f"{kind}-{key}")
-    with open(cache_dir() / f".{kind}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _alone(kind):
         if stage.folder.is_dir():
             os.utime(stage.folder)
         else:
             with step(f"building layer {kind}"):
                 _build(stage, make)
-        prune(kind)
+            prune(kind)
     return stage
+
+
+@contextmanager
+def _alone(kind: str) -> Iterator[None]:
+    """One build of a kind at a time; what an earlier one that was killed left behind goes."""
+    with open(cache_dir() / f".{kind}.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with step(f"waiting for another build of layer {kind}"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        for unfinished in cache_dir().glob(f".{kind}-*.partial"):
+            shutil.rmtree(unfinished)
+        yield
 
 
 def _build(stage: Stage, make: Callable[[Path], None]) -> None:
     aside = stage.folder.with_name(f".{stage.folder.name}.partial")
-    shutil.rmtree(aside, ignore_errors=True)
     root, tar = aside / "root", aside / "layer.tar"
     root.mkdir(parents=True)
     make(root)

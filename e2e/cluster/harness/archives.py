@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -35,10 +36,14 @@ class Archive:
     def send(self, to: IO[bytes], without: Collection[str]) -> None:
         """Write the archive without the blobs of these digests."""
         unwanted = {_blob(digest) for digest in without}
-        with tarfile.open(self.path) as tar, tarfile.open(fileobj=to, mode="w|", bufsize=_CHUNK) as out:
+        with tarfile.open(self.path) as tar:
             for member in tar:
-                if member.name not in unwanted:
-                    out.addfile(member, tar.extractfile(member))
+                stream = tar.extractfile(member)
+                if stream is not None and member.name not in unwanted:
+                    to.write(member.tobuf(tarfile.GNU_FORMAT))
+                    shutil.copyfileobj(stream, to, _CHUNK)
+                    to.write(bytes(-member.size % tarfile.BLOCKSIZE))
+        to.write(bytes(2 * tarfile.BLOCKSIZE))
 
 
 def _blob(digest: str) -> str:

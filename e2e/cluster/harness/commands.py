@@ -12,7 +12,7 @@ from pathlib import Path
 from . import control, daemons, images, lifecycle, network, nodes, pods, toolchain
 from .archives import Archive
 from .layout import OUTER_NETNS, Layout
-from .terminal import say, step
+from .terminal import lacking, say, step
 
 
 def _parser(doc: str) -> argparse.ArgumentParser:
@@ -22,7 +22,7 @@ def _parser(doc: str) -> argparse.ArgumentParser:
 def _as_root() -> None:
     os.environ["PATH"] = f"{os.environ.get('PATH', '')}:{toolchain.SYSTEM_PATH}"
     if os.geteuid() != 0:
-        raise SystemExit("this needs root: namespaces, mounts and control groups")
+        lacking("this needs root: namespaces, mounts and control groups")
 
 
 def _inside() -> Layout:

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -36,19 +36,22 @@ class Identity:
         return None if state in "ZX" else cls(pid, started, BOOT_ID.read_text().strip())
 
 
-def start(layout: Layout, name: str, argv: Sequence[str], group: str, env: Mapping[str, str] | None = None) -> int:
-    procs = cgroups.create_leaf(group)
+def in_group(group: str, argv: Sequence[str]) -> list[str]:
+    """The same command, in a control group from its first instruction on."""
+    return ["/bin/sh", "-c", _INTO_GROUP, str(cgroups.create_leaf(group)), *argv]
+
+
+def start(layout: Layout, name: str, argv: Sequence[str], group: str) -> int:
     layout.logs.mkdir(parents=True, exist_ok=True)
     layout.pids.mkdir(parents=True, exist_ok=True)
     with open(layout.logs / f"{name}.log", "ab") as log:
         child = subprocess.Popen(
-            ["/bin/sh", "-c", _INTO_GROUP, str(procs), *argv],
+            in_group(group, argv),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
             cwd="/",
-            env={**os.environ, **(env or {})},
         )
     child.returncode = 0  # it outlives us: no warning, no wait
     identity = Identity.of(child.pid)

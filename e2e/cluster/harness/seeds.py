@@ -13,9 +13,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import daemons
 from .archives import Archive
 from .containerd import Containerd, boot_command
-from .layout import cache_dir
+from .layout import CGROUP, cache_dir
 from .terminal import step, wait_until
 
 KEPT = 2
@@ -47,7 +48,8 @@ def _make(folder: Path, archives: Sequence[Archive], config: str) -> None:
         (home / part).mkdir(parents=True)
     (home / "lib/containerd.toml").write_text(config)
     with open(home / "containerd.log", "wb") as log:
-        process = subprocess.Popen(boot_command(home), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        command = daemons.in_group(f"{CGROUP}/seed", boot_command(home))
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         daemon = Containerd(process.pid)
         wait_until("containerd listens", daemon.listens)

@@ -6,10 +6,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+def lacking(text: str) -> NoReturn:
+    """End because this machine lacks something that only its owner can provide."""
+    say(text)
+    sys.exit(3)
 
 
 @contextmanager

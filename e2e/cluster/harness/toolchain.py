@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .layout import HERE, cache_dir
-from .terminal import say, step
+from .terminal import lacking, say, step
 
 KUBERNETES = "v1.35.4"
 HELM = "v3.22.0"
@@ -157,7 +157,7 @@ def install(packages: list[str]) -> None:
     if not packages:
         return
     if shutil.which("apt-get") is None:
-        raise SystemExit(f"not a Debian machine: install what these packages hold yourself: {' '.join(packages)}")
+        lacking(f"not a Debian machine: install what these packages hold yourself: {' '.join(packages)}")
     apt = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
@@ -170,11 +170,11 @@ def _check_go() -> None:
     needed = ".".join(map(str, GO_NEEDED))
     how = f"install Go {needed} or newer from go.dev/doc/install (Debian's golang package is too old)"
     if shutil.which("go") is None:
-        raise SystemExit(f"Go is needed to build Kubernetes: {how}")
+        lacking(f"Go is needed to build Kubernetes: {how}")
     # Asked inside a module: a Go that fetches newer tool chains by itself counts as the one that it fetches.
     asked = subprocess.run(
         ["go", "env", "GOVERSION"], cwd=MODULES / "helm", capture_output=True, text=True, check=False
     )
     found = re.match(r"go(\d+)\.(\d+)", asked.stdout)
     if found is None or tuple(map(int, found.groups())) < GO_NEEDED:
-        raise SystemExit(f"{asked.stdout.strip() or 'this Go'} is too old: {how}\n{asked.stderr}")
+        lacking(f"{asked.stdout.strip() or 'this Go'} is too old: {how}\n{asked.stderr}")
