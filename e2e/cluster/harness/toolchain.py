@@ -130,6 +130,7 @@ def _go_build(binary: Binary, to: Path) -> None:
         ["go", "build", "-ldflags", flags, "-o", unfinished, binary.package],
         cwd=MODULES / binary.module,
         env={**os.environ, **environment},
+        capture_output=True,
         check=True,
     )
     unfinished.rename(to)
