@@ -150,6 +150,12 @@ NAMES = (
         ("ecg is used twice",),
     ),
     Bad(
+        "a sink of a source",
+        manifest(sinks="- {name: out, input: ecg, console: {}}"),
+        "spec.sinks[0].input",
+        ("ecg is a source", "write a subjob, such as beats"),
+    ),
+    Bad(
         "two sinks of one name",
         manifest(sinks="- {name: o, input: beats, console: {}}\n- {name: o, input: beats, console: {}}"),
         "spec.sinks[1].name",

@@ -56,7 +56,7 @@ class Sink(OneOf):
     """The sink's name; sinks have names of their own."""
 
     input: Name
-    """The subjob (or source) whose stream it writes."""
+    """The subjob whose stream it writes."""
 
     files: FilesSink | None = None
 

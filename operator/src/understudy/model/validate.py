@@ -37,6 +37,7 @@ WIRING: Final[tuple[Check, ...]] = (
 )
 ALONE: Final[tuple[Check, ...]] = (
     ends.schemas,
+    ends.sinks_of_sources,
     ends.shared_paths,
     expressions.generator_names,
     expressions.generator_fields,

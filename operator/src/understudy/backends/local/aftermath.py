@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from understudy.backends.local.direction import Finish
 from understudy.backends.local.effective import cut_at, write
@@ -19,6 +18,8 @@ from understudy.backends.local.report import Report, record_to_json
 from understudy.backends.local.supervisor import Record
 from understudy.backends.local.verdicts import Verdict, verdict_from_json
 from understudy.model.job import StreamJob
+from understudy.runtime.clock import now_ms
+from understudy.runtime.sources import GeneratorClock
 
 CHECK_TICK_SECONDS = 0.1
 CHECK_NOTE_SECONDS = 10.0
@@ -33,7 +34,7 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> tup
     incidents = incidents_of(record, job)
     folder.record.write_text(json.dumps(record_to_json(record, incidents)))
     if isinstance(record.outcome, Finish) and not record.outcome.complete:
-        write(cut_at(job, reached(record.last)), folder.job)
+        write(cut_at(job, due(job, record.started_ms, now_ms())), folder.job)
     verdicts = _check(folder, notes) if job.sinks else {}
     report = Report(job, record, incidents, {n: v.comparison for n, v in (verdicts or {}).items() if v.comparison})
     folder.report.write_text(json.dumps(report.to_json(), indent=2) + "\n")
@@ -41,13 +42,10 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> tup
     return report, verdicts is not None and all(v.kept for v in verdicts.values())
 
 
-def reached(last: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """How far each stream was read by whoever read it furthest."""
-    found: dict[str, int] = {}
-    for status in last.values():
-        for stream, at in status.get("inputs", {}).items():
-            found[stream] = max(found.get(stream, 0), at["position"])
-    return found
+def due(job: StreamJob, started_ms: int | None, now: int) -> dict[str, int]:
+    """No process is left, so none has read further than what is due by now; what they did not reach is an open end."""
+    clocks = {s.name: GeneratorClock(s.generator, started_ms or now) for s in job.sources if s.generator is not None}
+    return {name: clock.due(now) for name, clock in clocks.items()}
 
 
 def _check(folder: Folder, notes: Notes) -> dict[str, Verdict] | None:

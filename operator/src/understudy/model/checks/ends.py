@@ -42,6 +42,15 @@ def _schema(here: str, origin: Files | KafkaSource | Push) -> Iterator[Refusal]:
         yield refuse("InvalidSchema", f"{here}.schema", what)
 
 
+def sinks_of_sources(job: StreamJob) -> Iterator[Refusal]:
+    """A source is read inside the subjobs that name it: nobody serves its stream to a sink."""
+    subjobs = [subjob.name for subjob in job.subjobs]
+    for n, sink in enumerate(job.sinks):
+        if job.source(sink.input) is not None:
+            what = f"{sink.input} is a source; write a subjob, such as {listed(subjobs)}"
+            yield refuse("NotASubjob", path("spec", "sinks", n, "input"), what)
+
+
 def shared_paths(job: StreamJob) -> Iterator[Refusal]:
     taken: dict[str, str] = {}
     for n, sink in enumerate(job.sinks):
