@@ -32,6 +32,7 @@ lint: setup  ## style, types, layers, generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/understudy generate --check
+	$(BIN)/python charts/generate.py --check
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
 	$(BIN)/pytest -m 'not spark and not processes' $(ARGS)
@@ -65,6 +66,7 @@ fix: setup  ## let ruff repair what it can
 
 generate: setup  ## the CRDs and everything else that comes from the model
 	$(BIN)/understudy generate
+	$(BIN)/python charts/generate.py
 
 lock: setup  ## resolve the dependencies in pyproject.toml anew (minutes); UPGRADE=1 takes the newest versions
 	printf 'pip\nsetuptools\n' | $(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -o requirements-build.lock -
