@@ -12,7 +12,7 @@ from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Finish
 from understudy.backends.local.effective import effective
 from understudy.backends.local.faults import Fault, Target
-from understudy.backends.local.supervisor import Record
+from understudy.backends.local.record import Record
 
 START = 1_760_000_000_000
 FAULT = START + 15_000

@@ -13,8 +13,8 @@ from understudy.backends.local.faults import Fault, Target
 from understudy.backends.local.history import Comparison, compare
 from understudy.backends.local.incidents import incidents_of
 from understudy.backends.local.page import render
+from understudy.backends.local.record import Death, Record
 from understudy.backends.local.report import Report, arrived_at, record_to_json
-from understudy.backends.local.supervisor import Death, Record
 
 PRECISE = compare(range(2_000), range(2_000))
 
@@ -74,6 +74,22 @@ def test_a_process_that_died_by_itself_is_an_incident() -> None:
     of = record()
     of.done, of.deaths = [], [Death(Process(Kind.SUBJOB, "beats", 0), FAULT, 1, had_standby=True)]
     assert report(of).to_json()["incidents"][0]["cause"] == "process ended by itself (exit code 1)"
+
+
+def test_a_take_over_from_one_that_lived_is_a_false_suspicion() -> None:
+    of = record()
+    earlier = {**STORY, "subjob": "beats", "from": "beats-0", "cause": "no keep-alive for 300 ms"}
+    for step in ("detectedMs", "promotedMs", "restoredMs", "firstOutputMs", "caughtUpMs"):
+        earlier[step] -= 10_000
+    of.takeovers = {("beats-1", 2): earlier, **{("beats-1", 4): {**STORY, "subjob": "beats"}}}
+    false, real = report(of).to_json()["incidents"]
+    assert (false["cause"], false["detectedMs"], false["promotedMs"]) == (
+        "false suspicion (no keep-alive for 300 ms)",
+        0,
+        9,
+    )
+    assert real["cause"] == "primary killed (SIGKILL)"
+    assert real["promotedMs"] == 21
 
 
 def test_protection_comes_back_after_it_was_lost() -> None:

@@ -107,16 +107,16 @@ def _perform(job: StreamJob, folder: Folder, faults: tuple[Fault, ...], shown: L
             shown.note("stopped before everything was ready; nothing ran")
             return INTERRUPTED
         case Finish() as finish:
-            report, kept = tell_of(job, folder, record, shown)
+            told = tell_of(job, folder, record, shown)
     for fault in faults[len(record.done) :]:
         shown.note(f"the job was over before the {fault} could be killed")
     shown.close()
-    print_report(report, folder, file=sys.stderr if as_json else sys.stdout)
+    print_report(told, folder, file=sys.stderr if as_json else sys.stdout)
     if as_json:
-        print(json.dumps(report.to_json(), indent=2))
+        print(json.dumps(told.report.to_json(), indent=2))
     if not finish.complete and not endless(job):
         return INTERRUPTED
-    return KEPT if kept else NOT_KEPT
+    return KEPT if told.kept else NOT_KEPT
 
 
 def _interrupt(*_: object) -> None:

@@ -12,11 +12,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from understudy.backends.local.aftermath import Telling
 from understudy.backends.local.cast import Kind
 from understudy.backends.local.direction import Observed, Seen
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import Incident
-from understudy.backends.local.report import Blame, Report, blame
+from understudy.backends.local.report import Blame, blame
 
 REDRAW_SECONDS: Final = 0.25
 LINE_SECONDS: Final = 5.0
@@ -158,7 +159,8 @@ def _elapsed(observed: Observed) -> float:
 # --- afterwards
 
 
-def print_report(report: Report, folder: Folder, file: IO[str]) -> None:
+def print_report(told: Telling, folder: Folder, file: IO[str]) -> None:
+    report = told.report
     console = Console(file=file, highlight=False)
     for incident, caused in zip(report.incidents, blame(report), strict=True):
         console.print(f"[bold]{incident.victim}[/bold]: {incident.cause}", _steps(incident, caused), soft_wrap=True)
@@ -170,6 +172,8 @@ def print_report(report: Report, folder: Folder, file: IO[str]) -> None:
         counts = ["?" if found[k] is None else f"{found[k]:,}" for k in ("tuples", "lost", "duplicated", "reordered")]
         table.add_row(name, *counts, found["recovery"] or "not compared")
     console.print(table)
+    for sentence in told.broken():
+        console.print("[bold red]not kept[/bold red]", Text(sentence), soft_wrap=True)
     console.print(f"report: {folder.page}", soft_wrap=True)
 
 

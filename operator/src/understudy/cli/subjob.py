@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from understudy.cli.places import add_place_arguments, load_or_refuse, surroundings_of
@@ -19,6 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from understudy.runtime.engine.session import Lacking
     from understudy.runtime.logs import configure
     from understudy.runtime.process import Place, SubjobProcess, leave
 
@@ -37,6 +39,10 @@ def run(args: argparse.Namespace) -> int:
         args.scratch,
         folder=Path(os.environ.get("UNDERSTUDY_FOLDER", args.job.parent)),
     )
-    code = SubjobProcess(job, subjob, surroundings, place).run()
+    try:
+        code = SubjobProcess(job, subjob, surroundings, place).run()
+    except Lacking as error:
+        print(f"understudy subjob: {error}", file=sys.stderr)
+        code = 3
     leave(code)
     return code

@@ -39,6 +39,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"understudy verify: {missing}", file=sys.stderr)
         return LACKING
     verdicts = _check(found)
+    if isinstance(verdicts, str):
+        print(f"understudy verify: {verdicts}", file=sys.stderr)
+        return LACKING
     told = {name: verdict_to_json(verdict) for name, verdict in verdicts.items()}
     found.folder.verdict.write_text(json.dumps(told))
     if args.json:
@@ -48,13 +51,18 @@ def run(args: argparse.Namespace) -> int:
     return KEPT if all(v.kept for v in verdicts.values()) else NOT_KEPT
 
 
-def _check(found: Run) -> dict[str, Verdict]:
+def _check(found: Run) -> dict[str, Verdict] | str:
+    """The verdicts, or what this machine lacks."""
     from understudy.backends.local.reference import batch_reference
+    from understudy.runtime.engine.session import Lacking
 
     os.environ.update(for_children())
     print("computing the result without failures, as a batch in Spark …", file=sys.stderr, flush=True)
-    with _spark_writes_to(found.folder.logs / "reference.log"), batch_reference(found.job) as reference:
-        return check(found, reference)
+    try:
+        with _spark_writes_to(found.folder.logs / "reference.log"), batch_reference(found.job) as reference:
+            return check(found, reference)
+    except Lacking as error:
+        return str(error)
 
 
 @contextmanager

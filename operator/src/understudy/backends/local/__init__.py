@@ -8,7 +8,9 @@
 | `cast` | which processes a job needs, in which order they start |
 | `direction` | observe → decide: what to start, hurt, replace next; pure |
 | `supervisor` | act: carries the decisions out until the job is over |
-| `incidents` | what each fault led to |
+| `record`, `incidents` | what happened, and what each fault led to |
 | `history` | the checker: what a sink received against what it should have received |
+| `checking`, `reference` | a run's sinks against a batch execution in Spark |
 | `report`, `page` | what is told afterwards, as JSON and as a page |
+| `bench` | side-by-side measurements with plain PySpark |
 """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from understudy.backends.local.direction import Finish
@@ -14,8 +16,8 @@ from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import incidents_of
 from understudy.backends.local.page import render
 from understudy.backends.local.processes import Child, Janitor
+from understudy.backends.local.record import Record
 from understudy.backends.local.report import Report, record_to_json
-from understudy.backends.local.supervisor import Record
 from understudy.backends.local.verdicts import Verdict, verdict_from_json
 from understudy.model.job import StreamJob
 from understudy.runtime.clock import now_ms
@@ -29,8 +31,25 @@ class Notes(Protocol):
     def note(self, text: str) -> None: ...
 
 
-def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> tuple[Report, bool]:
-    """The report, and whether every promise is known to be kept."""
+@dataclass(frozen=True, slots=True)
+class Telling:
+    report: Report
+    verdicts: Mapping[str, Verdict] | None
+    """Per sink; None if the check failed."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise is known to be kept."""
+        return self.verdicts is not None and all(v.kept for v in self.verdicts.values())
+
+    def broken(self) -> list[str]:
+        """A sentence for every promise that was not kept, or is not known to be."""
+        if self.verdicts is None:
+            return ["the sinks could not be checked"]
+        return [f"{name}: {verdict.sentence()}" for name, verdict in self.verdicts.items() if not verdict.kept]
+
+
+def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Telling:
     incidents = incidents_of(record, job)
     folder.record.write_text(json.dumps(record_to_json(record, incidents)))
     if isinstance(record.outcome, Finish) and not record.outcome.complete:
@@ -39,7 +58,7 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> tup
     report = Report(job, record, incidents, {n: v.comparison for n, v in (verdicts or {}).items() if v.comparison})
     folder.report.write_text(json.dumps(report.to_json(), indent=2) + "\n")
     folder.page.write_text(render(report))
-    return report, verdicts is not None and all(v.kept for v in verdicts.values())
+    return Telling(report, verdicts)
 
 
 def due(job: StreamJob, started_ms: int | None, now: int) -> dict[str, int]:

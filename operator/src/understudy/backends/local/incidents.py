@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from understudy.backends.local.cast import Kind, Process
-from understudy.backends.local.supervisor import Record
+from understudy.backends.local.record import Record
 from understudy.model.job import StreamJob
 
 
@@ -42,8 +42,31 @@ class _Loss:
 
 
 def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
-    found = [_incident(loss, record, job) for loss in _losses(record) if loss.process.kind is Kind.SUBJOB]
-    return sorted(found, key=lambda i: i.at_ms)
+    """One for each process that was lost, and one for each take-over from a process that lived."""
+    losses = [loss for loss in _losses(record) if loss.process.kind is Kind.SUBJOB]
+    found = [_incident(loss, record, job) for loss in losses]
+    told = {(i.subjob, i.successor, i.at_ms + i.promoted_ms) for i in found if i.promoted_ms is not None}
+    false = [
+        _false_suspicion(instance, story, job)
+        for (instance, _epoch), story in record.takeovers.items()
+        if (story["subjob"], instance, story["promotedMs"]) not in told
+    ]
+    return sorted([*found, *false], key=lambda i: i.at_ms)
+
+
+def _false_suspicion(successor: str, story: Mapping[str, Any], job: StreamJob) -> Incident:
+    """Nobody died: times count from the suspicion."""
+    subjob = job.subjob(story["subjob"])
+    assert subjob is not None
+    incident = Incident(
+        subjob=subjob.name,
+        mode=subjob.ha.mode.value,
+        cause=f"false suspicion ({story['cause']})",
+        victim=story["from"],
+        role="primary",
+        at_ms=story["detectedMs"],
+    )
+    return _with_story(incident, successor, story, noticed=None)
 
 
 def _losses(record: Record) -> Iterator[_Loss]:
@@ -70,7 +93,7 @@ def _incident(loss: _Loss, record: Record, job: StreamJob) -> Incident:
         detected_ms=_since(noticed, loss.at_ms),
         reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms), loss.at_ms),
     )
-    successor, story = _takeover(record, name, subjob.name)
+    successor, story = _takeover(record, name, subjob.name, loss.at_ms)
     return _with_story(incident, successor, story, noticed if not loss.had_standby else None) if story else incident
 
 
@@ -90,10 +113,10 @@ def _with_story(incident: Incident, successor: str | None, story: Mapping[str, A
     )
 
 
-def _takeover(record: Record, victim: str, subjob: str) -> tuple[str | None, Mapping[str, Any]]:
-    """Who took over from the victim, and its story."""
+def _takeover(record: Record, victim: str, subjob: str, after: int) -> tuple[str | None, Mapping[str, Any]]:
+    """Who took over from the victim once it was gone, and its story."""
     for (instance, _epoch), story in record.takeovers.items():
-        if story["subjob"] == subjob and story["from"] == victim:
+        if story["subjob"] == subjob and story["from"] == victim and story["promotedMs"] >= after:
             return instance, story
     return None, {}
 

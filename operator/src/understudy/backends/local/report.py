@@ -12,7 +12,7 @@ from understudy.backends.local.direction import Finish
 from understudy.backends.local.history import Comparison
 from understudy.backends.local.incidents import Incident
 from understudy.backends.local.promises import SubjobPromise, path_of, promises
-from understudy.backends.local.supervisor import Record
+from understudy.backends.local.record import Record
 from understudy.model.job import StreamJob
 
 

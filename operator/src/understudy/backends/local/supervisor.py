@@ -6,54 +6,24 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, assert_never
+from typing import Protocol, assert_never
 
-from understudy.backends.local.arrivals import Arrival, ArrivalWatch
+from understudy.backends.local.arrivals import ArrivalWatch
 from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.direction import Done, Fail, Finish, Hurt, Nemesis, Observed, Open, Seen, Start, decide
 from understudy.backends.local.environment import cores, for_children
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.pages import Page
 from understudy.backends.local.processes import Child, Janitor, end_all
+from understudy.backends.local.record import Record
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.model.job import StreamJob
 from understudy.runtime.clock import now_ms
 
 TICK_SECONDS = 0.02
 GRACE_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Death:
-    """A process that ended by itself."""
-
-    process: Process
-    at_ms: int
-    exit_code: int
-    had_standby: bool
-
-
-@dataclass(slots=True)
-class Record:
-    """What happened in a run, for those who tell of it."""
-
-    began_ms: int
-    started_ms: int | None = None
-    ended_ms: int | None = None
-    outcome: Finish | Fail | None = None
-    done: list[Done] = field(default_factory=list)
-    deaths: list[Death] = field(default_factory=list)
-    takeovers: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
-    """By (instance, epoch): the newest word of each instance that took over, and its subjob."""
-    protections: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
-    """Per subjob: since when it was protected or not."""
-    noticed_ms: dict[Process, int] = field(default_factory=dict)
-    """When the supervisor saw that a process was gone."""
-    arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
-    last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The last status of every process."""
 
 
 class Audience(Protocol):
@@ -141,37 +111,15 @@ class Supervisor:
             running.gone = True
             running.page.close()
             self._surroundings.withdraw(running.process.name)
-            self.record.noticed_ms[running.process] = now
         seen = Seen(running.process, now - running.began_ms, code, running.hurt, running.page.status)
         if running.ready_at is None and seen.ready:
             running.ready_at = now
         return replace(seen, ready_ms=None if running.ready_at is None else now - running.ready_at)
 
     def _remember(self, observed: Observed) -> None:
-        for seen in observed.seen:
-            self.record.last[seen.process.name] = seen.status
-            if story := seen.status.get("takeover"):
-                key = (seen.process.name, int(seen.status["epoch"]))
-                self.record.takeovers[key] = {**story, "subjob": seen.process.owner}
-            self._remember_death(seen, observed)
-        for subjob in self._cast.subjobs:
-            self._remember_protection(subjob, observed)
-
-    def _remember_death(self, seen: Seen, observed: Observed) -> None:
-        process = seen.process
-        known = seen.hurt or any(d.process == process for d in self.record.deaths)
-        if seen.exit_code is None or known or (process.kind is Kind.SINK and seen.exit_code == 0):
-            return
-        death = Death(process, observed.now_ms, seen.exit_code, observed.covered(process))
-        self.record.deaths.append(death)
-        self._audience.note(f"{process.name} ended by itself ({seen.exit_code}), see {self._log(process)}")
-
-    def _remember_protection(self, subjob: str, observed: Observed) -> None:
-        primary = observed.primary(subjob)
-        protected = primary is not None and bool(primary.status.get("protected"))
-        known = self.record.protections.setdefault(subjob, [])
-        if not known or known[-1][1] != protected:
-            known.append((observed.now_ms, protected))
+        for death in self.record.remember(observed):
+            name = death.process.name
+            self._audience.note(f"{name} ended by itself ({death.exit_code}), see {self._log(death.process)}")
 
     def _last_look(self) -> None:
         """The pages are a little behind: what happened last is on the next one."""

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from understudy.model.ha import SparkSettings
@@ -17,6 +18,10 @@ QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
+class Lacking(Exception):
+    """This machine cannot run Spark; the message says what to do. Commands end with exit code 3."""
+
+
 def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> SparkSession:
     scratch.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -25,7 +30,13 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
     builder = SparkSession.builder.appName(app_name)
     for key, value in {**_conf(settings, scratch), **settings.conf}.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    try:
+        spark = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        java = os.environ.get("JAVA_HOME") or "java on PATH"
+        raise Lacking(f"{java} cannot run Spark: install Java 17 or later, or set JAVA_HOME to it") from None
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(PlanSource)
     return spark

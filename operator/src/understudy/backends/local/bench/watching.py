@@ -13,7 +13,8 @@ from understudy.backends.local.direction import Fail, Hurt, Nemesis, Observed, v
 from understudy.backends.local.effective import write
 from understudy.backends.local.faults import Fault, Target
 from understudy.backends.local.folder import Folder
-from understudy.backends.local.supervisor import Record, Supervisor
+from understudy.backends.local.record import Record
+from understudy.backends.local.supervisor import Supervisor
 from understudy.model.job import StreamJob
 
 Say = Callable[[str], None]

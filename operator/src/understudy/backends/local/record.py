@@ -1,0 +1,72 @@
+"""What happened in a run, for those who tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.backends.local.arrivals import Arrival
+from understudy.backends.local.cast import Kind, Process
+from understudy.backends.local.direction import Done, Fail, Finish, Observed, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A process that ended by itself."""
+
+    process: Process
+    at_ms: int
+    exit_code: int
+    had_standby: bool
+
+
+@dataclass(slots=True)
+class Record:
+    began_ms: int
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    outcome: Finish | Fail | None = None
+    done: list[Done] = field(default_factory=list)
+    deaths: list[Death] = field(default_factory=list)
+    takeovers: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+    """By (instance, epoch): the newest word of each instance that took over, and its subjob."""
+    protections: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
+    """Per subjob: since when it was protected or not."""
+    noticed_ms: dict[Process, int] = field(default_factory=dict)
+    """When it was seen that a process was gone."""
+    arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
+    last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The last status of every process."""
+
+    def remember(self, observed: Observed) -> list[Death]:
+        """Take down what is seen; returns the deaths that nobody knew of."""
+        for seen in observed.seen:
+            self.last[seen.process.name] = seen.status
+            if seen.exit_code is not None:
+                self.noticed_ms.setdefault(seen.process, observed.now_ms)
+            if story := seen.status.get("takeover"):
+                told = {**story, "subjob": seen.process.owner}
+                self.takeovers[seen.process.name, int(seen.status["epoch"])] = told
+        self._remember_protection(observed)
+        new = list(self._new_deaths(observed))
+        self.deaths += new
+        return new
+
+    def _new_deaths(self, observed: Observed) -> Iterator[Death]:
+        known = {death.process for death in self.deaths}
+        for seen in observed.seen:
+            if seen.exit_code is not None and not seen.hurt and seen.process not in known and not _finished(seen):
+                yield Death(seen.process, observed.now_ms, seen.exit_code, observed.covered(seen.process))
+
+    def _remember_protection(self, observed: Observed) -> None:
+        for subjob in {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}:
+            primary = observed.primary(subjob)
+            protected = primary is not None and bool(primary.status.get("protected"))
+            known = self.protections.setdefault(subjob, [])
+            if not known or known[-1][1] != protected:
+                known.append((observed.now_ms, protected))
+
+
+def _finished(seen: Seen) -> bool:
+    return seen.process.kind is Kind.SINK and seen.exit_code == 0
