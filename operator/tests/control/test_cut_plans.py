@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from understudy.control.decide import decide
+from understudy.control.decide import decide, is_calm
 
 from .jobs import job, with_query, with_settings
 from .world import World
@@ -62,6 +62,17 @@ def assert_goal(world: World) -> None:
     assert len(world.used) == len(set(world.used))
 
 
+def run_until_settled(world: World, most: int = 90) -> None:
+    """Until nothing has been decided for a while."""
+    quiet = 0
+    for _ in range(most):
+        world.tick()
+        plan = world.reconcile()
+        quiet = quiet + 1 if is_calm(world.observe(), plan) else 0
+        if quiet > 5:
+            return
+
+
 def cut_everywhere(world: World, delay: int) -> int:
     world.run_for(delay)
     world.tick()
@@ -69,7 +80,7 @@ def cut_everywhere(world: World, delay: int) -> int:
     for cut in range(len(plan) + 1):
         other = world.fork()
         other.apply(plan[:cut])
-        other.run_for(70)
+        run_until_settled(other)
         assert_goal(other)
     return len(plan)
 

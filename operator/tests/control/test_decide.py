@@ -192,6 +192,38 @@ def test_a_pod_that_stops_answering_is_replaced_and_its_node_avoided(started: Wo
     assert made.avoid == {node}
 
 
+def test_an_instance_that_crashes_again_and_again_is_tried_on_another_node(started: World) -> None:
+    name = started.standby("keep")
+    node = started.pods[name].node
+    crashing = replace(started.pods[name], restarts=5, trouble="CrashLoopBackOff: no space left on device")
+    started.pods[name] = crashing
+    started.silent.add(name)
+    started.run_for(20)
+    assert name not in started.pods
+    assert started.pods[started.standby("keep")].node not in (node, started.pods[started.primary("keep")].node)
+
+
+def test_a_crash_or_two_are_the_kubelets_business(started: World) -> None:
+    name = started.standby("keep")
+    started.pods[name] = replace(started.pods[name], restarts=2, trouble="CrashLoopBackOff: out of memory")
+    started.run_for(20)
+    assert name in started.pods
+
+
+def test_an_image_that_one_node_cannot_pull_is_tried_on_another(started: World) -> None:
+    started.kill(started.standby("keep"))
+    started.run_for(4)
+    name = started.standby("keep")
+    stuck = replace(started.pods[name], phase=Phase.PENDING, trouble="ImagePullBackOff: not found")
+    for _ in range(130):
+        if name in started.pods:
+            started.pods[name] = stuck
+            started.pages.pop(name, None)
+        started.run_for(1)
+    assert name not in started.pods
+    assert started.is_true("Protected")
+
+
 def test_two_nodes_one_lost_then_primary_and_standby_share_the_other() -> None:
     world = World(job(), nodes=[Node("n1"), Node("n2")]).run_for(30)
     world.lose_node("n2")
@@ -272,6 +304,18 @@ def test_changed_settings_reach_standby_and_primary_one_after_the_other(started:
     assert {pod.name for pod in started.live("double")} == {"demo-double-0", "demo-double-1"}
     digests = {pod.digests for pod in started.live("keep")}
     assert len(digests) == 1
+
+
+def test_a_new_consumer_is_made_known_to_its_producer_without_a_gap(started: World) -> None:
+    sinks = [{"name": name, "input": "double", "files": {"path": name}} for name in ("out", "copy")]
+    started.edit(job(sinks=sinks))
+    for _ in range(60):
+        started.run_for(1)
+        assert started.live("double")
+    assert "demo-sink-copy" in started.pods
+    assert "demo-double-0" not in started.pods
+    assert {pod.name for pod in started.live("keep")} == {"demo-keep-0", "demo-keep-1"}
+    assert started.is_true("Protected")
 
 
 def test_a_changed_query_never_hands_old_state_to_the_new_query(started: World) -> None:

@@ -208,7 +208,7 @@ class World:
         for pod in list(self.pods.values()):
             if pod.node is None:
                 self._no_node(pod)
-            elif pod.phase is Phase.PENDING:
+            elif pod.phase is Phase.PENDING and pod.trouble is None:
                 self.pods[pod.name] = replace(pod, phase=Phase.RUNNING, ip=f"10.0.0.{len(self.pods)}")
         self._leases()
         self._pages()

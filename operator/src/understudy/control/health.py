@@ -5,8 +5,9 @@
 | it is being deleted, has failed, or has ended | its process is or will be gone |
 | its node is gone or not ready | nothing: it may still run, but epochs fence it |
 | its page answered once and then not for SILENCE_MS | nothing: the same |
+| an instance cannot start, or crashes again and again | another node may serve it better |
 
-A container that crashes is not lost: the kubelet restarts it where it is, and it comes back as a standby.
+A container that crashes once is not lost: the kubelet restarts it where it is, and it comes back as a standby.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from understudy.control.observed import Observed, Phase, Pod, Spread
 
 SILENCE_MS: Final = 30_000
 FRESH_MS: Final = 10_000  # a page older than this no longer proves that its process serves
+CANNOT_START_MS: Final = 120_000
+CRASHES: Final = 5  # the kubelet waits longer after each: about five minutes
 NO_ROOM_MS: Final = 20_000  # how long an instance may wait for a node of its own before it shares its peer's
 
 
@@ -37,7 +40,7 @@ def loss_of(seen: Observed, pod: Pod) -> Loss | None:
         return Loss(f"it has failed{_because(pod.trouble)}")
     if pod.phase is Phase.SUCCEEDED and not pod.is_sink:
         return Loss("it has ended")
-    return _node_loss(seen, pod) or _silence(seen, pod)
+    return _node_loss(seen, pod) or _silence(seen, pod) or _stuck(seen, pod)
 
 
 def _node_loss(seen: Observed, pod: Pod) -> Loss | None:
@@ -54,6 +57,16 @@ def _silence(seen: Observed, pod: Pod) -> Loss | None:
     if silent is None or silent < SILENCE_MS or pod.phase is not Phase.RUNNING:
         return None
     return Loss(f"it has not answered for {silent // 1000} s", suspect=True, unreachable=True)
+
+
+def _stuck(seen: Observed, pod: Pod) -> Loss | None:
+    """A sink stays: its volume may be where it is."""
+    if pod.trouble is None or pod.is_sink or pod.node is None:
+        return None
+    if pod.restarts >= CRASHES:
+        return Loss(f"it has crashed {pod.restarts} times on {pod.node}: {pod.trouble}", suspect=True)
+    late = pod.phase is Phase.PENDING and seen.now_ms - pod.created_ms >= CANNOT_START_MS
+    return Loss(f"it cannot start on {pod.node}: {pod.trouble}", suspect=True) if late else None
 
 
 def no_room(seen: Observed, pod: Pod) -> bool:

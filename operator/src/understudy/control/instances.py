@@ -22,7 +22,7 @@ from understudy.control.intents import (
     Severity,
 )
 from understudy.control.observed import Observed, Pod, Role, Run, Spread
-from understudy.control.placement import spread_for
+from understudy.control.placement import nodes_to_avoid, spread_for
 from understudy.control.revision import Digests, digests_of, revision_of
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
@@ -88,7 +88,7 @@ def _creation(
         return ()
     subjob, run = view.subjob.name, seen.run or Run()
     number = _next_number(seen, view, run)
-    avoid = frozenset(pod.node for pod in view.pods if pod.node and pod.name in _suspects(view))
+    avoid = nodes_to_avoid(seen, live, [pod for pod in view.pods if pod.name in _suspects(view)])
     spread, where = spread_for(seen, live, avoid)
     if crowded:
         spread, where = Spread.PREFERRED, "beside its peer if need be, since no other node has room"

@@ -5,8 +5,8 @@ Only what the manifest says is digested, not defaults: an upgrade of the operato
 | digest | covers | a difference means |
 |---|---|---|
 | revision | the whole manifest | nothing by itself: a pod keeps the manifest it was started with |
-| query | what the pod computes, from which inputs, for which consumers, in which mode | the pod is replaced at once |
-| settings | timing of the protocol, Spark settings, resources | the standby is replaced first, then the primary |
+| query | what the pod computes, from which inputs, in which mode | the pod is replaced at once |
+| settings | who reads it, protocol timing, Spark settings, resources | the standby is replaced, then the primary |
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def revision_of(job: StreamJob) -> str:
 
 def digests_of(job: StreamJob, subjob: Subjob) -> Digests:
     fields = _plain(subjob)
-    settings = {name: fields.pop(name, None) for name in ("ha", "spark")}
-    mode = str(subjob.ha.mode)
+    settings = [fields.pop(name, None) for name in ("ha", "spark")]
     sources = [_plain(source) for source in job.sources if source.name in subjob.inputs]
-    return Digests(_digest([fields, mode, sources, consumers_of(job, subjob.name)]), _digest(settings))
+    query = [fields, str(subjob.ha.mode), sources]
+    return Digests(_digest(query), _digest([settings, consumers_of(job, subjob.name)]))
 
 
 def sink_digests(job: StreamJob, sink: Sink) -> Digests:
