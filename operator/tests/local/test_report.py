@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html.parser import HTMLParser
+from math import inf
 
 from tests.local.records import FAULT, JOB, START, STORY, record
 from understudy.backends.local.arrivals import Arrival
@@ -116,6 +117,17 @@ def test_losses_are_blamed_on_the_incident_before_the_first_tuple_after_them() -
     assert (found["sinks"]["alerts"]["lost"], found["incidents"][0]["lost"]) == (30, 30)
 
 
+def test_a_stream_that_was_cut_short_is_blamed_on_the_incident_that_says_so() -> None:
+    of = record()
+    killed = replace(of.done[0], at_ms=FAULT + 10_000, victim=Process(Kind.SUBJOB, "beats", 1))
+    again = replace(of.done[0], at_ms=FAULT + 20_000, victim=Process(Kind.SUBJOB, "beats", 2))
+    of.done = [*of.done, killed, again]
+    later = {**STORY, "subjob": "beats", "from": "beats-1", "lost": 3, "promotedMs": FAULT + 15_000}
+    of.takeovers = {**of.takeovers, ("beats-2", 3): later}
+    cut = compare(range(2_100), range(1_998))
+    assert [i["lost"] for i in report(of, cut).to_json()["incidents"]] == [0, 102, 0]
+
+
 def test_without_a_comparison_the_new_primary_says_what_was_lost() -> None:
     of = record()
     of.takeovers = {("beats-1", 2): {**STORY, "subjob": "beats", "lost": 7}}
@@ -124,7 +136,7 @@ def test_without_a_comparison_the_new_primary_says_what_was_lost() -> None:
 
 def test_when_a_tuple_arrived_is_when_the_file_had_it() -> None:
     arrivals = [Arrival(100, 3), Arrival(200, 5)]
-    assert [arrived_at(arrivals, place) for place in (0, 2, 3, 4, 5)] == [100, 100, 200, 200, 200]
+    assert [arrived_at(arrivals, place) for place in (0, 2, 3, 4, 5)] == [100, 100, 200, 200, inf]
 
 
 def test_the_record_says_whether_the_run_was_complete() -> None:

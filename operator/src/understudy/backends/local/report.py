@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from understudy.backends.local.arrivals import Arrival
@@ -13,6 +14,7 @@ from understudy.backends.local.history import Comparison
 from understudy.backends.local.incidents import Incident
 from understudy.backends.local.promises import SubjobPromise, path_of, promises
 from understudy.backends.local.record import Record
+from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob
 
 
@@ -90,18 +92,20 @@ class Blame:
 
 
 def blame(report: Report) -> list[Blame]:
-    """Tuples lost and duplicated at the sinks behind each incident's subjob, up to the next incident there.
+    """Tuples lost and duplicated at the sinks behind each incident's subjob.
 
     Where the sinks could not be compared it is what the new primary itself says was lost."""
+    given = promises(report.job)
     behind = [_sinks_behind(report, incident) for incident in report.incidents]
+    likely = [_likelihood(incident, given[incident.subjob].guarantee) for incident in report.incidents]
     lost, duplicated = [0] * len(behind), [0] * len(behind)
     for sink, comparison in report.comparisons.items():
         suspects = [n for n, sinks in enumerate(behind) if sink in sinks]
         arrivals = report.record.arrivals.get(sink, [])
         for place, count in comparison.holes:
-            _charge(lost, suspects, report, arrived_at(arrivals, place), count)
+            _charge(lost, _before(suspects, report, arrived_at(arrivals, place)), likely, count)
         for place in comparison.surplus if comparison.duplicated else ():
-            _charge(duplicated, suspects, report, arrived_at(arrivals, place), 1)
+            _charge(duplicated, _before(suspects, report, arrived_at(arrivals, place)), likely, 1)
     compared = [sinks & report.comparisons.keys() for sinks in behind]
     return [
         Blame(lost[n] if compared[n] else incident.lost, duplicated[n]) for n, incident in enumerate(report.incidents)
@@ -113,19 +117,27 @@ def _sinks_behind(report: Report, incident: Incident) -> set[str]:
     return {s.name for s in job.sinks if incident.subjob in (p.name for p in path_of(job, s.input))}
 
 
-def _charge(counts: list[int], suspects: Sequence[int], report: Report, at_ms: int, count: int) -> None:
-    """To the last of the suspects' faults before that moment."""
-    before = bisect_right([report.incidents[n].at_ms for n in suspects], at_ms)
-    if before:
-        counts[suspects[before - 1]] += count
+def _likelihood(incident: Incident, promise: Guarantee) -> int:
+    """One that owns up comes first, then one whose subjob never promised more."""
+    if incident.lost:
+        return 2
+    return 1 if promise is not Guarantee.PRECISE else 0
 
 
-def arrived_at(arrivals: Sequence[Arrival], place: int) -> int:
-    """When the tuple at this place in the sink's files was first seen there."""
-    if not arrivals:
-        return 0
+def _before(suspects: Sequence[int], report: Report, at_ms: float) -> list[int]:
+    return [n for n in suspects if report.incidents[n].at_ms <= at_ms]
+
+
+def _charge(counts: list[int], suspects: Sequence[int], likely: Sequence[int], count: int) -> None:
+    """To the last of the likeliest; incidents are in the order of time."""
+    if suspects:
+        counts[max(suspects, key=lambda n: (likely[n], n))] += count
+
+
+def arrived_at(arrivals: Sequence[Arrival], place: int) -> float:
+    """When the tuple at this place in the sink's files was first seen there; infinite if it never was."""
     at = bisect_right(arrivals, place, key=lambda a: a.tuples)
-    return arrivals[min(at, len(arrivals) - 1)].at_ms
+    return arrivals[at].at_ms if at < len(arrivals) else inf
 
 
 # --- everything
