@@ -108,12 +108,35 @@ def table_of(spec: InputSpec, rows: Sequence[Row]) -> pa.Table:
     return pa.table(columns)
 
 
-def chunks(count: int, random: random.Random, most: int) -> Iterator[tuple[int, int]]:
-    start = 0
-    while start < count:
-        stop = min(count, start + random.randint(1, most))
-        yield start, stop
-        start = stop
+Streams = Mapping[str, Sequence[Row]]
+
+
+def feed(inbox: Inbox, streams: Streams, rng: random.Random, most: int) -> Iterator[None]:
+    """Offers all tuples in pieces, in turns; ends each stream."""
+    while any(inbox.wanted(name) < len(rows) for name, rows in streams.items()):
+        for spec in dict.fromkeys(inbox.inputs):
+            rows, start = streams[spec.name], inbox.wanted(spec.name)
+            stop = min(len(rows), start + rng.randint(0, most))
+            if spec.kind is InputKind.GENERATOR:
+                inbox.advance(spec.name, stop)
+            elif stop > start:
+                inbox.offer(spec.name, table_of(spec, rows[start:stop]))
+        yield
+    for name, rows in streams.items():
+        inbox.end(name, len(rows))
+
+
+def run(
+    host: Host, chain: Element, specs: Sequence[InputSpec], streams: Streams, seed: int = 0, most: int = 150
+) -> Output:
+    """The element over whole streams, offered in random pieces while it runs."""
+    inbox, rng = Inbox(chain, specs), random.Random(seed)
+    with host.running(inbox) as output:
+        for _ in feed(inbox, streams, rng, most):
+            if rng.random() < 0.5:
+                output.wait(lambda: inbox.idle)
+        output.wait()
+    return output
 
 
 def plain(table: pa.Table) -> list[tuple[int | None, dict[str, Any]]]:

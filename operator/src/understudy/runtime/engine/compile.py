@@ -6,7 +6,7 @@ code, so that Spark compiles each element once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import assert_never
@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from understudy.model.elements import Element
 from understudy.model.operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union
-from understudy.runtime.engine.frame import Frame
+from understudy.runtime.engine.frame import ORDER, Frame
 from understudy.runtime.engine.inputs import one_input, union
 from understudy.runtime.engine.join import join
 from understudy.runtime.engine.lane import InputSpec
@@ -29,12 +29,15 @@ from understudy.runtime.engine.windows import aggregate
 
 @dataclass(frozen=True)
 class Shape:
-    """What compiling tells without running anything."""
+    """What a compiled plan tells without running."""
 
-    raw: StructType
     payload: pa.Schema
     order: int
     """How many order columns come first in the result."""
+
+
+def raw_type(element: Element, inputs: Sequence[InputSpec]) -> StructType:
+    return from_arrow_schema(plan_schema(element, inputs))
 
 
 def compile_element(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame]) -> DataFrame:
@@ -42,13 +45,10 @@ def compile_element(element: Element, inputs: Sequence[InputSpec], raws: Sequenc
     return _frame(element, inputs, raws).result()
 
 
-def shape_of(element: Element, inputs: Sequence[InputSpec], empty: Callable[[StructType], DataFrame]) -> Shape:
-    """By analysing the plan on an empty frame."""
-    raw = from_arrow_schema(plan_schema(element, inputs))
-    frame = _frame(element, inputs, [empty(raw)])
-    result = to_arrow_schema(frame.result().schema, timezone="UTC")
-    payload = [pa.field(f.name, f.type) for f in list(result)[len(frame.order) + 1 :]]
-    return Shape(raw, pa.schema(payload), len(frame.order))
+def shape_of(compiled: DataFrame) -> Shape:
+    schema = to_arrow_schema(compiled.schema, timezone="UTC")
+    order = sum(name.startswith(ORDER) for name in schema.names)
+    return Shape(pa.schema([pa.field(f.name, f.type) for f in list(schema)[order + 1 :]]), order)
 
 
 def reads_apart(element: Element) -> bool:

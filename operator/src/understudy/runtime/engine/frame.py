@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+ORDER = "_order"
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -40,7 +42,7 @@ class Frame:
 
     def result(self) -> DataFrame:
         """Order columns, then `_ts`, then the payload."""
-        order = [f"{quoted(column)} AS _order{n}" for n, column in enumerate(self.order)]
+        order = [f"{quoted(column)} AS {ORDER}{n}" for n, column in enumerate(self.order)]
         return self.df.selectExpr(*order, "_ts", *map(quoted, self.payload))
 
 

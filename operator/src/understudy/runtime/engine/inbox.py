@@ -309,11 +309,16 @@ class Inbox:
         return {name: min(s for n, s in zip(names, seqs, strict=True) if n == name) for name in names}
 
     @property
+    def idle(self) -> bool:
+        """Nothing is under way, and nothing can be made of what has arrived."""
+        with self._changed:
+            return not self._plans and not self._choices and self._target() is None
+
+    @property
     def finished(self) -> bool:
         """All inputs have ended and nothing more can come of them."""
         with self._changed:
-            idle = not self._plans and self._target() is None
-            return idle and all(lane.complete for lane in self._lanes)
+            return self.idle and all(lane.complete for lane in self._lanes)
 
     # --- checkpoints
 

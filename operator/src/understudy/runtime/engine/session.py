@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from shlex import quote
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -24,7 +25,8 @@ class Lacking(Exception):
 
 def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> SparkSession:
     scratch.mkdir(parents=True, exist_ok=True)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = sys.executable if settings.executors.instances else str(_worker_python(scratch))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_START)
     builder = SparkSession.builder.appName(app_name)
@@ -40,6 +42,19 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(PlanSource)
     return spark
+
+
+def _worker_python(scratch: Path) -> Path:
+    """The interpreter of Spark's helpers and workers on this machine: ours, importing what we import.
+
+    Spark would put its own pyspark.zip first, and Python compiles what it finds in there anew in every process: 1.7 s
+    instead of 0.5 s of CPU for each of the three that a query needs.
+    """
+    folders = os.pathsep.join(os.path.abspath(path) for path in sys.path if path and not path.endswith(".zip"))
+    script = scratch / "python"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH={quote(folders)} exec {quote(sys.executable)} "$@"\n')
+    script.chmod(0o755)
+    return script
 
 
 def parallelism(settings: SparkSettings) -> int:
