@@ -13,6 +13,8 @@ from understudy.runtime.engine.reference import reference
 from understudy.testing import oracle
 from understudy.testing.oracle import Row
 
+from .rig import Host, run_job
+
 pytestmark = pytest.mark.spark
 
 JOB = """
@@ -72,6 +74,20 @@ def test_a_whole_job_in_batch_gives_what_plain_python_gives(spark: SparkSession,
     for stream, rows in in_python().items():
         assert rows, stream
         assert [_plain(row) for row in made[stream].to_pylist()] == [{"_seq": r.seq, **r.columns} for r in rows], stream
+
+
+WORKED = JOB.replace('v: "_seq * 3 % 17"', 'v: "_seq * 3 % 17 / 0.7D"')
+
+
+def test_the_engine_makes_what_the_batch_execution_makes_to_the_last_digit(
+    host: Host, spark: SparkSession, tmp_path: Path
+) -> None:
+    job = load(WORKED)
+    assert isinstance(job, StreamJob)
+    made, meant = run_job(host, job), reference(spark, job, tmp_path)
+    for stream, table in meant.items():
+        assert table.num_rows, stream
+        assert made[stream].select(table.column_names).to_pylist() == table.to_pylist(), stream
 
 
 def _plain(row: dict[str, object]) -> dict[str, object]:

@@ -83,7 +83,7 @@ def test_a_join_takes_any_condition_and_chosen_columns(host: Host) -> None:
                     "select": {"a": "beats.peak", "b": "pressure.sys", "apart": "beats.ts > pressure.ts"},
                 }
             },
-            {"filter": {"where": "a < 60"}},
+            {"filter": {"where": "a < 90"}},
             {"map": {"select": {"a": "a", "b": "b", "apart": "apart", "at": "ts"}}},
         ],
         "eventTime",
@@ -99,7 +99,7 @@ def test_a_join_takes_any_condition_and_chosen_columns(host: Host) -> None:
             "apart": (left.ts or 0) > (right.ts or 0),
         },
     )
-    rows = oracle.filtered(rows, lambda r: r.columns["a"] < 60)
+    rows = oracle.filtered(rows, lambda r: r.columns["a"] < 90)
     rows = oracle.mapped(rows, lambda r: r.columns | {"at": r.ts})
     assert len(rows) > 50
     assert plain(run(host, chain, [BEATS, PRESSURE], STREAMS, seed=2).table) == expected(rows)

@@ -1,10 +1,14 @@
 """An element as a running Structured Streaming query, fed by batch plans from an inbox in the same process.
 
-inbox    what has arrived, in one merged sequence; cuts batch plans
-serve    hands plans and their rows to the data source over the process's Flight server
-source   the Python data source: an offset is the number of a plan
-compile  the element's operators as one fixed Spark plan over a plan's rows
-query    the streaming query: runs each plan, hands its output over in order
-schemas  the columns of every stream of a job, without running it
-reference  the whole job as an ordinary batch query, to compare with
+| module | what it knows |
+|---|---|
+| lane, sequence | the tuples of one input; several inputs as one merged sequence |
+| cutting, plan, choices | where a plan ends, what it reads, how it is split; who decides that |
+| intake, inbox | all of that for one element; the same for many threads, with numbered plans and rehearsals |
+| assemble, serve, source | a plan's rows; handed out by the process's Flight server; fetched by the data source |
+| inputs, frame, windows, join, sql, compile | the element's operators as one fixed Spark plan over a plan's rows |
+| computation, query | a plan's output, in order; the streaming query that asks for plans and hands output over |
+| schemas, progress | the columns of every stream of a job, without running it; how far event time has come |
+| session | a Spark session for small, frequent micro-batches |
+| reference | the whole job as an ordinary batch query, to compare with |
 """

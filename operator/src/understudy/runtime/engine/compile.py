@@ -64,6 +64,8 @@ def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFra
             start = union(raws[0], inputs, element.tables)
         case (Sql(query=text),):
             start = query(text, frames)
+            if len(frames) > 1 and any(isinstance(op, Aggregate) for op in rest):
+                start = start.in_order()
         case _:
             start, rest = frames[0], element.operators
     return reduce(lambda frame, operator: _apply(frame, operator, frames), rest, start)

@@ -16,22 +16,28 @@ from understudy.runtime.engine.sequence import Sequence
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    max_rows: int
+    """New tuples in a plan, unless no window closes among so few."""
+    parallelism: int
+    """Parts of a plan."""
+    part_rows: int
+    """A part has at least so many rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cutter:
     rule: Rule
     lanes: Items[Lane]
     sequence: Sequence
-    max_rows: int
-    """New tuples in a plan, unless no window closes among so few."""
-    parallelism: int
-    part_rows: int
-    """A part has at least so many."""
+    limits: Limits
 
     # --- where to stop
 
     def target(self, position: int) -> int | None:
         """The end of the next plan; None while nothing could come of one."""
         stop = self.sequence.stop
-        near = min(stop, position + self.max_rows)
+        near = min(stop, position + self.limits.max_rows)
         match self.rule:
             case EachRow() | Within():
                 return near if near > position else None
@@ -61,7 +67,7 @@ class Cutter:
             case EachRow():
                 return self.sequence.seqs(position)
             case CountWindow() as windows:
-                return self.sequence.seqs(windows.needed(position))
+                return self.sequence.seqs(max(windows.needed(position), self.sequence.start))
             case TimeWindow() as windows:
                 oldest = self.sequence.start
                 times = self.sequence.times(oldest, position)
@@ -101,7 +107,7 @@ class Cutter:
 
     def _edges(self, start: int, stop: int) -> list[int]:
         tail = sum(b - a for a, b in zip(self.needed(start), self.sequence.seqs(start), strict=True))
-        count = min(self.parallelism, (stop - start) // max(self.part_rows, tail))
+        count = min(self.limits.parallelism, (stop - start) // max(self.limits.part_rows, tail))
         edges: list[int] = []
         for n in range(1, count):
             edge = self._edge(edges[-1] if edges else start, start + n * (stop - start) // count)
@@ -120,7 +126,7 @@ class Cutter:
 
     def _slices(self, start: int, stop: int) -> tuple[Part, ...]:
         spans = list(zip(self.needed(start), self.sequence.seqs(stop), strict=True))
-        count = max(1, min(self.parallelism, sum(b - a for a, b in spans) // self.part_rows))
+        count = max(1, min(self.limits.parallelism, sum(b - a for a, b in spans) // self.limits.part_rows))
         return tuple(Part(tuple(_slice(a, b, n, count) for a, b in spans)) for n in range(count))
 
 
@@ -133,7 +139,9 @@ def window_times(windows: CountWindow, sequence: Sequence, start: int, stop: int
     first, last = windows.first_open(start), windows.first_open(stop) - 1
     if last < first:
         return first, np.empty(0, np.int64)
-    times = sequence.times(first * windows.slide, last * windows.slide + windows.size)
+    start, stop = first * windows.slide, last * windows.slide + windows.size
+    lost = max(sequence.start - start, 0)  # after a loss a window can begin before what is at hand
+    times = np.concatenate((np.full(lost, UNKNOWN, np.int64), sequence.times(start + lost, stop)))
     return first, sliding_greatest(times, windows.size, windows.slide)
 
 

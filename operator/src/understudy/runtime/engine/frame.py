@@ -40,6 +40,11 @@ class Frame:
         df = self.df.selectExpr(*map(quoted, self.control), *named(columns))
         return Frame.of(df, self.table, self.control, columns, self.order)
 
+    def in_order(self) -> Frame:
+        """In one partition, by place: what an aggregate makes of floating-point numbers depends on their order."""
+        df = self.df.coalesce(1).sortWithinPartitions("_pos").alias(self.table)
+        return Frame(df, self.table, self.control, self.payload, self.order)
+
     def result(self) -> DataFrame:
         """Order columns, then `_ts`, then the payload."""
         order = [f"{quoted(column)} AS {ORDER}{n}" for n, column in enumerate(self.order)]

@@ -26,7 +26,8 @@ def join(left: Frame, right: Frame, operator: Join) -> Frame:
 
 
 def _side(frame: Frame, prefix: str) -> DataFrame:
-    visible = dict.fromkeys((*frame.payload, "ts", "_seq"))
+    own = {name.lower() for name in frame.payload}
+    visible = [*frame.payload, *(name for name in ("ts", "_seq") if name not in own)]
     columns = [*map(quoted, visible), *(f"{name} AS {prefix}{name}" for name in MINE)]
     return frame.df.selectExpr(*columns).alias(frame.table)
 

@@ -47,7 +47,7 @@ def reference(spark: SparkSession, job: StreamJob, folder: Path) -> dict[str, pa
 def _source(spark: SparkSession, source: Source, schema: pa.Schema, folder: Path) -> DataFrame:
     match source.origin:
         case Generator(rate=rate, limit=int(limit), fields=fields):
-            at = f"{ORIGIN}L + cast(floor(id * 1000000 / {rate}) AS bigint)"
+            at = f"{ORIGIN}L + cast(floor(id * 1000000D / {float(rate)!r}D) AS bigint)"
             if float(rate).is_integer():
                 at = f"{ORIGIN}L + id * 1000000L div {int(rate)}L"
             rows = (
@@ -156,7 +156,8 @@ def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame
         return rows.selectExpr("*", number).where(f"{inside} AND NOT ({late}) AND {full}")
 
     chosen = [F.expr(text).alias(name) for name, text in operator.select.items()]
-    made = spread(frame.df).groupBy("_k", *map(quoted, operator.group_by)).agg(*chosen)
+    in_order = spread(frame.df).repartition("_k").sortWithinPartitions("_pos")  # a sum's last digits depend on it
+    made = in_order.groupBy("_k", *map(quoted, operator.group_by)).agg(*chosen)
     times = spread(positions).groupBy("_k").agg(F.max("_ts").alias("_greatest"))
     bound = (lambda text: text) if counted else (lambda text: f"timestamp_micros({text})")
     end = bound(f"_k * {slide}L + {size}L")

@@ -21,4 +21,4 @@ def handle_action(inboxes: Mapping[str, Inbox], body: Mapping[str, Any]) -> dict
 
 def handle_get(inboxes: Mapping[str, Inbox], request: Mapping[str, Any]) -> pa.Table:
     """`rows`: one part of a plan, or of the one that is under way; of one input, or of all."""
-    return inboxes[request["element"]].rows(request["plan"], request["part"], request.get("input"))
+    return inboxes[request["element"]].rows(request["plan"], request["part"], request.get("input")).combine_chunks()

@@ -1,0 +1,40 @@
+"""Who decides what the next plan is: this process, or the one whose determinants it follows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from understudy.runtime.engine.plan import Choice
+
+
+class Choices:
+    """Choices made elsewhere come first, in their order; then, unless we only follow, our own."""
+
+    def __init__(self, salt: Callable[[], int]) -> None:
+        self.salt = salt
+        """What is left to chance in a plan."""
+        self._theirs: deque[Choice] = deque()
+        self._follows = False
+
+    @property
+    def are_ours(self) -> bool:
+        return not self._follows and not self._theirs
+
+    @property
+    def first(self) -> Choice | None:
+        return self._theirs[0] if self._theirs else None
+
+    def drop_done(self, upto: int) -> bool:
+        """Forget choices of plans that are cut; True if from now on the choices are ours."""
+        before = self.are_ours
+        while self._theirs and self._theirs[0].stop <= upto:
+            self._theirs.popleft()
+        return self.are_ours and not before
+
+    def follow(self, choices: Iterable[Choice]) -> None:
+        self._follows = True
+        self._theirs.extend(choices)
+
+    def lead(self) -> None:
+        self._follows = False

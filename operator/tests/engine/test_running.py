@@ -1,0 +1,158 @@
+"""What happens to a running query: restored in the middle, rehearsed, given more than one task can take, failing."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.engine.state import InboxState
+from understudy.testing import oracle
+from understudy.testing.oracle import Row
+
+from .rig import Host, element, expected, feed, generator_spec, plain, run, stream_spec, table_of
+
+pytestmark = pytest.mark.spark
+
+MS = 1000
+SPEC = stream_spec("s", who=pa.string(), x=pa.float64())
+OTHER = generator_spec("g", 100, who="concat('w', _seq % 3)", y="_seq")
+WINDOWS = element(
+    ["s"],
+    [
+        {
+            "aggregate": {
+                "window": {"on": "_seq", "size": 50, "slide": 20},
+                "groupBy": ["who"],
+                "select": {"n": "count(*)", "total": "sum(x)"},
+            }
+        }
+    ],
+)
+JOINED = element(["s", "g"], [{"join": {"with": "g", "on": "s.who = g.who", "within": "50ms"}}], "eventTime")
+
+
+def stream(count: int) -> list[Row]:
+    return oracle.stream(
+        (oracle.ORIGIN + (n * 10 - n * 13 % 5 * 7) * MS, {"who": f"w{n % 3}", "x": n / 7}) for n in range(count)
+    )
+
+
+def totals(rows: list[Row]) -> dict[str, Any]:
+    total = 0.0
+    for row in rows:
+        total += row.columns["x"]
+    return {"n": len(rows), "total": total}
+
+
+STREAMS = {"s": stream(400), "g": oracle.generator(100, 400, lambda n, _: {"who": f"w{n % 3}", "y": n})}
+
+
+@pytest.mark.parametrize("chain", [WINDOWS, JOINED], ids=["windows", "join"])
+@pytest.mark.parametrize("with_tails", [True, False], ids=["tails shipped", "tails replayed"])
+def test_another_query_goes_on_where_the_first_was_left(host: Host, chain: Any, with_tails: bool) -> None:
+    specs = [{"s": SPEC, "g": OTHER}[name] for name in chain.inputs]
+    streams = {name: STREAMS[name] for name in chain.inputs}
+    whole = run(host, chain, specs, streams).table
+    first, rng = Inbox(chain, specs), random.Random(3)
+    with host.running(first) as before:
+        for _, _ in zip(range(3), feed(first, streams, rng, 80), strict=False):
+            before.wait(lambda: first.idle)
+    state = InboxState.from_dict(first.state().to_dict())
+    second = Inbox(chain, specs)
+    second.restore(state, {name: first.tail(name) for name in streams} if with_tails else {})
+    with host.running(second) as after:
+        for _ in feed(second, streams, rng, 80):
+            pass
+        after.wait()
+    assert 0 < before.table.num_rows < whole.num_rows
+    assert pa.concat_tables([before.table, after.table]).equals(whole)
+
+
+def test_what_a_rehearsal_makes_is_thrown_away(host: Host) -> None:
+    inbox = Inbox(WINDOWS, [SPEC], parallelism=2)
+    with host.running(inbox) as output:
+        inbox.rehearse()
+        output.wait(lambda: inbox.wait_rehearsed(0))
+        assert inbox.last_done == 2, "once in one task, once in two"
+        assert output.tables == []
+        for _ in feed(inbox, {"s": STREAMS["s"]}, random.Random(1), 200):
+            pass
+        output.wait()
+    rows = oracle.count_windows(STREAMS["s"], STREAMS["s"], 50, 20, ["who"], totals)
+    assert plain(output.table) == expected(rows)
+
+
+def test_after_a_loss_windows_hold_what_came_since(host: Host) -> None:
+    rows, lost = STREAMS["s"], range(130, 247)
+    inbox = Inbox(WINDOWS, [SPEC])
+    with host.running(inbox) as output:
+        inbox.offer("s", table_of(SPEC, rows[: lost.start]))
+        output.wait(lambda: inbox.idle)
+        inbox.skip("s", lost.stop)
+        inbox.offer("s", table_of(SPEC, rows[lost.stop :]))
+        inbox.end("s", len(rows))
+        output.wait()
+    before = oracle.count_windows(rows[: lost.start], rows, 50, 20, ["who"], totals)
+    known = [replace(row, ts=None) for row in rows[: lost.stop]] + rows[lost.stop :]
+    after = oracle.count_windows(known, rows[lost.stop :], 50, 20, ["who"], totals)
+    assert before
+    assert after
+    assert plain(output.table) == expected([*before, *after])
+
+
+@pytest.mark.parametrize("chain", [WINDOWS, JOINED], ids=["windows", "join"])
+def test_parts_computed_in_parallel_give_the_same(host: Host, chain: Any) -> None:
+    specs = [{"s": SPEC, "g": OTHER}[name] for name in chain.inputs]
+    streams = {name: STREAMS[name] for name in chain.inputs}
+    whole = run(host, chain, specs, streams).table
+    inbox = Inbox(chain, specs, parallelism=2, part_rows=50)
+    with host.running(inbox) as output:
+        for _ in feed(inbox, streams, random.Random(1), 400):
+            pass
+        output.wait()
+    assert any(len(plan.parts) > 1 for plan in output.plans)
+    assert output.table.equals(whole)
+
+
+def test_a_failing_expression_ends_the_query_with_its_reason(host: Host) -> None:
+    chain = element(["g"], [{"map": {"select": {"z": "1 / (y - 5)"}}}])
+    inbox = Inbox(chain, [OTHER])
+    with host.running(inbox) as output:
+        inbox.advance("g", 10)
+        deadline = time.monotonic() + 60
+        while (why := output.query.failed()) is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert why is not None
+    assert "DIVIDE_BY_ZERO" in why
+
+
+def test_a_query_whose_helper_starts_too_slowly_is_started_again(host: Host) -> None:
+    """Spark waits ten seconds for the interpreter that serves a streaming source; on a busy machine that may pass."""
+    interpreter = Path(os.environ["PYSPARK_PYTHON"])
+    quick, late = interpreter.read_text(), interpreter.with_name("late")
+    interpreter.write_text(quick.replace("\n", f"\nmkdir {late} 2>/dev/null && sleep 12\n", 1))
+    try:
+        output = run(host, element(["g"], [{"filter": {"where": "y > 3"}}]), [OTHER], {"g": STREAMS["g"]})
+    finally:
+        interpreter.write_text(quick)
+    assert late.exists()
+    assert output.table.num_rows == 396
+
+
+def test_a_query_stops_at_once(host: Host) -> None:
+    inbox = Inbox(element(["g"], [{"filter": {"where": "y > 3"}}]), [OTHER])
+    with host.running(inbox) as output:
+        inbox.advance("g", 10)
+        output.wait(lambda: inbox.idle)
+        time.sleep(0.3)
+        began = time.monotonic()
+    assert time.monotonic() - began < 1.5
+    assert output.table.num_rows == 6
