@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.backends.simulation.element import Shelf
+from understudy.backends.simulation.endpoint import HELD, Endpoint, Subscription
 from understudy.backends.simulation.operators import Operator, Row
-from understudy.backends.simulation.process import HELD, Endpoint, Process, Subscription
+from understudy.backends.simulation.process import Process
 from understudy.backends.simulation.world import MS, World
 from understudy.modes.client import Client
 from understudy.modes.instance import Instance
@@ -239,7 +240,7 @@ class Cluster:
             event = None if spec.family == "lease" else fresh
             process = self.launch(spec, f"{spec.name}-{i}", f"host-{spec.name}-{i}", event)
             if spec.family == "savepoint":
-                process.life = 1  # type: ignore[attr-defined]
+                process.life = 1
                 self.coordinator.deployed(spec.name, 1, self.world.millis)
         if spec.family == "replica":
             for process in self.running[spec.name]:
@@ -328,7 +329,7 @@ class Cluster:
         count = self._epochs[name]
         event = on.Started(epoch, fresh=False)
         joiner = self.launch(survivor.spec, f"{name}-r{count}", f"host-{name}-r{count}", event)
-        joiner.primary = survivor
+        joiner.peers.primary = survivor
         self._join(joiner, survivor, epoch)
 
     def _join(self, joiner: Process, survivor: Process, epoch: Epoch) -> None:
@@ -357,7 +358,7 @@ class Cluster:
 
     def beat(self, process: Process) -> None:
         if not self.control_down and self.world.network.reaches(process.host, "control"):
-            self.coordinator.beat(process.spec.name, process.life, self.world.millis)  # type: ignore[attr-defined]
+            self.coordinator.beat(process.spec.name, process.life, self.world.millis)
 
     def _check(self) -> None:
         if not self.control_down:
@@ -372,13 +373,13 @@ class Cluster:
         life = self._epochs[name]
         spec = self.subjobs[name]
         process = self.launch(spec, f"{name}-{life}", f"host-{name}-{life}", on.Started(Epoch(life), fresh=False))
-        process.life = life  # type: ignore[attr-defined]
+        process.life = life
         self.coordinator.deployed(name, life, self.world.millis)
 
     def progressed(self, process: Process) -> None:
-        name, life = process.spec.name, process.life  # type: ignore[attr-defined]
+        name, life = process.spec.name, process.life
         for decision in self.coordinator.progressed(name, life, self.world.millis):
-            gone = [p for p in self.running[name] if p.life == decision.life]  # type: ignore[attr-defined, union-attr]
+            gone = [p for p in self.running[name] if p.life == decision.life]  # type: ignore[union-attr]
             for other in gone:
                 self.world.note(f"{other.name} is recalled")
                 other.crash()

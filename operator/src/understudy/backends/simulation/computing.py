@@ -1,0 +1,157 @@
+"""The elements of a simulated process at work: micro-batches that take time on its machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from understudy.backends.simulation.element import Element, Shelf
+from understudy.backends.simulation.operators import Row
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import ElementState
+from understudy.protocol.determinants import Determinant
+from understudy.protocol.ids import Seq, Stream
+
+if TYPE_CHECKING:
+    from understudy.backends.simulation.process import Process
+
+
+class Computing:
+    def __init__(self, process: Process) -> None:
+        self.process, self.cluster, self.world = process, process.cluster, process.world
+        self.elements: dict[str, Element] = {}
+        self._free = 0  # when the machine has done what it was given
+
+    def clear(self) -> None:
+        self.elements = {n: Element.empty(n, op, ins) for n, op, ins in self.process.spec.elements}
+
+    def restore(self, name: str, state: ElementState, saved: dict[str, Any] | None) -> None:
+        element = self.elements[name]
+        for i, stream in enumerate(element.inputs):
+            at = int(state.positions[Stream(stream)])
+            element.positions[i] = at
+            element.inbox[i] = saved["tails"][i].copy(0, at) if saved else Shelf(at)
+            if not element.inbox[i].rows:
+                element.inbox[i] = Shelf(at)
+            element.ends[i] = saved["ends"][i] if saved else None
+        element.held_from = element.inbox[0].base
+        element.finished = state.ended
+
+    # --- input
+
+    def readers(self, stream: str) -> Iterator[tuple[Element, int]]:
+        return ((e, i) for e in self.elements.values() for i, s in enumerate(e.inputs) if s == stream)
+
+    def arrived(self, stream: str, start: int, rows: list[Row | None]) -> None:
+        for element, i in self.readers(stream):
+            element.arrived(i, start, rows)
+            self.kick(element)
+
+    def ends(self, stream: str, end: int) -> None:
+        for element, i in self.readers(stream):
+            element.ends[i] = end
+        self.kick_all()
+
+    def feed(self, stream: str) -> None:
+        """Hand what was published to the elements of this process that read it."""
+        outputs = self.process.outputs
+        upto, store = outputs.published[stream], outputs.stores[stream]
+        end = outputs.end_of(stream)
+        for element, i in self.readers(stream):
+            start = element.inbox[i].stop
+            if start < upto:
+                element.arrived(i, max(start, store.base), store.slice(start, upto))
+            if end is not None and element.inbox[i].stop >= end:
+                element.ends[i] = end
+            self.kick(element)
+
+    def number(self, command: do.Number) -> None:
+        element = self.elements[command.element]
+        element.waiting = False
+        element.until = [int(command.until[Stream(s)]) for s in element.inputs] if command.until is not None else None
+        if element.until == element.positions:
+            element.until = None
+        self.world.at(0, self.kick, element)
+
+    # --- micro-batches
+
+    def kick_all(self) -> None:
+        for element in self.elements.values():
+            self.kick(element)
+
+    def kick(self, element: Element) -> None:
+        if element.busy or element.waiting or element.finished or not self.process.processing:
+            return
+        order, cost = element.batch(self.cluster.batch)
+        if not order:
+            if element.exhausted:
+                element.finished = True
+                self._emit(element, [], None, ended=True)
+            return
+        element.busy = True
+        starts = max(self.world.now, self._free)
+        self._free = starts + round(cost)
+        self.world.at(self._free - self.world.now, self._done, element, order, self.process.generation)
+
+    def _done(self, element: Element, order: list[int], generation: int) -> None:
+        process = self.process
+        if not process.alive or generation != process.generation:
+            return
+        if self.world.now < process.paused:
+            self.world.at(process.paused - self.world.now, self._done, element, order, generation)
+            return
+        element.busy = False
+        script = element.script.popleft() if element.script else None
+        at = list(element.positions)
+        out, bits = self._compute(element, order, script)
+        choice = None
+        if element.op.arbitrary:
+            names = [Stream(s) for s in element.inputs]
+            before = {s: Seq(p) for s, p in zip(names, at, strict=True)}
+            after = {s: Seq(p) for s, p in zip(names, element.positions, strict=True)}
+            choice = Determinant(element.name, before, after, tuple(order) if element.op.arity > 1 else bits)
+        self._emit(element, out, choice, ended=False)
+        self.kick(element)
+
+    def _compute(
+        self, element: Element, order: list[int], script: Determinant | None
+    ) -> tuple[list[Row], tuple[int, ...]]:
+        op, positions, inbox = element.op, element.positions, element.inbox
+        dropping = element.until is not None and positions != element.until
+        out: list[Row] = []
+        bits: list[int] = []
+
+        def read(i: int, seq: int) -> Row | None:
+            return inbox[i].read(seq)
+
+        for k, i in enumerate(order):
+            if script is not None and op.arity == 1:
+                bit = script.choice[k]
+            else:
+                bit = op.choose(self.world.random.getrandbits(16)) if op.arbitrary and op.arity == 1 else 0
+            bits.append(bit)
+            out += op.take(i, positions, read, bit)
+            positions[i] += 1
+        if op.arbitrary:
+            for i in order:
+                if i in element.arrivals:
+                    element.arrivals.remove(i)
+        if not dropping:
+            element.until = None
+        return ([] if dropping else out), tuple(bits)
+
+    def _emit(self, element: Element, out: list[Row], choice: Determinant | None, *, ended: bool) -> None:
+        positions: dict[Stream, Seq] = {}
+        kept: dict[Stream, Seq] = {}
+        selection = element.op.selection(element.positions)
+        for name, first, shelf, at in zip(element.inputs, selection, element.inbox, element.positions, strict=True):
+            positions[Stream(name)] = Seq(at)
+            kept[Stream(name)] = Seq(max(first, min(shelf.base, at)))
+        self.process.outputs.made(element.name, out, ended)
+        self.process.post(on.Processed(element.name, positions, kept, len(out), ended, choice))
+        if self.cluster.tails == "trim":
+            for shelf, keep in zip(element.inbox, kept.values(), strict=True):
+                if keep - shelf.base > 256:
+                    shelf.trim(keep)
+        self.cluster.monitor.processed(self.process, element)

@@ -1,0 +1,146 @@
+"""A simulated process's connections to those who serve its inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from understudy.backends.simulation.endpoint import HELD, Endpoint
+from understudy.backends.simulation.operators import Row
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.savepoints import size as ack_size
+from understudy.protocol.watermarks import Step
+
+if TYPE_CHECKING:
+    from understudy.backends.simulation.process import Process
+
+
+@dataclass(slots=True)
+class Connection:
+    start: int | None
+    targets: dict[str, int] = field(default_factory=dict)  # producer's name: when it last spoke
+    answered: bool = False
+    not_before: int = 0
+
+
+class Inputs:
+    def __init__(self, process: Process) -> None:
+        self.process, self.cluster, self.world = process, process.cluster, process.world
+        self.connections: dict[str, Connection] = {}
+        self._arriving: tuple[int, list[Row | None]] = (0, [])
+        process.carry |= {
+            do.ReadInput: lambda c: self._connect(c.stream, c.start),
+            do.Replay: lambda c: self._connect(c.stream, HELD),
+            do.Take: self._take,
+            do.Skip: self._skip,
+            do.SendAck: self._send_ack,
+        }
+
+    def close(self) -> None:
+        self.connections = {}
+
+    def _received(self, stream: str) -> Seq:
+        return self.process.core.ledger.received(Stream(stream))
+
+    # --- connections
+
+    def _connect(self, stream: str, start: int | None) -> None:
+        delay = self.cluster.redirect if self.process.core.epoch > 1 or start == HELD else 0
+        connection = Connection(start, not_before=self.world.now + delay)
+        self.connections[stream] = connection
+        self.world.at(delay, self._watch, stream, connection)
+
+    def watch(self) -> None:
+        for stream, connection in list(self.connections.items()):
+            self._watch(stream, connection)
+
+    def _watch(self, stream: str, connection: Connection) -> None:
+        """Keep a subscription with whoever serves the stream now."""
+        now = self.world.now
+        if self.connections.get(stream) is not connection or now < connection.not_before or not self.process.alive:
+            return
+        patience = self.cluster.patience if connection.answered else 4 * self.cluster.patience
+        for producer in self.cluster.producers(stream, self.process):
+            spoke = connection.targets.get(producer.name)
+            if spoke is None or (self.cluster.lossy and now - spoke > patience):
+                self._subscribe(stream, connection, producer)
+
+    def _subscribe(self, stream: str, connection: Connection, producer: Endpoint) -> None:
+        process, core = self.process, self.process.core
+        connection.targets[producer.name] = self.world.now
+        start = int(self._received(stream)) if connection.answered else connection.start
+        mark = core.mark_of(Stream(stream), Seq(start)) if start is not None and start >= 0 else None
+        lease = self.cluster.lease_of(stream)
+        if lease is not None:
+            process.post(on.Redirected(Stream(stream), lease.epoch))
+        args = (stream, process.consumer, process, start, mark, core.epoch)
+        process.send(producer, "control", 0, "rx_subscribe", *args)
+
+    def rx_held(self, stream: str, start: int, by: str) -> None:
+        connection = self.connections.get(stream)
+        if connection is not None and not connection.answered:
+            connection.answered = True
+            self.process.post(on.Released(Stream(stream), Seq(start)))
+
+    def rx_resumes(self, stream: str, released: int, start: int, by: str) -> None:
+        connection = self.connections.get(stream)
+        if connection is None:
+            return
+        connection.answered = True
+        if connection.start is None or start > self._received(stream):
+            self.process.post(on.Resumes(Stream(stream), Seq(released), Seq(start)))
+            self.process.outputs.align()
+
+    def rx_alive(self, stream: str, by: str, position: int) -> None:
+        connection = self.connections.get(stream)
+        if connection is None or by not in connection.targets:
+            return
+        if position > self._received(stream) and connection.answered:
+            del connection.targets[by]  # something was lost on the way: ask again
+            return
+        connection.targets[by] = self.world.now
+
+    # --- tuples
+
+    def rx_data(
+        self, stream: str, start: int, rows: list[Row | None], epoch: Epoch, mark: Step | None, end: int | None, by: str
+    ) -> None:
+        connection = self.connections.get(stream)
+        if connection is None or (not connection.answered and connection.start in (HELD, None)):
+            return  # meant for an earlier life: this one waits to be told where it starts
+        connection.answered = True
+        if start > self._received(stream):
+            connection.targets.pop(by, None)
+            return
+        if by in connection.targets:
+            connection.targets[by] = self.world.now
+        self._arriving = (start, rows)
+        self.process.post(on.Arrived(Stream(stream), Range(Seq(start), Seq(start + len(rows))), epoch, mark))
+        if end is not None and self._received(stream) >= end:
+            self.process.computing.ends(stream, end)
+
+    def _take(self, command: do.Take) -> None:
+        start, rows = self._arriving
+        new = rows[command.range.start - start : command.range.stop - start]
+        self.cluster.monitor.delivered(self.process, command.stream, command.range.start, new)
+        self.process.computing.arrived(command.stream, command.range.start, new)
+
+    def _skip(self, command: do.Skip) -> None:
+        for element, i in self.process.computing.readers(command.stream):
+            element.jump(i, command.to)
+
+    # --- acks
+
+    def _send_ack(self, command: do.SendAck) -> None:
+        process, stream = self.process, command.stream
+        if stream in process.elements:
+            for reader, _ in list(process.computing.readers(stream)):
+                by = Consumer(reader.name)
+                process.post(on.Acked(stream, by, command.level, command.upto, process.core.epoch))
+            return
+        size = self.cluster.id_size if command.tree is None else ack_size(command.tree)
+        args = (stream, Consumer(process.consumer), command.level, command.upto, process.core.epoch, command.tree)
+        for producer in self.cluster.producers(stream, process):
+            process.send(producer, "acks", size, "rx_ack", *args)

@@ -1,0 +1,185 @@
+"""A simulated process's output queues and those who read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from understudy.backends.simulation.element import Shelf
+from understudy.backends.simulation.endpoint import HELD, LOG, Endpoint, Subscription
+from understudy.backends.simulation.operators import Row
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
+from understudy.protocol.watermarks import Step
+
+if TYPE_CHECKING:
+    from understudy.backends.simulation.process import Process
+
+
+class Outputs:
+    def __init__(self, process: Process) -> None:
+        self.process, self.cluster, self.world = process, process.cluster, process.world
+        self.stores: dict[str, Shelf] = {}
+        self.published: dict[str, int] = {}
+        self.ended: dict[str, int] = {}
+        self.superseded: dict[str, int] = {}  # stream: seqs before were given up by a renumbering
+        self.subscriptions: dict[tuple[str, str], Subscription] = {}
+        self.waiting: dict[tuple[str, str], tuple[Any, ...]] = {}
+        process.carry |= {
+            do.Publish: self._publish,
+            do.Trim: self._trim,
+            do.Number: self._number,
+            do.Renumber: self._renumber,
+        }
+
+    def clear(self) -> None:
+        elements = self.process.elements
+        self.stores = {n: Shelf() for n in elements}
+        self.published = dict.fromkeys(elements, 0)
+        self.ended, self.superseded = {}, {}
+
+    def close(self) -> None:
+        self.subscriptions = {}
+
+    def restore(self, name: str, held: Shelf, ended: bool) -> None:
+        self.stores[name] = held
+        self.published[name] = held.stop
+        if ended:
+            self.ended[name] = held.stop
+
+    def made(self, name: str, rows: list[Row], ended: bool) -> None:
+        store = self.stores[name]
+        store.rows.extend(rows)
+        if ended:
+            self.ended[name] = store.stop
+
+    def end_of(self, stream: str) -> int | None:
+        """Where the stream ends, once all of it may be sent."""
+        end = self.ended.get(stream)
+        return end if end == self.published[stream] else None
+
+    # --- sending
+
+    def _publish(self, command: do.Publish) -> None:
+        self.published[command.stream] = max(self.published[command.stream], command.upto)
+        self.process.computing.feed(command.stream)
+        for sub in self.subscriptions.values():
+            if sub.stream == command.stream:
+                self._push(sub)
+
+    def _push(self, sub: Subscription) -> None:
+        stream, upto = sub.stream, self.published[sub.stream]
+        process, cluster = self.process, self.cluster
+        store, core = self.stores[stream], process.core
+        end = self.end_of(stream)
+        while sub.next < upto or (end is not None and not sub.end_told and sub.next == end):
+            stop = min(upto, sub.next + cluster.chunk)
+            rows = store.slice(sub.next, stop)
+            mark = core.mark(Stream(stream), Seq(stop))
+            told = end if stop == end else None
+            size = len(rows) * (cluster.tuple_size + (cluster.id_size * len(mark.high) if mark is not None else 0))
+            args = (stream, sub.next, rows, core.epoch, mark, told, process.name)
+            process.send(sub.target, "tuples", size, "rx_data", *args)
+            sub.next, sub.end_told = stop, told is not None
+            cluster.monitor.sent(process, stream, stop, sub.target)
+
+    # --- subscriptions
+
+    def expect(self, stream: str, consumer: Process) -> None:
+        """A consumer that is known before it asks."""
+        request = (stream, consumer.consumer, consumer, LOG, None, Epoch(1))
+        self.waiting.setdefault((stream, consumer.name), request)
+
+    def rx_subscribe(
+        self, stream: str, consumer: str, target: Endpoint, start: int | None, mark: Step | None, epoch: Epoch
+    ) -> None:
+        process = self.process
+        request = (stream, consumer, target, start, mark, epoch)
+        if not process.serving:
+            self.waiting[stream, target.name] = request
+            return
+        start_at = self._start_at(stream, consumer, target, start)
+        was_open = process.core.roll_open
+        roll = start_at if start != LOG else 0
+        process.post(on.Subscribed(Stream(stream), Consumer(consumer), Seq(roll), epoch, mark))
+        self._align(stream)
+        if was_open and not process.core.roll_open:
+            self.world.at(0, self.settle)
+        if start is not None and start >= 0 and process.core.roll_open:
+            self.waiting[stream, target.name] = request
+            return  # the roll call is not over: seqs are not settled yet
+        trimmed = int(process.core.ledger.queues[Stream(stream)].trimmed)
+        if start_at < trimmed:
+            known_from = max(start_at, min(self.superseded.get(stream, 0), trimmed))
+            start_at = trimmed
+            process.send(target, "control", 0, "rx_resumes", stream, known_from, start_at, process.name)
+        sub = self.subscriptions[stream, target.name] = Subscription(stream, consumer, target, start_at)
+        self._push(sub)
+
+    def _start_at(self, stream: str, consumer: str, target: Endpoint, start: int | None) -> int:
+        """From where a consumer is served; one that does not know is told."""
+        process = self.process
+        queue = process.core.ledger.queues[Stream(stream)]
+        known = queue.acks.get(Consumer(consumer))
+        released = int(known.released) if known else 0
+        if start == HELD:
+            held = max(released, int(queue.trimmed))
+            process.send(target, "control", 0, "rx_held", stream, held, process.name)
+            return held
+        if start == LOG:
+            return int(queue.trimmed)
+        if start is None:
+            newest = self.published[stream]
+            process.send(target, "control", 0, "rx_resumes", stream, released, newest, process.name)
+            return newest
+        return start
+
+    def align(self) -> None:
+        for stream in self.process.core.wiring.leaving:
+            self._align(stream)
+
+    def _align(self, stream: str) -> None:
+        """An empty queue may have been told that its earlier life had got further."""
+        held = self.process.core.ledger.queues[Stream(stream)].held
+        if held.start > self.stores[stream].stop and not len(held):
+            self.stores[stream] = Shelf(held.start)
+            self.published[stream] = int(held.start)
+            if stream in self.ended:
+                self.ended[stream] = int(held.start)
+            self.world.at(0, self.settle)
+
+    def settle(self) -> None:
+        """The roll call is over: those who waited for it are served."""
+        waiting, self.waiting = self.waiting, {}
+        for request in waiting.values():
+            self.rx_subscribe(*request)
+
+    # --- seqs
+
+    def _number(self, command: do.Number) -> None:
+        self.stores[command.element] = Shelf(command.first)
+        self.published[command.element] = command.first
+        if command.until is None and command.first and not getattr(self.process.core, "forward", False):
+            self.superseded[command.element] = command.first
+        self.world.at(0, self.settle)
+        self.process.computing.number(command)
+
+    def _renumber(self, command: do.Renumber) -> None:
+        rows = self.stores[command.stream].slice(command.held.start, command.held.stop)
+        self.stores[command.stream] = Shelf(command.first, rows)
+        self.published[command.stream] = command.first
+        if not self.process.core.lossy:
+            self.superseded[command.stream] = command.first
+        if command.stream in self.ended:
+            self.ended[command.stream] = command.first + len(rows)
+        self.world.at(0, self.settle)
+
+    # --- acks
+
+    def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
+        if self.process.serving:
+            self.process.post(on.Acked(stream, consumer, level, upto, epoch, tree))
+
+    def _trim(self, command: do.Trim) -> None:
+        self.cluster.monitor.trimmed(self.process, command)
+        self.stores[command.stream].trim(command.upto)

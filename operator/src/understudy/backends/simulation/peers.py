@@ -1,0 +1,184 @@
+"""What the instances of one simulated subjob tell each other: keep-alives, checkpoints, progress, determinants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from understudy.backends.simulation.world import MS
+from understudy.modes.instance import Role
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint, missing
+from understudy.protocol.determinants import Determinant
+from understudy.protocol.ids import Epoch, Millis, Stream
+
+if TYPE_CHECKING:
+    from understudy.backends.simulation.process import Process
+
+FIRST_CONTACT = 200  # milliseconds before a primary that was never heard is suspected
+
+
+class Peers:
+    def __init__(self, process: Process) -> None:
+        self.process, self.cluster, self.world = process, process.cluster, process.world
+        self.secondary: Process | None = None
+        self.primary: Process | None = None
+        self.shelf: tuple[Checkpoint, dict[str, Any]] | None = None  # the newest checkpoint stored here
+        self._secondary_heard = 0
+        self._incoming: dict[str, Any] = {}
+        process.carry |= {
+            do.Follow: self._follow,
+            do.Ship: self._ship,
+            do.Store: self._store,
+            do.ReportProgress: self._report_progress,
+            do.SendQueueTrimming: self._send_trimming,
+            do.ShipDeterminants: self._ship_determinants,
+            do.Choose: self._choose,
+        }
+
+    # --- following
+
+    def _follow(self, command: do.Follow) -> None:
+        primary = self.cluster.processes.get(command.primary.address)
+        self.process.post(on.KeepAlive(Millis(self.world.millis + FIRST_CONTACT), command.primary.epoch))
+        self.primary = primary
+        if primary is not None:
+            self.process.send(primary, "control", 0, "rx_follow", self.process)
+
+    def rx_follow(self, follower: Process) -> None:
+        if self.process.core.role is not Role.PRIMARY:
+            self.process.send(follower, "control", 0, "rx_refused", self.process)
+            return
+        self.secondary, self._secondary_heard = follower, self.world.now
+        self.process.post(on.SecondaryJoined(follower.name))
+
+    def rx_refused(self, by: Process) -> None:
+        if self.primary is by and self.process.core.role is Role.STANDBY:
+            again = do.ReadLease("the instance we follow is no primary")
+            self.world.at(20 * MS, self.process.leases.read_now, again)
+
+    def keep_alive(self) -> None:
+        if self.secondary is not None and self.process.core.role is Role.PRIMARY:
+            args = (self.process, self.process.core.epoch, None)
+            self.process.send(self.secondary, "keep-alive", 0, "rx_keep_alive", *args)
+
+    def watch(self) -> None:
+        if self.secondary is not None and self.world.now - self._secondary_heard > 6 * self.cluster.heartbeat:
+            self._secondary_gone(self.secondary)
+
+    def rx_keep_alive(self, by: Process, epoch: Epoch, positions: Any) -> None:
+        self.process.post(on.KeepAlive(self.world.millis, epoch, positions))
+        if self.process.spec.family == "lease":
+            self.process.send(by, "keep-alive", 0, "rx_follower_alive", self.process)
+
+    def rx_follower_alive(self, by: Process) -> None:
+        if by is self.secondary:
+            self._secondary_heard = self.world.now
+
+    def rx_closed(self, peer: Process) -> None:
+        """The kernel of a living machine says that a peer's process is gone."""
+        if peer is self.secondary:
+            self._secondary_gone(peer)
+        elif peer is self.primary or self.process.spec.family == "replica":
+            self.process.post(on.PeerClosed(self.world.millis))
+
+    def _secondary_gone(self, peer: Process) -> None:
+        self.secondary = None
+        self.process.post(on.SecondaryLeft(peer.name))
+
+    def rx_newer(self, epoch: Epoch) -> None:
+        self.process.post(on.NewerEpoch(epoch))
+
+    # --- checkpoints
+
+    def _ship(self, command: do.Ship) -> None:
+        if self.secondary is not None:
+            rows, size = self._rows(command.checkpoint, command.base)
+            self.process.send(
+                self.secondary, "checkpoints", size, "rx_checkpoint", self.process, command.checkpoint, rows
+            )
+
+    def _rows(self, checkpoint: Checkpoint, base: Checkpoint | None) -> tuple[dict[str, Any], int]:
+        """The rows that a checkpoint names, and how many bytes they take for a receiver that has `base`."""
+        cluster, process = self.cluster, self.process
+        rows: dict[str, Any] = {}
+        size = 0
+        for name, state in checkpoint.elements.items():
+            element = process.elements[name]
+            known = base.elements.get(name) if base else None
+            if known is state:
+                rows[name] = None
+                continue
+            tails = []
+            for i, stream in enumerate(element.inputs):
+                tail = state.tail(Stream(stream))
+                tails.append(element.inbox[i].copy(tail.start, tail.stop))
+                have = known.tail(Stream(stream)) if known else None
+                size += len(missing(tail, have)) * cluster.tuple_size + cluster.id_size * (2 if len(tail) else 1)
+            queue = missing(state.held, known.held if known else None)
+            size += len(queue) * cluster.tuple_size + cluster.id_size
+            cluster.monitor.shipped(process, name, len(queue), len(state.held))
+            kept = process.outputs.stores[name].copy(state.held.start, state.held.stop)
+            rows[name] = {"tails": tails, "queue": kept, "ends": list(element.ends)}
+        return rows, size
+
+    def rx_checkpoint(self, by: Process, checkpoint: Checkpoint, rows: dict[str, Any]) -> None:
+        if self.shelf is not None:
+            rows = {n: r if r is not None else self.shelf[1].get(n) for n, r in rows.items()}
+        self._incoming = rows
+        self.primary = by
+        self.process.post(on.CheckpointArrived(checkpoint))
+
+    def _store(self, command: do.Store) -> None:
+        self.shelf = (command.checkpoint, self._incoming)
+        self.cluster.monitor.stored(self.process, command.checkpoint)
+        if self.primary is not None:
+            args = (command.checkpoint.epoch, command.checkpoint.number)
+            self.process.send(self.primary, "acks", self.cluster.id_size, "rx_stored", *args)
+
+    def rx_stored(self, epoch: Epoch, number: int) -> None:
+        self.process.post(on.CheckpointStored(epoch, number))
+
+    # --- replicas that run in parallel
+
+    def _report_progress(self, command: do.ReportProgress) -> None:
+        size = self.cluster.id_size * len(command.positions)
+        if self.process.spec.family == "replica":
+            for peer in self.cluster.peers(self.process):
+                args = (self.process, command.epoch, command.positions)
+                self.process.send(peer, "acks", size, "rx_keep_alive", *args)
+        elif self.primary is not None:
+            self.process.send(self.primary, "acks", size, "rx_secondary_at", command.epoch, command.positions)
+
+    def rx_secondary_at(self, epoch: Epoch, positions: Any) -> None:
+        self._secondary_heard = self.world.now
+        self.process.post(on.SecondaryAt(epoch, positions))
+
+    def _send_trimming(self, command: do.SendQueueTrimming) -> None:
+        if self.secondary is not None:
+            size = self.cluster.id_size * sum(len(m) for m in command.high.values())
+            self.process.send(self.secondary, "acks", size, "rx_trimming", command.epoch, command.high)
+
+    def rx_trimming(self, epoch: Epoch, high: Any) -> None:
+        self.process.post(on.QueueTrimming(epoch, high))
+
+    def _ship_determinants(self, command: do.ShipDeterminants) -> None:
+        if self.secondary is not None:
+            size = 8 + sum(len(d.choice) for d in command.determinants) // 8
+            args = (self.process, command.epoch, command.number, command.determinants)
+            self.process.send(self.secondary, "determinants", size, "rx_determinants", *args)
+
+    def rx_determinants(self, by: Process, epoch: Epoch, number: int, steps: tuple[Determinant, ...]) -> None:
+        self.primary = by
+        self.process.post(on.DeterminantsArrived(epoch, number, steps))
+
+    def _choose(self, command: do.Choose) -> None:
+        for step in command.determinants:
+            self.process.elements[step.element].script.append(step)
+        self.process.computing.kick_all()
+        if self.primary is not None:
+            args = (self.process.core.epoch, command.number)
+            self.process.send(self.primary, "acks", 8, "rx_determinants_stored", *args)
+
+    def rx_determinants_stored(self, epoch: Epoch, number: int) -> None:
+        self.process.post(on.DeterminantsStored(epoch, number))
