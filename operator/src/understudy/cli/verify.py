@@ -1,5 +1,5 @@
 """Compares the sinks of a run with an execution of the same query without failures: a batch in Spark over the same
-input. Tells precise, repeating, convergent, divergent and gap recovery apart and counts what was lost, duplicated and
+input, and a second one in plain Python where the query is simple enough; the two must agree. Tells precise, repeating, convergent, divergent and gap recovery apart and counts what was lost, duplicated and
 out of order.
 
 Exit code 1 if a sink got less than the subjobs on its path promise.

@@ -10,7 +10,7 @@
 | `supervisor` | act: carries the decisions out until the job is over |
 | `record`, `incidents` | what happened, and what each fault led to |
 | `history` | the checker: what a sink received against what it should have received |
-| `checking`, `reference` | a run's sinks against a batch execution in Spark |
+| `checking`, `reference`, `plain` | a run's sinks against a batch execution in Spark and one in plain Python |
 | `report`, `page` | what is told afterwards, as JSON and as a page |
 | `bench` | side-by-side measurements with plain PySpark |
 """

@@ -9,9 +9,10 @@ from typing import Any
 
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.history import Comparison, compare, misnumbered
+from understudy.backends.local.plain import NotPlain, plain_reference
 from understudy.backends.local.promises import path_of, promised, repeatable
 from understudy.backends.local.rows import Row, Torn, alike, read_sink
-from understudy.backends.local.verdicts import Verdict
+from understudy.backends.local.verdicts import Verdict, describe
 from understudy.model.guarantees import Recovery
 from understudy.model.job import StreamJob
 from understudy.model.load import load
@@ -71,10 +72,30 @@ def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
     objection = misnumbered([row["_seq"] for row in observed])
     expected = reference(sink.input)
     if expected is not None and repeatable(run.job, sink.input):
-        return Verdict(promise, compare(*alike(expected, observed), open_end=not run.complete), objection)
+        agreed = second_opinion(run.job, sink.input, expected)
+        comparison = compare(*alike(expected, observed), open_end=not run.complete)
+        return Verdict(promise, comparison, objection or agreed.objection, agreed.remark)
     remark = "the query may give another result each time, so tuples cannot be compared one by one"
     comparison = compare(*alike(observed if expected is None else expected, observed), open_end=not run.complete)
     return Verdict(promise, one_of_many(comparison, run.declared_losses(sink)), objection, remark)
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    remark: str | None = None
+    objection: str | None = None
+
+
+def second_opinion(job: StreamJob, stream: str, expected: Sequence[Row]) -> Opinion:
+    """What plain Python makes of the same stream, where it can."""
+    try:
+        plain = plain_reference(job, stream)
+    except NotPlain as what:
+        return Opinion(f"only Spark computed the reference: plain Python has no {what}")
+    found = compare(*alike(expected, plain))
+    if found.recovery is Recovery.PRECISE:
+        return Opinion("Spark and plain Python agree on the reference")
+    return Opinion(objection=f"Spark and plain Python do not agree on the reference ({describe(found)}); report this")
 
 
 def one_of_many(found: Comparison, declared: int) -> Comparison:
