@@ -11,17 +11,20 @@ import pytest
 from understudy.backends.local.arrivals import Arrival, ArrivalWatch
 from understudy.backends.local.bench import jobs, page
 from understudy.backends.local.bench.overhead import Overhead
-from understudy.backends.local.bench.recovery import Recovery
+from understudy.backends.local.bench.recovery import Kills, Recovery, gaps
 from understudy.backends.local.bench.throughput import Throughput
-from understudy.backends.local.bench.watching import KillEach, first_new_output, growth
+from understudy.backends.local.bench.watching import KillEach, growth
 from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Observed, Seen
 from understudy.backends.local.faults import Fault, Target
+from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.model.validate import check
 
 
-@pytest.mark.parametrize("job", [jobs.two_subjobs(500), jobs.one_subjob(500), jobs.rows(10**7, 10**6, 2)])
+@pytest.mark.parametrize(
+    "job", [jobs.two_subjobs(500, Mode.PASSIVE_STANDBY), jobs.one_subjob(500), jobs.rows(10**7, 10**6, 2)]
+)
 def test_the_jobs_are_accepted(job: StreamJob) -> None:
     assert check(job) == ()
 
@@ -29,24 +32,27 @@ def test_the_jobs_are_accepted(job: StreamJob) -> None:
 # --- when the silence ended
 
 
-def arrivals(*times: int) -> list[Arrival]:
-    return [Arrival(at, n) for n, at in enumerate(times, 1)]
+STEADY = list(range(0, 40_000, 100))
 
 
-def test_new_output_ends_the_silence_that_the_fault_caused() -> None:
-    assert first_new_output(arrivals(800, 900, 1_400, 1_500), fault_ms=1_000, producing_ms=1_350) == 1_400
+def test_the_gap_that_a_fault_leaves_counts_beyond_the_steady_one() -> None:
+    times = [*STEADY, *range(40_700, 80_000, 100)]
+    found = gaps(times, [40_000])
+    assert (found.steady_ms, found.silence, found.excess) == (100, (700,), (700,))
 
 
-def test_what_was_under_way_at_the_fault_is_not_new() -> None:
-    assert first_new_output(arrivals(900, 1_050, 1_100, 1_900, 2_000), fault_ms=1_000, producing_ms=1_700) == 1_900
+def test_what_was_under_way_at_the_fault_does_not_end_the_silence() -> None:
+    times = [*STEADY, 40_050, 40_900, *range(41_000, 80_000, 100)]
+    assert gaps(times, [40_000]).silence == (900,)
 
 
-def test_a_pause_after_the_take_over_is_not_the_take_over() -> None:
-    assert first_new_output(arrivals(900, 1_300, 1_400, 9_000), fault_ms=1_000, producing_ms=1_250) == 1_300
+def test_a_pause_long_after_the_fault_is_not_its_doing() -> None:
+    times = [*STEADY, *range(40_000, 60_000, 100), *range(70_000, 90_000, 100)]
+    assert gaps(times, [40_000]).excess == (0,)
 
 
-def test_a_fault_after_which_nothing_came_has_no_new_output() -> None:
-    assert first_new_output(arrivals(800, 900), fault_ms=1_000, producing_ms=1_200) is None
+def test_where_nothing_is_to_be_seen_of_a_fault_there_is_no_gap() -> None:
+    assert gaps(list(range(0, 80_000, 100)), [40_050]).excess == (0,)
 
 
 def test_arrivals_are_counted_by_whole_lines(tmp_path: Path) -> None:
@@ -106,9 +112,14 @@ def test_the_warm_up_does_not_count() -> None:
     assert growth(points, least=250) == 375
 
 
+def recovery(excess: int, plain: int) -> Recovery:
+    kills = Kills(silence=(excess,), excess=(excess,), steady_ms=100, detected=(10,))
+    return Recovery({Mode.PASSIVE_STANDBY: kills}, Kills((plain,), (plain,), 100))
+
+
 def test_targets() -> None:
-    assert Recovery((400, 500, 600), (10, 20, 30), (9_000, 10_000, 11_000)).met
-    assert not Recovery((4_000,), (10,), (10_000,)).met
+    assert recovery(500, 10_000).met
+    assert not recovery(4_000, 10_000).met
     assert Overhead(70, 50, 100, 90, 10).met
     assert not Overhead(71, 50, 100, 90, 10).met
     assert Throughput(800.0, 1_000.0, 10).met
@@ -118,12 +129,12 @@ def test_targets() -> None:
 def test_the_page_keeps_everything_but_what_stands_between_the_markers(tmp_path: Path) -> None:
     file = tmp_path / "benchmarks.md"
     file.write_text("# Top\n<!-- bench:recovery -->\nold\n<!-- /bench:recovery -->\nbottom\n")
-    page.put(file, "recovery", page.recovery_text(Recovery((400,), (10,), (10_000,))))
+    page.put(file, "recovery", page.recovery_text(recovery(400, 10_000)))
     text = file.read_text()
-    assert text.startswith("# Top\n<!-- bench:recovery -->\n| fault")
+    assert text.startswith("# Top\n<!-- bench:recovery -->\n| excess")
     assert text.endswith("<!-- /bench:recovery -->\nbottom\n")
     assert "old" not in text
-    assert "**0.040**" in text
+    assert "0.040 (at most 0.125)" in text
     assert "PySpark" in page.where_and_when()
 
 

@@ -1,6 +1,6 @@
 """Measures understudy side by side with plain PySpark: the same query, on this machine, in the same run.
 
-recovery     fault to first new output, passive standby against a restart from Spark's checkpoint
+recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint
 overhead     a micro-batch while nothing fails, one subjob and its standby against plain PySpark
 throughput   tuples per second, amnesia against plain PySpark reading the same generator
 
@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from understudy.backends.local.environment import lacking
+from understudy.model.guarantees import AVAILABLE
+from understudy.model.ha import Mode
 
 PAGE = Path("docs/benchmarks.md")
 
@@ -27,6 +29,8 @@ PAGE = Path("docs/benchmarks.md")
 def add(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("what", choices=["recovery", "overhead", "throughput"])
+    modes = [mode.value for mode in Mode if mode not in (Mode.AMNESIA, Mode.AUTO)]
+    parser.add_argument("--mode", action="append", choices=modes, help="recovery: only this one; may be repeated (all)")
     parser.add_argument("--runs", type=int, metavar="N", help="kills (10), micro-batches (100) or million tuples (20)")
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
@@ -52,7 +56,7 @@ def _measure(args: argparse.Namespace, folder: Path) -> int:
     from understudy.backends.local.bench.watching import Failed
 
     try:
-        found, text = _MEASUREMENTS[args.what](args.runs, folder, _teller())
+        found, text = _MEASUREMENTS[args.what](args, folder, _teller())
     except (Failed, Stuck) as error:
         print(f"understudy bench: {error}", file=sys.stderr)
         return 1
@@ -65,24 +69,25 @@ def _measure(args: argparse.Namespace, folder: Path) -> int:
     return 0 if found.met else 1
 
 
-def _recovery(runs: int | None, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+def _recovery(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy.backends.local.bench import page, recovery
 
-    found = recovery.measure(runs or 10, folder, say)
+    wanted = [Mode(name) for name in args.mode or ()] or [mode for mode in recovery.TARGETS if mode in AVAILABLE]
+    found = recovery.measure(wanted, args.runs or 10, folder, say)
     return found, page.recovery_text(found)
 
 
-def _overhead(runs: int | None, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+def _overhead(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy.backends.local.bench import overhead, page
 
-    found = overhead.measure(60, runs or 100, folder, say)
+    found = overhead.measure(60, args.runs or 100, folder, say)
     return found, page.overhead_text(found)
 
 
-def _throughput(runs: int | None, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+def _throughput(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy.backends.local.bench import page, throughput
 
-    found = throughput.measure((runs or 20) * 1_000_000, folder, say)
+    found = throughput.measure((args.runs or 20) * 1_000_000, folder, say)
     return found, page.throughput_text(found)
 
 

@@ -1,6 +1,6 @@
 """Compares the sinks of a run with an execution of the same query without failures: a batch in Spark over the same
-input, and a second one in plain Python where the query is simple enough; the two must agree. Tells precise, repeating, convergent, divergent and gap recovery apart and counts what was lost, duplicated and
-out of order.
+input, and a second one in plain Python where the query is simple enough; the two must agree. Tells precise, repeating,
+convergent, divergent and gap recovery apart and counts what was lost, duplicated and out of order.
 
 Exit code 1 if a sink got less than the subjobs on its path promise.
 """

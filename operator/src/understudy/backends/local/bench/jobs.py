@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 
@@ -31,17 +32,19 @@ spec:
 """
 
 
-def two_subjobs(rate: int) -> StreamJob:
-    """Windows over heart beats in one subjob, a threshold in the next; both with a passive standby."""
+def two_subjobs(rate: int, mode: Mode) -> StreamJob:
+    """Windows over heart beats in one subjob, a threshold in the next."""
     return _job(f"""{_HEAD}{_ECG.format(rate=rate)}
   subjobs:
     - name: beats
       inputs: [ecg]
       operators:{_BEATS}
+      ha: {{mode: {mode}}}
     - name: alerts
       inputs: [beats]
       operators:
         - filter: {{where: "peak > 0.6"}}
+      ha: {{mode: {mode}}}
   sinks:
     - {{name: out, input: alerts, files: {{path: out}}}}
 """)

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from understudy.backends.local.bench.overhead import Overhead
-from understudy.backends.local.bench.recovery import Recovery
+from understudy.backends.local.bench.recovery import TARGETS, Recovery
 from understudy.backends.local.bench.throughput import Throughput
 
 Row = Sequence[str]
@@ -20,12 +20,19 @@ Row = Sequence[str]
 
 def recovery_text(found: Recovery) -> str:
     rows = [
-        ("passiveStandby, all of it", *_spread(found.understudy)),
-        ("of which detection", *_spread(found.detected)),
-        ("plain PySpark restarted from its checkpoint, detection not counted", *_spread(found.plain)),
+        (
+            mode.value,
+            *_spread(kills.excess),
+            f"{found.ratio_of(mode):.3f} (at most {TARGETS[mode]:.3f})",
+            _middle(kills.silence),
+            _middle(kills.detected),
+        )
+        for mode, kills in found.modes.items()
     ]
-    said = f"Median ratio **{found.ratio:.3f}** (to reach: at most 0.2), {len(found.understudy)} kills each."
-    return _table(("fault to first new output at the sink", "median", "least", "most"), rows) + said
+    plain = ("plain PySpark, restarted at once", *_spread(found.plain.excess), "1", _middle(found.plain.silence), "")
+    head = ("excess gap at the sink", "median", "least", "most", "ratio", "fault to new output", "detection")
+    counts = {len(kills.excess) for kills in (*found.modes.values(), found.plain)}
+    return _table(head, [*rows, plain]) + f"{min(counts)} kills each; the last two columns are medians."
 
 
 def overhead_text(found: Overhead) -> str:
@@ -53,6 +60,10 @@ def throughput_text(found: Throughput) -> str:
 
 def _spread(values: Sequence[int]) -> Row:
     return tuple(f"{value:,.0f} ms" for value in (median(values), min(values), max(values)))
+
+
+def _middle(values: Sequence[int]) -> str:
+    return f"{median(values):,.0f} ms"
 
 
 def _table(head: Row, rows: Sequence[Row]) -> str:

@@ -69,6 +69,10 @@ class Plain:
         with os.scandir(self._output) as found:
             return {e.name for e in found if e.name.endswith(".json") and e.name[0] != "." and e.stat().st_size}
 
+    def arrivals(self) -> list[int]:
+        """When each output file that holds something was written, in order."""
+        return sorted(round((self._output / name).stat().st_mtime * 1000) for name in self.files())
+
     def wait_for_output(self, known: set[str]) -> int:
         """When the first output appeared that was not known."""
         deadline = time.monotonic() + LIMIT_SECONDS

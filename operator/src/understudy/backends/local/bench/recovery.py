@@ -1,71 +1,116 @@
-"""From the fault to the first new output at the sink: passive standby against a restart from Spark's checkpoint."""
+"""What a kill costs at the sink: each mode against plain PySpark restarted from its checkpoint."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
+from typing import Final
 
 from understudy.backends.local.bench.jobs import two_subjobs
 from understudy.backends.local.bench.plain import TUNED, Plain
-from understudy.backends.local.bench.watching import KillEach, Say, first_new_output, perform
+from understudy.backends.local.bench.watching import KillEach, Say, perform
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import incidents_of
+from understudy.model.ha import Mode
 from understudy.runtime.clock import now_ms
 
 RATE = 500
 QUIET_MS = 5_000
-TARGET = 1 / 5
+AROUND_MS = 10_000
+TARGETS: Final[Mapping[Mode, float]] = {
+    Mode.PASSIVE_STANDBY: 1 / 8,
+    Mode.ACTIVE_STANDBY: 1 / 20,
+    Mode.REPLICA_BACKUP: 1 / 40,
+    Mode.UPSTREAM_BACKUP: 1 / 6,
+    Mode.SAVEPOINT: 1 / 6,
+}
+"""Median excess gap over plain PySpark's, at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """Milliseconds, one figure per kill."""
+
+    silence: tuple[int, ...]
+    """From the fault until the silence that it caused ended at the sink."""
+    excess: tuple[int, ...]
+    """The longest gap between tuples around the fault, beyond the steady p99 gap."""
+    steady_ms: float
+    """That p99 gap."""
+    detected: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    understudy: tuple[int, ...]
-    """Milliseconds from the fault to the first new output at the sink, per kill."""
-    detected: tuple[int, ...]
-    plain: tuple[int, ...]
+    modes: Mapping[Mode, Kills]
+    plain: Kills
+
+    def ratio_of(self, mode: Mode) -> float:
+        return median(self.modes[mode].excess) / median(self.plain.excess)
 
     @property
-    def ratio(self) -> float:
-        return median(self.understudy) / median(self.plain)
+    def ratio(self) -> dict[str, float]:
+        return {mode.value: self.ratio_of(mode) for mode in self.modes}
 
     @property
     def met(self) -> bool:
-        return self.ratio <= TARGET
+        return all(self.ratio_of(mode) <= TARGETS[mode] for mode in self.modes)
 
 
-def measure(kills: int, folder: Path, say: Say) -> Recovery:
-    found, detected = _understudy(kills, Folder(folder / "understudy"), say)
-    return Recovery(found, detected, _plain(kills, folder / "plain", say))
+def measure(modes: Sequence[Mode], kills: int, folder: Path, say: Say) -> Recovery:
+    found = {mode: _understudy(mode, kills, Folder(folder / mode.value), say) for mode in modes}
+    return Recovery(found, _plain(kills, folder / "plain", say))
 
 
-def _understudy(kills: int, folder: Folder, say: Say) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    job = two_subjobs(RATE)
+def _understudy(mode: Mode, kills: int, folder: Folder, say: Say) -> Kills:
+    say(f"{mode.value}: {kills} kills")
+    job = two_subjobs(RATE, mode)
     record = perform(job, folder, KillEach(tuple(s.name for s in job.subjobs), kills, QUIET_MS), say)
-    found, detected = [], []
-    for incident in incidents_of(record, job):
-        at = incident.at_ms
-        producing = at + (incident.first_output_ms or 0)
-        arrived = first_new_output(record.arrivals["out"], at, producing)
-        if arrived is not None and incident.detected_ms is not None:
-            found.append(arrived - at)
-            detected.append(incident.detected_ms)
-            say(f"{incident.victim} killed: {arrived - at} ms to the first new output at the sink")
-    return tuple(found), tuple(detected)
+    incidents = [i for i in incidents_of(record, job) if i.role == "primary"]
+    times = [a.at_ms for a in record.arrivals["out"]]
+    found = gaps(times, [i.at_ms for i in incidents], tuple(i.detected_ms or 0 for i in incidents))
+    for incident, silence, excess in zip(incidents, found.silence, found.excess, strict=True):
+        say(f"{incident.victim} killed: {silence} ms to the first new output at the sink, excess gap {excess} ms")
+    return found
 
 
-def _plain(kills: int, folder: Path, say: Say) -> tuple[int, ...]:
+def _plain(kills: int, folder: Path, say: Say) -> Kills:
     """Killed by SIGKILL and restarted in the same moment: no time at all is counted for detection."""
-    found = []
+    faults = []
     with Plain("beats", folder, ["--rate", str(RATE), "--start-ms", str(now_ms())], TUNED) as plain:
         plain.start()
         plain.wait_for_output(set())
         for number in range(kills):
             time.sleep(QUIET_MS / 1000)
-            at = plain.kill()
+            faults.append(plain.kill())
             known = plain.files()
             plain.start()
-            found.append(plain.wait_for_output(known) - at)
-            say(f"plain PySpark, kill {number + 1}: {found[-1]} ms to the first new output")
-    return tuple(found)
+            came = plain.wait_for_output(known)
+            say(f"plain PySpark, kill {number + 1}: {came - faults[-1]} ms to the first new output")
+        time.sleep(AROUND_MS / 1000)
+        return gaps(plain.arrivals(), faults)
+
+
+def gaps(arrivals: Sequence[int], faults: Sequence[int], detected: tuple[int, ...] = ()) -> Kills:
+    """What the faults did to a sink that got something at these times."""
+    pairs = list(pairwise(arrivals))
+    steady = p99([b - a for a, b in pairs if not any(_around(a, b, fault) for fault in faults)])
+    longest = [max(((b - a, b) for a, b in pairs if _around(a, b, fault)), default=(0, fault)) for fault in faults]
+    return Kills(
+        silence=tuple(max(0, until - fault) for (_, until), fault in zip(longest, faults, strict=True)),
+        excess=tuple(max(0, round(length - steady)) for length, _ in longest),
+        steady_ms=steady,
+        detected=detected,
+    )
+
+
+def _around(before: int, after: int, fault: int) -> bool:
+    return after > fault and before < fault + AROUND_MS
+
+
+def p99(values: Sequence[int]) -> float:
+    return quantiles(values, n=100)[-1] if len(values) > 1 else 0.0

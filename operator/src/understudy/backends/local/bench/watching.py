@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
-from understudy.backends.local.arrivals import Arrival
 from understudy.backends.local.cast import Kind
 from understudy.backends.local.direction import Fail, Hurt, Nemesis, Observed, victim_of
 from understudy.backends.local.effective import write
@@ -118,17 +116,3 @@ def _caught_up(observed: Observed, subjob: str) -> bool:
     primary = observed.primary(subjob)
     story = primary.status.get("takeover") if primary else None
     return bool(story and story["caughtUpMs"])
-
-
-def first_new_output(arrivals: list[Arrival], fault_ms: int, producing_ms: int) -> int | None:
-    """When the silence that a fault caused ended at the sink.
-
-    Tuples already under way arrive after the fault too. The silence is the longest one that began before the new
-    primary first emitted (`producing_ms`) and ended after the fault.
-    """
-    silences = [
-        (after.at_ms - before.at_ms, after.at_ms)
-        for before, after in pairwise(arrivals)
-        if after.at_ms > fault_ms and before.at_ms <= producing_ms
-    ]
-    return max(silences)[1] if silences else None
