@@ -57,6 +57,7 @@ def run_steps(steps: Sequence[str], into: Path | None, lower: Sequence[Path] = (
         places = {name: Path(scratch) / name for name in ("work", "upper", "root", "tools", "tmp")}
         for place in (*places.values(), *([tools] if tools else [])):
             place.mkdir(exist_ok=True)
+        places["tmp"].chmod(0o1777)  # apt writes there as a user of its own
         variables = {
             "LOWER": ":".join(map(str, lower)),
             "UPPER": into or places["upper"],
