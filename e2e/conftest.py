@@ -34,7 +34,8 @@ def operator() -> Iterator[Namespace]:
 def namespace(operator: Namespace, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """A namespace of the module's own, gone afterwards with all that is in it."""
     name = request.module.__name__.replace("_", "-")
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
     run("kubectl", "apply", "-f", "-", stdin=json.dumps(body))
     until("the namespace has its default account", lambda: Namespace(name).get("serviceaccount", "default"), 30)
     yield Namespace(name)

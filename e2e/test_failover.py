@@ -175,7 +175,7 @@ def test_a_second_kill_is_taken_over_from_while_there_is_no_operator(job: Job, o
 
 
 def test_the_operator_comes_back_and_makes_good_what_it_missed(job: Job, operator: Namespace) -> None:
-    operator.kubectl("scale", "deployment/understudy", "--replicas=1")
+    operator.kubectl("scale", "deployment/understudy", "--replicas=2")
     until("a second instance", lambda: len(job.pods(subjob="keep")) == 2, 60)
     wait_until_protected(job)
     until("the status shows who leads", lambda: shown_as_leased(job, "keep"), TAKE_OVER)
@@ -241,9 +241,11 @@ def read_volume(namespace: Namespace, claim: str) -> str:
         "image": image,
         "command": ["cat", "/output/part-00000.jsonl"],
         "volumeMounts": [{"name": "output", "mountPath": "/output"}],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
+    restricted = {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}}
     volume = {"name": "output", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
-    spec = {"restartPolicy": "Never", "containers": [container], "volumes": [volume]}
+    spec = {"restartPolicy": "Never", "securityContext": restricted, "containers": [container], "volumes": [volume]}
     namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
     until("it has been read", lambda: (namespace.get("pod", name) or {})["status"].get("phase") == "Succeeded", 120)
     time.sleep(0.5)

@@ -31,6 +31,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $pods "memoryOverheadMi" .Values.jobs.memoryOverheadMi -}}
 {{- $_ := set $pods "nodeSelector" .Values.jobs.nodeSelector -}}
 {{- $_ := set $pods "tolerations" .Values.jobs.tolerations -}}
+{{- $_ := set $pods "disruptionBudgets" .Values.jobs.disruptionBudgets -}}
+{{- $_ := set $pods "networkPolicies" .Values.networkPolicies -}}
+{{- $_ := set $pods "mutualTLS" .Values.jobs.mutualTLS -}}
 {{- $pods | toJson -}}
 {{- end }}
 
@@ -52,14 +55,32 @@ The operator's rights in a namespace. It may hand out only what it has, so the r
   resources: [pods]
   verbs: [list, watch, create, patch, delete]
 - apiGroups: [""]
-  resources: [services, configmaps]
+  resources: [services]
+  verbs: [list, create, patch, delete]
+- apiGroups: [""]
+  resources: [configmaps]
   verbs: [get, list, create, patch, delete]
 - apiGroups: [""]
   resources: [serviceaccounts]
-  verbs: [get, list, create, patch]
+  verbs: [list, create, patch]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
-  verbs: [get, list, create, patch]
+  verbs: [list, create, patch]
+{{- if .Values.jobs.mutualTLS }}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, delete]
+{{- end }}
+{{- if .Values.jobs.disruptionBudgets }}
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [list, create, patch, delete]
+{{- end }}
+{{- if .Values.networkPolicies }}
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [list, create, patch]
+{{- end }}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, list, watch, create, update, patch, delete]

@@ -25,6 +25,7 @@ from understudy.control.observed import (
     Phase,
     Pod,
     Role,
+    Safeguards,
     Seen,
     Spread,
 )
@@ -51,6 +52,8 @@ class World:
     services: set[str] = field(default_factory=set)
     jobs: dict[str, StreamJob] = field(default_factory=dict)
     access: Access = field(default_factory=Access)
+    safeguards: Safeguards = field(default_factory=lambda: Safeguards(frozenset(), False, True))
+    certificates: set[int] = field(default_factory=set)
     entries: dict[str, str] | None = None
     incidents: dict[str, IncidentSeen] = field(default_factory=dict)
     status: dict[str, Any] = field(default_factory=dict)
@@ -85,6 +88,7 @@ class World:
             services=frozenset(self.services),
             manifests=frozenset(self.jobs),
             access=self.access,
+            safeguards=self.safeguards,
             nodes=tuple(self.nodes),
             pages=dict(self.pages),
             incidents=tuple(self.incidents.values()),
@@ -119,6 +123,12 @@ class World:
                 self.jobs[intent.revision] = self.wanted
             case do.EnsureService():
                 self.services.add(names.service(self.name, intent.subjob))
+            case do.EnsureBudget():
+                self._guard(budgets=(self.safeguards.budgets or frozenset()) | {names.budget(self.name, intent.subjob)})
+            case do.EnsureNetworkPolicy():
+                self._guard(policy=True)
+            case do.IssueCertificate():
+                self.certificates.add(intent.number)
             case do.EnsureLease():
                 name = names.lease(self.name, intent.subjob)
                 self.leases.setdefault(name, Lease(name, self.name, intent.subjob, intent.holder, intent.epoch))
@@ -145,6 +155,9 @@ class World:
             case _:
                 assert_never(intent)
 
+    def _guard(self, **changes: Any) -> None:
+        self.safeguards = replace(self.safeguards, **changes)
+
     def _create_instance(self, intent: do.CreateInstance) -> None:
         assert intent.name not in self.used, f"{intent.name} was used before"
         assert self.entries is not None
@@ -156,9 +169,14 @@ class World:
 
     def _create(self, pod: Pod, intent: do.CreateInstance | do.CreateSink) -> None:
         assert pod.name not in self.pods, f"{pod.name} exists"
+        assert not intent.certificate or intent.certificate in self.certificates, "a pod without its certificate"
         self.silent.discard(pod.name)
         self.pods[pod.name] = replace(
-            pod, digests=intent.digests, revision=intent.revision, node=self._schedule(pod, intent.avoid)
+            pod,
+            digests=intent.digests,
+            revision=intent.revision,
+            certificate=intent.certificate,
+            node=self._schedule(pod, intent.avoid),
         )
 
     def _schedule(self, pod: Pod, avoid: frozenset[str]) -> str | None:
@@ -186,6 +204,10 @@ class World:
                 del self.leases[intent.name]
             case do.Kind.MANIFEST:
                 del self.jobs[intent.name.rpartition("-")[2]]
+            case do.Kind.CERTIFICATE:
+                self.certificates.remove(names.number_of(intent.name))
+            case do.Kind.BUDGET:
+                self._guard(budgets=(self.safeguards.budgets or frozenset()) - {intent.name})
             case do.Kind.INCIDENT:
                 del self.incidents[intent.name]
 

@@ -51,15 +51,39 @@ def test_the_crds_are_the_generated_ones_and_stay_when_the_chart_goes() -> None:
 def test_the_operator_reads_the_settings_that_the_chart_writes() -> None:
     (deployment,) = [found for found in rendered("--set", "image.tag=v9") if found["kind"] == "Deployment"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    env = {entry["name"]: entry["value"] for entry in container["env"]}
-    settings = PodSettings.from_json(json.loads(env["UNDERSTUDY_PODS"]))
-    assert settings == PodSettings(image="localhost/understudy:v9")
+    env = {entry["name"]: entry.get("value") for entry in container["env"]}
+    settings = PodSettings.from_json(json.loads(str(env["UNDERSTUDY_PODS"])))
+    assert settings == PodSettings(
+        image="localhost/understudy:v9", disruption_budgets=True, network_policies=True, mutual_tls=True
+    )
+    assert env["UNDERSTUDY_ELECTION"] == "understudy"
+    assert {"POD_NAME", "POD_NAMESPACE"} <= set(env)
+
+
+def test_two_operators_run_apart_and_a_drain_leaves_one() -> None:
+    found = rendered()
+    (deployment,) = [o for o in found if o["kind"] == "Deployment"]
+    (budget,) = [o for o in found if o["kind"] == "PodDisruptionBudget"]
+    assert deployment["spec"]["replicas"] == 2
+    assert budget["spec"] == {"minAvailable": 1, "selector": deployment["spec"]["selector"]}
+    assert "podAntiAffinity" in deployment["spec"]["template"]["spec"]["affinity"]
+    assert not [o for o in rendered("--set", "operator.replicas=1") if o["kind"] == "PodDisruptionBudget"]
+
+
+def test_the_operators_pod_fits_the_restricted_profile() -> None:
+    (deployment,) = [o for o in rendered() if o["kind"] == "Deployment"]
+    spec = deployment["spec"]["template"]["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in spec["containers"]:
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
 def test_with_namespaces_given_the_operator_has_no_rights_elsewhere() -> None:
     found = rendered("--set", "watchNamespaces={a,b}", "--set", "rbac.readNodes=false", "--set", "rbac.aggregate=false")
     assert not [o for o in found if o["kind"].startswith("ClusterRole")]
-    assert sorted(o["metadata"]["namespace"] for o in found if o["kind"] == "RoleBinding") == ["a", "b"]
+    assert sorted(o["metadata"]["namespace"] for o in found if o["kind"] == "RoleBinding") == ["a", "b", "default"]
 
 
 @pytest.mark.parametrize("wrong", ["image.tga=x", "operator.replicas=many", "watchNamespaces={A_b}"])

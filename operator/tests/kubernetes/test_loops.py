@@ -27,7 +27,7 @@ class Reconciler:
 def test_events_of_a_job_wake_its_own_loop_early() -> None:
     async def scenario() -> Reconciler:
         reconcile = Reconciler(60.0, None)
-        loops = Loops(reconcile)
+        loops = Loops(reconcile, lambda: True)
         loops.wake("apps", "demo")
         await asyncio.sleep(0.3)
         loops.wake("apps", "demo")
@@ -40,7 +40,7 @@ def test_events_of_a_job_wake_its_own_loop_early() -> None:
 def test_a_job_that_is_gone_ends_its_loop_and_may_come_back() -> None:
     async def scenario() -> Reconciler:
         reconcile = Reconciler(None, None)
-        loops = Loops(reconcile)
+        loops = Loops(reconcile, lambda: True)
         for _ in range(2):
             loops.wake("apps", "demo")
             await asyncio.sleep(0.3)
@@ -52,7 +52,7 @@ def test_a_job_that_is_gone_ends_its_loop_and_may_come_back() -> None:
 def test_a_failure_is_tried_again_and_does_not_end_the_loop() -> None:
     async def scenario() -> Reconciler:
         reconcile = Reconciler(Unreachable("no answer"), RuntimeError("a bug"), 60.0)
-        loops = Loops(reconcile)
+        loops = Loops(reconcile, lambda: True)
         for _ in range(3):
             loops.wake("apps", "demo")
             await asyncio.sleep(0.3)

@@ -1,7 +1,8 @@
 """`understudy operator`: watches StreamJobs and makes the cluster follow them. Run by the chart's Deployment.
 
-Settings come from the environment: UNDERSTUDY_PODS (JSON: image, imagePullPolicy, …) and UNDERSTUDY_NAMESPACES (names
-separated by spaces; empty for all).
+Settings come from the environment: UNDERSTUDY_PODS (JSON: image, imagePullPolicy, …), UNDERSTUDY_NAMESPACES (names
+separated by spaces; empty for all) and, where several run, UNDERSTUDY_ELECTION (the Lease by which they elect the one
+that acts; it is in POD_NAMESPACE, and POD_NAME is who we are).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ def run(args: argparse.Namespace) -> int:
     if "UNDERSTUDY_PODS" not in os.environ:
         print('understudy operator: set UNDERSTUDY_PODS, such as {"image": "understudy:dev"}', file=sys.stderr)
         return 3
+    import asyncio
+
     import kopf
 
     from understudy.backends.kubernetes.handlers import registry
@@ -29,11 +32,13 @@ def run(args: argparse.Namespace) -> int:
 
     configure(component="operator")
     settings = Settings.from_environment()
+    given_up = asyncio.Event()
     kopf.run(
-        registry=registry(settings),
+        registry=registry(settings, given_up.set),
+        stop_flag=given_up,
         standalone=True,
         clusterwide=not settings.namespaces,
         namespaces=settings.namespaces,
         liveness_endpoint=args.liveness,
     )
-    return 0
+    return 1 if given_up.is_set() else 0

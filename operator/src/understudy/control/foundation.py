@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from understudy.control import names
+from understudy.control.certificates import plan_certificate
 from understudy.control.intents import (
     DeletePod,
+    EnsureBudget,
     EnsureLease,
     EnsureManifest,
+    EnsureNetworkPolicy,
     EnsureRole,
     EnsureRoleBinding,
     EnsureService,
@@ -18,11 +21,18 @@ from understudy.control.intents import (
 )
 from understudy.control.observed import Observed
 from understudy.control.revision import revision_of
+from understudy.control.views import instances_in
 from understudy.model.job import StreamJob
 
 
 def plan_foundation(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
-    return (*_access(seen, job), *_manifest(seen, job), *_subjobs(seen, job))
+    return (
+        *plan_certificate(seen),
+        *_access(seen, job),
+        *_manifest(seen, job),
+        *_subjobs(seen, job),
+        *_safeguards(seen, job),
+    )
 
 
 def _access(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
@@ -60,6 +70,24 @@ def _subjobs(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     return tuple(plan)
 
 
+def _safeguards(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
+    plan: list[Intent] = []
+    if seen.safeguards.policy is False:
+        plan.append(EnsureNetworkPolicy("only the job's own pods may speak to its pods"))
+    missing = _budgets(seen, job) - (seen.safeguards.budgets or frozenset())
+    for subjob in job.subjobs:
+        if names.budget(seen.name, subjob.name) in missing:
+            plan.append(EnsureBudget(subjob.name, f"a drain leaves one instance of {subjob.name} ready"))
+    return tuple(plan)
+
+
+def _budgets(seen: Observed, job: StreamJob) -> frozenset[str]:
+    """A subjob without a standby gets none: it would only keep its node from being drained."""
+    if seen.safeguards.budgets is None:
+        return frozenset()
+    return frozenset(names.budget(seen.name, s.name) for s in job.subjobs if instances_in(s.ha.mode) > 1)
+
+
 def _lease(seen: Observed, subjob: str) -> EnsureLease:
     """Epochs never go back: a Lease that somebody deleted counts on from what is known of it."""
     pages = [(page.epoch, pod) for pod in seen.instances(subjob) if (page := seen.instance_page(pod.name))]
@@ -87,6 +115,10 @@ def plan_leftovers(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     return (
         *(DeletePod(p.name, False, f"{p.name} is removed: {why} ({p.part})") for p in stray if not p.terminating),
         *(Remove(Kind.SERVICE, name, f"{name}: {why}") for name in sorted(seen.services - kept)),
+        *(
+            Remove(Kind.BUDGET, name, f"{name}: {why}")
+            for name in sorted((seen.safeguards.budgets or frozenset()) - _budgets(seen, job))
+        ),
         *(
             Remove(Kind.LEASE, lease.name, f"{lease.name}: {why}")
             for lease in seen.leases

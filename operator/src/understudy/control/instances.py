@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from understudy.control import names
+from understudy.control.certificates import certificate_for
 from understudy.control.health import Loss, no_room
 from understudy.control.intents import (
     CreateInstance,
@@ -33,7 +34,7 @@ TAKE_OVER_MS: Final = 10_000  # how long a take-over may have the machine to its
 
 
 def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent, ...]:
-    digests = digests_of(job, view.subjob)
+    digests = digests_of(job, view.subjob, certificate_for(seen))
     crowded = [pod for pod in view.live if no_room(seen, pod)]
     outdated = _outdated(view, digests)
     doomed = {**view.losses, **{pod.name: Loss("no other node has room for it") for pod in crowded}, **outdated}
@@ -98,7 +99,7 @@ def _creation(
     entries: dict[str, str | None] = {f"next.{subjob}": str(number + 1), f"made.{subjob}": str(seen.now_ms)}
     return (
         Record(entries, f"number {number} is given to an instance of {subjob}"),
-        CreateInstance(name, subjob, role, spread, avoid, digests, revision_of(job), why),
+        CreateInstance(name, subjob, role, spread, avoid, digests, revision_of(job), certificate_for(seen), why),
         Emit(Severity.NORMAL, Reason.INSTANCE_CREATED, why),
     )
 

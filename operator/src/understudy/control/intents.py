@@ -42,6 +42,28 @@ class EnsureService:
 
 
 @dataclass(frozen=True, slots=True)
+class EnsureBudget:
+    """Of the subjob's instances, one must stay ready when nodes are drained."""
+
+    subjob: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureNetworkPolicy:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class IssueCertificate:
+    """Also the job's authority if it has none."""
+
+    number: int
+    until_ms: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class EnsureLease:
     """Never touches a Lease that exists. A new one counts on from `epoch`."""
 
@@ -70,6 +92,7 @@ class CreateInstance:
     """Nodes that must not be used."""
     digests: Digests
     revision: str
+    certificate: int
     why: str
 
 
@@ -80,6 +103,7 @@ class CreateSink:
     avoid: frozenset[str]
     digests: Digests
     revision: str
+    certificate: int
     why: str
 
 
@@ -106,6 +130,8 @@ class Kind(StrEnum):
     LEASE = "Lease"
     MANIFEST = "ConfigMap"
     INCIDENT = "Incident"
+    BUDGET = "PodDisruptionBudget"
+    CERTIFICATE = "Secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +196,9 @@ Intent = (
     | EnsureRoleBinding
     | EnsureManifest
     | EnsureService
+    | EnsureBudget
+    | EnsureNetworkPolicy
+    | IssueCertificate
     | EnsureLease
     | Record
     | CreateInstance

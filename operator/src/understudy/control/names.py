@@ -19,6 +19,7 @@ REVISION: Final = "understudy.dev/revision"  # on a pod: the manifest that it wa
 QUERY: Final = "understudy.dev/query"  # on a pod: a digest of what it computes
 SETTINGS: Final = "understudy.dev/settings"  # on a pod: a digest of how it is kept alive and what it may use
 SPREAD: Final = "understudy.dev/spread"  # on a pod: whether it must or should keep away from its peer's node
+CERTIFICATE: Final = "understudy.dev/certificate"  # on a pod: the number of the certificate that it has
 
 FLIGHT_PORT: Final = 7070
 STATUS_PORT: Final = 7071
@@ -28,7 +29,7 @@ def lease(job: str, subjob: str) -> str:
     return f"{job}-{subjob}"
 
 
-service = lease
+service = budget = lease
 
 
 def instance(job: str, subjob: str, number: int) -> str:
@@ -54,8 +55,18 @@ def run(job: str) -> str:
 
 
 def account(job: str) -> str:
-    """The ServiceAccount of a job's pods, its Role and its RoleBinding."""
+    """The ServiceAccount of a job's pods, its Role and its RoleBinding; also its NetworkPolicy."""
     return f"understudy-{job}"
+
+
+def authority(job: str) -> str:
+    """The Secret with the key that signs the job's certificates; no pod sees it."""
+    return f"{job}-authority"
+
+
+def certificate(job: str, number: int) -> str:
+    """The Secret with the certificate of a job's pods."""
+    return f"{job}-certificate-{number}"
 
 
 def incident(job: str, subjob: str, epoch: int) -> str:

@@ -59,6 +59,7 @@ class Pod:
     """What keeps it from running, in Kubernetes' words: `ImagePullBackOff: …`, `OOMKilled`."""
     unschedulable: str | None = None
     """Why the scheduler found no node."""
+    certificate: int = 0
     uid: str = ""
     """Tells this pod from another of the same name."""
 
@@ -106,6 +107,11 @@ class Run:
     """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice."""
     made_ms: Mapping[str, int] = field(default_factory=dict)
     """Subjob → when its newest instance was made."""
+    certificate: int = 0
+    """The number of the certificate that new pods get; 0: the job has none."""
+    certificate_until_ms: int = 0
+    certificate_from: int = 1
+    """Certificates before this one were removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,18 @@ class Access:
     leases: frozenset[str] | None = None
     """The Leases that the Role names; None without a Role."""
     bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Safeguards:
+    """What a job's pods are guarded by."""
+
+    budgets: frozenset[str] | None = None
+    """PodDisruptionBudgets that exist; None where the operator is not to make any."""
+    policy: bool | None = None
+    """Whether the NetworkPolicy exists; None where the operator is not to make one."""
+    tls: bool = False
+    """Whether new jobs get certificates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +167,7 @@ class Observed:
     manifests: frozenset[str] = frozenset()
     """Revisions whose ConfigMap exists."""
     access: Access = Access()
+    safeguards: Safeguards = Safeguards()
     nodes: tuple[Node, ...] = ()
     """Empty if the operator may not read nodes."""
     pages: Mapping[str, Seen] = field(default_factory=dict)

@@ -8,6 +8,8 @@
 | generation | the generation of the spec that it came from |
 | next.SUBJOB | the number of the subjob's next instance |
 | made.SUBJOB | when its newest instance was made, milliseconds since 1970 |
+| certificate, certificateUntil | the certificate that new pods get, and when it ends, milliseconds since 1970 |
+| certificateFrom | the oldest certificate that was not removed |
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ def read_record(entries: Mapping[str, str]) -> Run:
         generation=_number(entries.get("generation")) or 0,
         next=_numbers(entries, "next."),
         made_ms=_numbers(entries, "made."),
+        certificate=_number(entries.get("certificate")) or 0,
+        certificate_until_ms=_number(entries.get("certificateUntil")) or 0,
+        certificate_from=_number(entries.get("certificateFrom")) or 1,
     )
 
 

@@ -6,7 +6,7 @@ Only what the manifest says is digested, not defaults: an upgrade of the operato
 |---|---|---|
 | revision | the whole manifest | nothing by itself: a pod keeps the manifest it was started with |
 | query | what the pod computes, from which inputs, in which mode | the pod is replaced at once |
-| settings | who reads it, protocol timing, Spark settings, resources | the standby is replaced, then the primary |
+| settings | who reads it, timing, Spark settings, resources, certificate | the standby is replaced, then the primary |
 """
 
 from __future__ import annotations
@@ -34,16 +34,21 @@ def revision_of(job: StreamJob) -> str:
     return _digest(_plain(job))
 
 
-def digests_of(job: StreamJob, subjob: Subjob) -> Digests:
+def digests_of(job: StreamJob, subjob: Subjob, certificate: int = 0) -> Digests:
     fields = _plain(subjob)
     settings = [fields.pop(name, None) for name in ("ha", "spark")]
     sources = [_plain(source) for source in job.sources if source.name in subjob.inputs]
     query = [fields, str(subjob.ha.mode), sources]
-    return Digests(_digest(query), _digest([settings, consumers_of(job, subjob.name)]))
+    return Digests(_digest(query), _digest([settings, consumers_of(job, subjob.name), *_numbered(certificate)]))
 
 
-def sink_digests(job: StreamJob, sink: Sink) -> Digests:
-    return Digests(_digest(_plain(sink)), "")
+def sink_digests(sink: Sink, certificate: int = 0) -> Digests:
+    return Digests(_digest(_plain(sink)), _digest([certificate]) if certificate else "")
+
+
+def _numbered(certificate: int) -> list[int]:
+    """Pods of a job without certificates have the digests that they always had."""
+    return [certificate] if certificate else []
 
 
 def consumers_of(job: StreamJob, stream: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from understudy.control import names
+from understudy.control.certificates import certificate_for
 from understudy.control.health import loss_of
 from understudy.control.intents import CreateSink, DeletePod, Emit, Intent, Reason, Severity
 from understudy.control.observed import Observed, Phase, Pod
@@ -29,8 +30,8 @@ def _plan_sink(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]
         return _let_go(seen, pod)
     if loss := loss_of(seen, pod):
         return _remove(pod, loss.why, loss.unreachable)
-    if pod.digests.query != sink_digests(job, sink).query and pod.phase is not Phase.SUCCEEDED:
-        return _remove(pod, "the sink was changed", force=False)
+    if pod.digests != sink_digests(sink, certificate_for(seen)) and pod.phase is not Phase.SUCCEEDED:
+        return _remove(pod, "the sink was changed, or its certificate", force=False)
     return ()
 
 
@@ -45,7 +46,15 @@ def _create(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]:
     name = names.sink(seen.name, sink.name)
     why = f"{name} is made for sink {sink.name}, which reads {sink.input}"
     return (
-        CreateSink(name, sink.name, frozenset(), sink_digests(job, sink), revision_of(job), why),
+        CreateSink(
+            name,
+            sink.name,
+            frozenset(),
+            sink_digests(sink, certificate_for(seen)),
+            revision_of(job),
+            certificate_for(seen),
+            why,
+        ),
         Emit(Severity.NORMAL, Reason.SINK_CREATED, why),
     )
 

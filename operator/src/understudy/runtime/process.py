@@ -17,6 +17,7 @@ import structlog
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
 from understudy.modes.build import instance_of, wiring_of
+from understudy.runtime.credentials import own
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.query import ElementQuery
 from understudy.runtime.engine.schemas import inputs_of, stream_specs
@@ -64,7 +65,7 @@ class SubjobProcess:
         """Live until asked to stop. Returns the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
-        server = Server(f"grpc://{self.place.host}:{self.place.flight_port}", self._serving)
+        server = Server(self.place.host, self.place.flight_port, self._serving, own())
         address = f"{self.place.host}:{server.port}"
         page = StatusPage(self.place.host, self.place.status_port, self._status, self._is_ready)
         self._surroundings.announce(self.subjob.name, self.place.instance, address, page.address)

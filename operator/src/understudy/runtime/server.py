@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from understudy.runtime import wire
+from understudy.runtime.credentials import Credentials, scheme
 
 Messages = Iterator[tuple[pa.RecordBatch, bytes]]
 
@@ -23,8 +24,9 @@ class Serving(Protocol):
 
 
 class Server(flight.FlightServerBase):
-    def __init__(self, location: str, serving: Serving) -> None:
-        super().__init__(location)
+    def __init__(self, host: str, port: int, serving: Serving, credentials: Credentials | None = None) -> None:
+        tls = credentials.of_server() if credentials else {}
+        super().__init__(f"{scheme(credentials)}://{host}:{port}", **tls)
         self._serving = serving
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.FlightDataStream:

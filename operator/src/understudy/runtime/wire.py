@@ -1,4 +1,4 @@
-"""How processes speak: Arrow Flight with JSON tickets, actions and metadata.
+"""How processes speak: Arrow Flight with JSON tickets, actions and metadata; over mutual TLS if they have credentials.
 
 | call | from → to | carries |
 |---|---|---|
@@ -20,6 +20,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from understudy.runtime.credentials import Credentials, own, scheme
+
 BLOB = pa.schema([("blob", pa.large_binary())])
 
 
@@ -35,10 +37,12 @@ def ticket(kind: str, **fields: Any) -> flight.Ticket:
     return flight.Ticket(pack({"kind": kind, **fields}))
 
 
-def connect(address: str) -> flight.FlightClient:
+def connect(address: str, credentials: Credentials | None = None) -> flight.FlightClient:
     """A connection to `host:port`. gRPC connects lazily; the first call fails quickly if nobody is there."""
+    shown = credentials or own()
     options = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)]
-    return flight.FlightClient(f"grpc://{address}", generic_options=options)
+    tls = shown.of_client() if shown else {}
+    return flight.FlightClient(f"{scheme(shown)}://{address}", generic_options=options, **tls)
 
 
 def do(client: flight.FlightClient, kind: str, timeout: float, **fields: Any) -> Any:

@@ -9,16 +9,18 @@ from typing import Any, Final, assert_never
 
 import structlog
 
-from understudy.backends.kubernetes import objects
+from understudy.backends.kubernetes import certificates, objects
 from understudy.backends.kubernetes.api import Api, Conflict, NotFound
 from understudy.backends.kubernetes.objects import Owner
 from understudy.backends.kubernetes.pods import instance_pod, sink_pod
 from understudy.backends.kubernetes.settings import PodSettings
+from understudy.backends.kubernetes.sight import is_owned_by
 from understudy.control import intents as do
 from understudy.control import names
 from understudy.control.intents import Intent, Kind
 from understudy.model.job import StreamJob
 from understudy.runtime.clock import now_ms
+from understudy.runtime.ports import Unreachable
 
 log = structlog.get_logger()
 
@@ -26,6 +28,8 @@ CORE: Final = "/api/v1"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 LEASES: Final = "/apis/coordination.k8s.io/v1"
 EVENTS: Final = "/apis/events.k8s.io/v1"
+POLICY: Final = "/apis/policy/v1"
+NETWORKING: Final = "/apis/networking.k8s.io/v1"
 OURS: Final = "/apis/understudy.dev/v1alpha1"
 
 _REMOVABLE: Final[Mapping[Kind, tuple[str, str]]] = {
@@ -33,6 +37,8 @@ _REMOVABLE: Final[Mapping[Kind, tuple[str, str]]] = {
     Kind.LEASE: (LEASES, "leases"),
     Kind.MANIFEST: (CORE, "configmaps"),
     Kind.INCIDENT: (OURS, "incidents"),
+    Kind.CERTIFICATE: (CORE, "secrets"),
+    Kind.BUDGET: (POLICY, "poddisruptionbudgets"),
 }
 
 
@@ -56,6 +62,12 @@ class Actor:
                 self._create(CORE, "configmaps", objects.manifest(self._owner, self._accepted(), intent.revision))
             case do.EnsureService():
                 self._apply(CORE, "services", objects.service(self._owner, intent.subjob))
+            case do.EnsureBudget():
+                self._apply(POLICY, "poddisruptionbudgets", objects.budget(self._owner, intent.subjob))
+            case do.EnsureNetworkPolicy():
+                self._apply(NETWORKING, "networkpolicies", objects.network_policy(self._owner))
+            case do.IssueCertificate():
+                self._issue(intent)
             case do.EnsureLease():
                 made = objects.lease(self._owner, intent.subjob, intent.holder, intent.address, intent.epoch, now_ms())
                 self._create(LEASES, "leases", made)
@@ -104,6 +116,22 @@ class Actor:
     def _merge_if_there(self, group: str, plural: str, name: str, patch: dict[str, Any]) -> None:
         with suppress(NotFound):
             self._api.merge(self._path(group, plural, name), patch)
+
+    def _issue(self, intent: do.IssueCertificate) -> None:
+        now = certificates.moment(now_ms())
+        new = certificates.new_authority(self._owner.name, now)
+        kept = self._keep_secret(names.authority(self._owner.name), certificates.authority_data(new))
+        made = certificates.issue(certificates.read_authority(kept), certificates.moment(intent.until_ms), now)
+        self._keep_secret(names.certificate(self._owner.name, intent.number), certificates.credentials_data(made))
+
+    def _keep_secret(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Its data: what was there before stays."""
+        self._create(CORE, "secrets", objects.secret(self._owner, name, data))
+        found = self._api.get(self._path(CORE, "secrets", name))
+        if not is_owned_by(found, self._owner.uid):
+            raise Unreachable(f"secret {name} of an earlier job of this name is still there")
+        kept: dict[str, Any] = found["data"]
+        return kept
 
     def _record(self, intent: do.Record) -> None:
         path = self._path(CORE, "configmaps", names.run(self._owner.name))

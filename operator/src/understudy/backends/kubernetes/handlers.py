@@ -6,40 +6,86 @@ the operator is down; its objects go by their owner references.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 import kopf
+import structlog
 
+from understudy.backends.kubernetes.act import OURS
 from understudy.backends.kubernetes.api import SERVICE_ACCOUNT, Api, Login, server_of_pod
+from understudy.backends.kubernetes.election import Election
 from understudy.backends.kubernetes.loops import Loops
 from understudy.backends.kubernetes.reconcile import Reconciler
+from understudy.backends.kubernetes.rounds import Rounds
 from understudy.backends.kubernetes.settings import Settings
 from understudy.control import names
+from understudy.control.canary import Key
+
+log = structlog.get_logger()
 
 API_SECONDS: Final = 10.0
+ELECTION_SECONDS: Final = 2.0
 WATCHED: Final = ("pods", "leases")
 
 
-def registry(settings: Settings) -> kopf.OperatorRegistry:
+def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRegistry:
+    """`give_up` ends the process with a failure: another takes over, and we start anew."""
     found = kopf.OperatorRegistry()
-    loops = Loops(Reconciler(Api(_login(), API_SECONDS), settings.pods).reconcile)
+    api = Api(_login(), API_SECONDS)
+    election = Election(Api(_login(), ELECTION_SECONDS), *settings.election) if settings.election else None
+    leads = election.leads if election else _always
+    loops = Loops(Reconciler(api, settings.pods).reconcile, leads)
+    tasks: list[asyncio.Task[None]] = []
 
-    async def job_changed(namespace: str, name: str, **_: Any) -> None:
+    def silent(why: str) -> None:
+        log.error("watch is silent", why=why)
+        give_up()
+
+    rounds = Rounds(lambda: _generations(api, settings.namespaces, "streamjobs"), leads, loops, silent)
+
+    async def begin(**_: Any) -> None:
+        if election:
+            election.start()
+        tasks.append(asyncio.create_task(rounds.run()))
+
+    async def job_changed(namespace: str, name: str, body: Any, type: str | None, **_: Any) -> None:
+        if type == "DELETED":
+            rounds.forget((namespace, name))
+        else:
+            rounds.hear((namespace, name), body["metadata"]["generation"])
         loops.wake(namespace, name)
 
     async def object_changed(namespace: str, labels: Any, **_: Any) -> None:
         loops.wake(namespace, labels[names.JOB])
 
     async def end(**_: Any) -> None:
+        for task in tasks:
+            task.cancel()
         await loops.stop()
+        if election:
+            await asyncio.to_thread(election.stop)
 
     kopf.on.startup(registry=found)(_configure)
+    kopf.on.startup(registry=found)(begin)
     kopf.on.login(registry=found)(_connect)
     kopf.on.event(names.GROUP, "v1alpha1", "streamjobs", registry=found)(job_changed)
     for kind in WATCHED:
         kopf.on.event(kind, labels={names.JOB: kopf.PRESENT}, registry=found)(object_changed)
     kopf.on.cleanup(registry=found)(end)
     return found
+
+
+def _always() -> bool:
+    return True
+
+
+def _generations(api: Api, namespaces: tuple[str, ...], plural: str) -> dict[Key, int]:
+    """Of every object of a kind of ours."""
+    paths = [f"{OURS}/namespaces/{namespace}/{plural}" for namespace in namespaces] or [f"{OURS}/{plural}"]
+    found = [body["metadata"] for path in paths for body in api.list(path)]
+    return {(metadata["namespace"], metadata["name"]): metadata["generation"] for metadata in found}
 
 
 def _configure(settings: kopf.OperatorSettings, **_: Any) -> None:

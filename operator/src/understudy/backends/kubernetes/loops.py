@@ -21,17 +21,25 @@ Key = tuple[str, str]
 
 
 class Loops:
-    def __init__(self, reconcile: Callable[[str, str], float | None]) -> None:
+    """Of the operator that leads; the others let every call pass."""
+
+    def __init__(self, reconcile: Callable[[str, str], float | None], leads: Callable[[], bool]) -> None:
         self._reconcile = reconcile
+        self._leads = leads
         self._woken: dict[Key, asyncio.Event] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
 
     def wake(self, namespace: str, name: str) -> None:
+        self.ensure(namespace, name)
+        if woken := self._woken.get((namespace, name)):
+            woken.set()
+
+    def ensure(self, namespace: str, name: str) -> None:
+        """The job has its loop; if it had one, that is not disturbed."""
         key = (namespace, name)
-        if key not in self._tasks:
+        if key not in self._tasks and self._leads():
             self._woken[key] = asyncio.Event()
             self._tasks[key] = asyncio.create_task(self._run(key))
-        self._woken[key].set()
 
     async def stop(self) -> None:
         tasks = list(self._tasks.values())
@@ -50,6 +58,8 @@ class Loops:
     async def _once(self, key: Key) -> float | None:
         """A failure is told and tried again: whatever was done before it is observed next time."""
         self._woken[key].clear()
+        if not self._leads():
+            return None
         try:
             return await asyncio.to_thread(self._reconcile, *key)
         except (Unreachable, ApiError) as error:

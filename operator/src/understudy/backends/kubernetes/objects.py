@@ -162,6 +162,49 @@ def service(owner: Owner, subjob: str) -> Json:
     }
 
 
+def budget(owner: Owner, subjob: str) -> Json:
+    """By a number: the API server can not work out a share of pods that no workload of its own owns."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": owner.metadata(names.budget(owner.name, subjob), {names.SUBJOB: subjob}),
+        "spec": {
+            "minAvailable": 1,
+            "selector": {"matchLabels": {names.JOB: owner.name, names.SUBJOB: subjob}},
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    }
+
+
+def network_policy(owner: Owner) -> Json:
+    """The job's pods among themselves; from elsewhere only the status page, which probes and the operator read."""
+    mine = {"matchLabels": {names.JOB: owner.name}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": owner.metadata(names.account(owner.name)),
+        "spec": {
+            "podSelector": mine,
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {"from": [{"podSelector": mine}]},
+                {"ports": [{"port": names.STATUS_PORT, "protocol": "TCP"}]},
+            ],
+        },
+    }
+
+
+def secret(owner: Owner, name: str, data: Json) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": owner.metadata(name),
+        "immutable": True,
+        "data": data,
+    }
+
+
 def lease(owner: Owner, subjob: str, holder: str | None, address: str | None, epoch: int, now_ms: int) -> Json:
     annotations = {names.ADDRESS: address} if address else None
     spec: Json = {"leaseTransitions": epoch}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.backends.kubernetes.act import CORE, LEASES, OURS, RBAC
+from understudy.backends.kubernetes.act import CORE, LEASES, NETWORKING, OURS, POLICY, RBAC
 from understudy.backends.kubernetes.admitted import Admitted
 from understudy.backends.kubernetes.api import Api, ApiError
 from understudy.backends.kubernetes.poll import Poller
+from understudy.backends.kubernetes.settings import PodSettings
 from understudy.backends.kubernetes.sight import (
     incident_of,
     is_left_over,
@@ -22,7 +23,7 @@ from understudy.backends.kubernetes.sight import (
 )
 from understudy.control import names
 from understudy.control.admission import taken_names
-from understudy.control.observed import Access, Lease, Node, Observed, Pod, Run
+from understudy.control.observed import Access, Lease, Node, Observed, Pod, Run, Safeguards
 from understudy.control.record import read_record
 from understudy.model.job import StreamJob
 from understudy.model.refusal import Refusal
@@ -40,6 +41,7 @@ class Objects:
     services: frozenset[str]
     config_maps: Mapping[str, Json]
     access: Access
+    safeguards: Safeguards
     nodes: tuple[Node, ...]
     incidents: tuple[Json, ...]
     remains: tuple[str, ...]
@@ -48,10 +50,11 @@ class Objects:
 class Observer:
     """Reads everything anew each time, but for what cannot have changed."""
 
-    def __init__(self, api: Api, poller: Poller, admitted: Admitted) -> None:
+    def __init__(self, api: Api, poller: Poller, admitted: Admitted, settings: PodSettings) -> None:
         self._api = api
         self._poller = poller
         self._admitted = admitted
+        self._settings = settings
 
     def find(self, namespace: str, name: str) -> Json | None:
         return self._api.find(f"{OURS}/namespaces/{namespace}/streamjobs/{name}")
@@ -81,6 +84,7 @@ class Observer:
             services=found.services,
             manifests=_revisions(metadata["name"], found.config_maps),
             access=found.access,
+            safeguards=found.safeguards,
             nodes=found.nodes,
             pages=self._poller.pages(found.pods),
             incidents=tuple(incident_of(incident) for incident in found.incidents),
@@ -129,9 +133,19 @@ class Observer:
                 leases=role_leases(roles[account]) if account in roles else None,
                 bound=any(b["metadata"]["name"] == account for b in mine(RBAC, "rolebindings")),
             ),
+            safeguards=self._safeguards(mine),
             nodes=self._nodes(),
             incidents=tuple(mine(OURS, "incidents")),
             remains=tuple(remains),
+        )
+
+    def _safeguards(self, mine: Callable[[str, str], list[Json]]) -> Safeguards:
+        budgets = mine(POLICY, "poddisruptionbudgets") if self._settings.disruption_budgets else None
+        policies = mine(NETWORKING, "networkpolicies") if self._settings.network_policies else None
+        return Safeguards(
+            None if budgets is None else frozenset(budget["metadata"]["name"] for budget in budgets),
+            None if policies is None else bool(policies),
+            self._settings.mutual_tls,
         )
 
     def _nodes(self) -> tuple[Node, ...]:

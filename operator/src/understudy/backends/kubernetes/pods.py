@@ -10,16 +10,17 @@ from understudy.backends.kubernetes.settings import PodSettings
 from understudy.control import names
 from understudy.control.intents import CreateInstance, CreateSink
 from understudy.control.observed import Role, Spread
-from understudy.control.revision import Digests
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.sinks import Sink
 from understudy.model.sources import Source
+from understudy.runtime.credentials import FOLDER
 
 Json = dict[str, Any]
 
 USER: Final = 10001
 MANIFEST: Final = "/etc/understudy/job.yaml"
 OUTPUT: Final = "/output"
+CREDENTIALS: Final = "/etc/understudy-credentials"
 GRACE_SECONDS: Final = 10
 
 RESTRICTED: Final[Json] = {
@@ -49,7 +50,8 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     spec["affinity"]["podAntiAffinity"] = _apart(owner, subjob.name, intent.spread)
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
-    annotations = _annotations(intent.revision, intent.digests) | {names.SPREAD: str(intent.spread)}
+    _give_credentials(owner, spec, intent.certificate)
+    annotations = _annotations(intent) | {names.SPREAD: str(intent.spread)}
     return _pod(owner, intent.name, labels, annotations, spec)
 
 
@@ -66,15 +68,32 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
     if "hostPath" in volume:
         spec["initContainers"] = [_give_away(settings)]
         spec["securityContext"].pop("runAsNonRoot")
-    return _pod(owner, intent.name, labels, _annotations(intent.revision, intent.digests), spec)
+    _give_credentials(owner, spec, intent.certificate)
+    return _pod(owner, intent.name, labels, _annotations(intent), spec)
 
 
 def _pod(owner: Owner, name: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: Json) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": owner.metadata(name, labels, annotations), "spec": spec}
 
 
-def _annotations(revision: str, digests: Digests) -> dict[str, str]:
-    return {names.REVISION: revision, names.QUERY: digests.query, names.SETTINGS: digests.settings}
+def _annotations(intent: CreateInstance | CreateSink) -> dict[str, str]:
+    return {
+        names.REVISION: intent.revision,
+        names.QUERY: intent.digests.query,
+        names.SETTINGS: intent.digests.settings,
+        names.CERTIFICATE: str(intent.certificate),
+    }
+
+
+def _give_credentials(owner: Owner, spec: Json, number: int) -> None:
+    """The certificate that the pod shows to the others of its job, and asks them for."""
+    if not number:
+        return
+    secret = {"secretName": names.certificate(owner.name, number), "defaultMode": 0o440}
+    spec["volumes"].append({"name": "credentials", "secret": secret})
+    (container,) = spec["containers"]
+    container["volumeMounts"].append({"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True})
+    container["env"].append({"name": FOLDER, "value": CREDENTIALS})
 
 
 def _volume(source: Source) -> Json:

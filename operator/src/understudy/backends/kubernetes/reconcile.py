@@ -26,7 +26,7 @@ class Reconciler:
         self._api = api
         self._settings = settings
         self._poller = Poller()
-        self._observer = Observer(api, self._poller, Admitted())
+        self._observer = Observer(api, self._poller, Admitted(), settings)
         self._pods: dict[tuple[str, str], Any] = {}
 
     def reconcile(self, namespace: str, name: str) -> float | None:

@@ -1,4 +1,4 @@
-"""What the operator is told by its Deployment: one JSON object in UNDERSTUDY_PODS, and where to look for jobs."""
+"""What the operator is told by its Deployment: UNDERSTUDY_PODS (one JSON object), where to look for jobs, its Lease."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ class PodSettings:
     """CPU requested per core of a driver; there is no limit, so idle standbys do not keep others waiting."""
     memory_overhead_mi: int = 1024
     """On top of the driver's memory, which is the JVM's heap: Python, queues, the JVM itself."""
+    disruption_budgets: bool = False
+    """Make a PodDisruptionBudget for each subjob that has a standby."""
+    network_policies: bool = False
+    """Make a NetworkPolicy for each job."""
+    mutual_tls: bool = False
+    """Give each new job certificates of its own."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
 
@@ -31,6 +37,9 @@ class PodSettings:
             image_pull_secrets=tuple(raw.get("imagePullSecrets") or ()),
             cpu_per_core_milli=int(raw.get("cpuPerCoreMilli", 250)),
             memory_overhead_mi=int(raw.get("memoryOverheadMi", 1024)),
+            disruption_budgets=bool(raw.get("disruptionBudgets")),
+            network_policies=bool(raw.get("networkPolicies")),
+            mutual_tls=bool(raw.get("mutualTLS")),
             node_selector=raw.get("nodeSelector") or {},
             tolerations=tuple(raw.get("tolerations") or ()),
         )
@@ -41,8 +50,13 @@ class Settings:
     pods: PodSettings
     namespaces: tuple[str, ...] = ()
     """Empty: all of them."""
+    election: tuple[str, str, str] | None = None
+    """Namespace and name of the Lease that decides which operator acts, and who we are in it; None: we always do."""
 
     @classmethod
     def from_environment(cls) -> Settings:
-        pods = PodSettings.from_json(json.loads(os.environ["UNDERSTUDY_PODS"]))
-        return cls(pods, tuple(os.environ.get("UNDERSTUDY_NAMESPACES", "").split()))
+        env = os.environ
+        pods = PodSettings.from_json(json.loads(env["UNDERSTUDY_PODS"]))
+        lease = env.get("UNDERSTUDY_ELECTION")
+        election = (env["POD_NAMESPACE"], lease, env["POD_NAME"]) if lease else None
+        return cls(pods, tuple(env.get("UNDERSTUDY_NAMESPACES", "").split()), election)

@@ -44,6 +44,7 @@ def pod_of(raw: Json) -> Pod | None:
         spread=Spread(notes.get(names.SPREAD, Spread.PREFERRED)),
         trouble=next(_troubles(status), None),
         unschedulable=_unschedulable(status),
+        certificate=int(notes.get(names.CERTIFICATE, "0")),
         uid=metadata["uid"],
     )
 

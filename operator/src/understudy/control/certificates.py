@@ -1,0 +1,63 @@
+"""The certificates by which a job's pods know each other: when one is issued, and which one a new pod gets.
+
+A process keeps the certificate that it was started with. So a new one replaces the pods like changed settings do: the
+standby first, then, by a take-over, the primary. The job's authority stays, so old and new trust each other meanwhile.
+
+Whether a job has certificates is settled when it is first seen: pods with and without could not speak to each other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from understudy.control import names
+from understudy.control.intents import Intent, IssueCertificate, Kind, Record, Remove
+from understudy.control.observed import Observed
+
+DAY_MS: Final = 86_400_000
+LIFE_MS: Final = 30 * DAY_MS
+RENEW_MS: Final = 10 * DAY_MS  # so long before the end
+
+
+def certificate_for(seen: Observed) -> int:
+    """The number of the certificate that a pod made now gets; 0: none."""
+    if seen.run is None:
+        return 1 if seen.safeguards.tls else 0
+    return seen.run.certificate + 1 if _due(seen) else seen.run.certificate
+
+
+def plan_certificate(seen: Observed) -> tuple[Intent, ...]:
+    """Before anything else is recorded: a job whose record has no certificate has none."""
+    if seen.run is not None and not _due(seen):
+        return _worn_out(seen)
+    number = certificate_for(seen)
+    if not number:
+        return ()
+    until = seen.now_ms + LIFE_MS
+    entries = {"certificate": str(number), "certificateUntil": str(until)}
+    why = "the old one ends soon" if number > 1 else "the job's pods speak to each other only"
+    return (
+        IssueCertificate(number, until, f"certificate {number} is issued: {why}"),
+        Record(entries, f"pods get certificate {number} from now on"),
+    )
+
+
+def _due(seen: Observed) -> bool:
+    run = seen.run
+    if run is None or not run.certificate or not seen.safeguards.tls:
+        return False
+    return seen.now_ms >= run.certificate_until_ms - RENEW_MS
+
+
+def _worn_out(seen: Observed) -> tuple[Intent, ...]:
+    """Certificates that no pod has any more."""
+    run = seen.run
+    if run is None or run.certificate_from >= run.certificate:
+        return ()
+    if any(pod.certificate < run.certificate for pod in seen.pods):
+        return ()
+    gone = range(run.certificate_from, run.certificate)
+    return (
+        *(Remove(Kind.CERTIFICATE, names.certificate(seen.name, n), f"no pod has certificate {n}") for n in gone),
+        Record({"certificateFrom": str(run.certificate)}, "older certificates were removed"),
+    )

@@ -1,0 +1,60 @@
+"""Which operator acts: never two, and another within seconds."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.control.canary import PATIENCE, Canary
+from understudy.control.election import GIVE_UP_MS, LEASE_MS, Candidate, Sight
+
+FREE = Sight(None, "1")
+
+
+def test_a_lease_that_nobody_holds_is_taken_at_once_and_another_holders_is_not() -> None:
+    me = Candidate("a")
+    assert not me.may_write(0)
+    assert me.look(FREE, 0).may_write(0)
+    assert not me.look(Sight("b", "1"), 0).may_write(LEASE_MS - 1)
+    assert me.look(Sight("b", "1"), 0).may_write(LEASE_MS)
+
+
+def test_every_renewal_of_the_holder_starts_the_waiting_anew() -> None:
+    waiting = Candidate("a").look(Sight("b", "1"), 0).look(Sight("b", "2"), LEASE_MS - 1)
+    assert not waiting.may_write(LEASE_MS)
+    assert waiting.may_write(2 * LEASE_MS)
+
+
+def test_who_cannot_renew_counts_itself_out_before_another_may_take_over() -> None:
+    held = Candidate("a").look(FREE, 0).renewed(Sight("a", "2"), 10)
+    assert held.leads(10)
+    assert not held.leads(10 + GIVE_UP_MS)
+    assert not held.look(Sight("b", "3"), 20).leads(20)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3_000), st.booleans()), max_size=60))
+def test_there_are_never_two_leaders_whoever_looks_when_and_whatever_gets_lost(
+    steps: list[tuple[int, int, bool]],
+) -> None:
+    now, version, holder = 0, 1, None
+    candidates = [Candidate("a"), Candidate("b")]
+    for who, pause, reaches in steps:
+        now += pause
+        if reaches:
+            seen = candidates[who].look(Sight(holder, str(version)), now)
+            if seen.may_write(now):
+                version, holder = version + 1, seen.me
+                seen = seen.renewed(Sight(holder, str(version)), now)
+            candidates[who] = seen
+        assert sum(candidate.leads(now) for candidate in candidates) <= 1
+
+
+def test_a_watch_that_keeps_silent_about_a_listed_job_is_noticed_and_a_late_one_is_not() -> None:
+    listed = {("apps", "demo"): 2, ("apps", "other"): 1}
+    heard = {("apps", "demo"): 1, ("apps", "other"): 1}
+    canary = Canary()
+    for _ in range(PATIENCE - 1):
+        canary = canary.look(listed, heard)
+        assert canary.silent is None
+    assert canary.look(listed, {**heard, ("apps", "demo"): 2}).silent is None
+    assert "apps/demo" in str(canary.look(listed, heard).silent)
