@@ -43,10 +43,10 @@ The operator's rights in a namespace. It may hand out only what it has, so the r
 */}}
 {{- define "understudy.rules" -}}
 - apiGroups: [understudy.dev]
-  resources: [streamjobs]
+  resources: [streamjobs, failoverdrills]
   verbs: [get, list, watch]
 - apiGroups: [understudy.dev]
-  resources: [streamjobs/status, incidents/status]
+  resources: [streamjobs/status, incidents/status, failoverdrills/status]
   verbs: [patch]
 - apiGroups: [understudy.dev]
   resources: [incidents]

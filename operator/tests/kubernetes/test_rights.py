@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from understudy.backends.kubernetes.act import Actor
+from understudy.backends.kubernetes.drills import DrillReconciler
 from understudy.backends.kubernetes.election import Election
 from understudy.backends.kubernetes.objects import Owner, role
 from understudy.backends.kubernetes.reconcile import Reconciler
@@ -29,7 +30,12 @@ OWNER = Owner("demo", "apps", "uid-job")
 # What kopf does with the kinds that it watches, and what the rounds do.
 WATCHES = {
     (group, plural, verb)
-    for group, plural in (("understudy.dev", "streamjobs"), ("", "pods"), ("coordination.k8s.io", "leases"))
+    for group, plural in (
+        ("understudy.dev", "streamjobs"),
+        ("understudy.dev", "failoverdrills"),
+        ("", "pods"),
+        ("coordination.k8s.io", "leases"),
+    )
     for verb in ("list", "watch")
 }
 
@@ -70,8 +76,14 @@ def asked() -> set[Right]:
     """By a reconciliation, and by every intent there is."""
     fake = FakeApi()
     submit(fake, manifest())
+    drill = {
+        "metadata": {"name": "now", "namespace": "apps"},
+        "spec": {"job": "demo", "subjob": "x", "fault": "podKill"},
+    }
+    fake.put("failoverdrills", drill)
     with fake.serving() as api:
         Reconciler(api, SETTINGS).reconcile("apps", "demo")
+        DrillReconciler(api, SETTINGS).reconcile("apps", "now")
         actor = Actor(api, OWNER, None, SETTINGS)
         every: tuple[do.Intent, ...] = (
             do.DeletePod("demo-keep-0", True, ""),

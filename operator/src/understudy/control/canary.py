@@ -1,4 +1,4 @@
-"""Whether the watch on StreamJobs still speaks: what a list shows must have been heard, if not now then soon.
+"""Whether a watch on one of our kinds still speaks: what a list shows must have been heard, if not now then soon.
 
 A job whose loop runs is looked at regularly, whatever the watches do. A silent watch would only hide new and edited
 jobs; so they are listed from time to time and compared with what was heard.

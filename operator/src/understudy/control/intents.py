@@ -175,6 +175,9 @@ class Reason(StrEnum):
     TUPLES_LOST = "TuplesLost"
     DEGRADED = "Degraded"
     COMPLETED = "Completed"
+    DRILL_STARTED = "DrillStarted"
+    DRILL_PASSED = "DrillPassed"
+    DRILL_FAILED = "DrillFailed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ KINDS: Final = (
         "FailoverDrill",
         "failoverdrills",
         "drill",
-        "A real fault on purpose, and what must hold after it. Not available yet: nothing acts on it.",
+        "A real fault on purpose, and what must hold after it.",
         FailoverDrillSpec,
         FailoverDrillStatus,
         (
@@ -98,6 +98,8 @@ KINDS: Final = (
             Column("SUBJOB", ".spec.subjob", "The subjob to hurt."),
             Column("FAULT", ".spec.fault", "What is done to it."),
             Column("PHASE", ".status.phase", "Pending, Running, Passed or Failed."),
+            Column("RECOVERY", ".status.measured.recoverySeconds", "From the fault to the first new output.", "number"),
+            Column("LOST", ".status.measured.lost", "Tuples lost.", "integer"),
             AGE,
         ),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StrictInt
+from pydantic import ConfigDict, Field, StrictBool, StrictInt
 
 from .ha import Mode
 from .status import Moment, Seconds, Short, Text, Tuples
@@ -88,6 +88,8 @@ class IncidentStatus(Value):
 
 
 class Fault(StrEnum):
+    """What a drill can do. Partition and overload are not available yet: such a drill fails and says so."""
+
     POD_KILL = "podKill"
     PROCESS_STOP = "processStop"
     NODE_LOSS = "nodeLoss"
@@ -132,10 +134,13 @@ class FailoverDrillSpec(Value):
     """When. Default: now."""
 
     schedule: Annotated[str, Field(max_length=100)] | None = None
-    """Again and again, as a cron line."""
+    """Again and again, as a cron line of five fields, in UTC."""
 
     expect: Expectation = Expectation()
     """What must hold."""
+
+    force: StrictBool = False
+    """Do it even if no standby is ready to take over. Default: false, and the drill refuses."""
 
 
 class DrillPhase(StrEnum):
@@ -167,7 +172,16 @@ class FailoverDrillStatus(Value):
     message: Text = ""
     """How it went, in a sentence."""
 
+    target: Short | None = None
+    """The pod that was hurt."""
+
+    epoch: StrictInt | None = None
+    """The subjob's epoch before."""
+
     started_at: Moment | None = None
+    """When the drill was decided on."""
+
+    made_at: Moment | None = None
     """When the fault was made."""
 
     finished_at: Moment | None = None
@@ -178,6 +192,12 @@ class FailoverDrillStatus(Value):
 
     measured: Measured | None = None
     """The figures."""
+
+    passed: Tuples = 0
+    """Runs that passed, of a schedule."""
+
+    failed: Tuples = 0
+    """Runs that failed."""
 
 
 class MigrationSpec(Value):

@@ -12,13 +12,16 @@ from understudy.modes.build import millis
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.runtime import wire
+from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
+from understudy.runtime.frozen import freeze
 from understudy.runtime.scene import Scene
 from understudy.runtime.server import Messages
 from understudy.runtime.shell import Shell
 from understudy.runtime.status import status_of
 
 log = structlog.get_logger()
+LONGEST_FREEZE = 120.0
 
 
 class InstanceServing:
@@ -144,10 +147,20 @@ class InstanceServing:
             case "stored":
                 self._ready().post(on.CheckpointStored(Epoch(body["epoch"]), body["number"]))
                 return {}
+            case "freeze":
+                return self._freeze(body["seconds"])
             case "status":
                 return status_of(self._ready().scene)
             case _:
                 return {"error": f"unknown action {kind!r}"}
+
+    def _freeze(self, seconds: float) -> Any:
+        """Only for those who have shown the job's certificate: the operator, for a drill."""
+        if own() is None:
+            return {"error": "a drill is taken from nobody without certificates"}
+        log.warning("drill: stopped", seconds=seconds)
+        freeze(min(float(seconds), LONGEST_FREEZE))
+        return {}
 
     def _ack(self, scene: Scene, body: dict[str, Any]) -> Any:
         if scene.leading:

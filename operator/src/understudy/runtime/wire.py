@@ -9,6 +9,7 @@
 | do `ack` | consumer → producer | level-0 and level-1 acks |
 | do `stored` | secondary → primary | a checkpoint is stored |
 | do `cut` | data source → its own driver | the next batch plan |
+| do `freeze` | operator → instance | a drill: stop for some seconds |
 | do `status` | anyone | what the instance knows of itself |
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import kopf
@@ -15,6 +16,7 @@ import structlog
 
 from understudy.backends.kubernetes.act import OURS
 from understudy.backends.kubernetes.api import SERVICE_ACCOUNT, Api, Login, server_of_pod
+from understudy.backends.kubernetes.drills import DrillReconciler
 from understudy.backends.kubernetes.election import Election
 from understudy.backends.kubernetes.loops import Loops
 from understudy.backends.kubernetes.reconcile import Reconciler
@@ -36,45 +38,55 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     api = Api(_login(), API_SECONDS)
     election = Election(Api(_login(), ELECTION_SECONDS), *settings.election) if settings.election else None
     leads = election.leads if election else _always
-    loops = Loops(Reconciler(api, settings.pods).reconcile, leads)
     tasks: list[asyncio.Task[None]] = []
 
     def silent(why: str) -> None:
         log.error("watch is silent", why=why)
         give_up()
 
-    rounds = Rounds(lambda: _generations(api, settings.namespaces, "streamjobs"), leads, loops, silent)
+    def rounds(plural: str, reconcile: Callable[[str, str], float | None]) -> Rounds:
+        return Rounds(partial(_generations, api, settings.namespaces, plural), leads, Loops(reconcile, leads), silent)
+
+    jobs = rounds("streamjobs", Reconciler(api, settings.pods).reconcile)
+    drills = rounds("failoverdrills", DrillReconciler(api, settings.pods).reconcile)
 
     async def begin(**_: Any) -> None:
         if election:
             election.start()
-        tasks.append(asyncio.create_task(rounds.run()))
-
-    async def job_changed(namespace: str, name: str, body: Any, type: str | None, **_: Any) -> None:
-        if type == "DELETED":
-            rounds.forget((namespace, name))
-        else:
-            rounds.hear((namespace, name), body["metadata"]["generation"])
-        loops.wake(namespace, name)
+        tasks.extend(asyncio.create_task(each.run()) for each in (jobs, drills))
 
     async def object_changed(namespace: str, labels: Any, **_: Any) -> None:
-        loops.wake(namespace, labels[names.JOB])
+        jobs.loops.wake(namespace, labels[names.JOB])
 
     async def end(**_: Any) -> None:
         for task in tasks:
             task.cancel()
-        await loops.stop()
+        await asyncio.gather(jobs.loops.stop(), drills.loops.stop())
         if election:
             await asyncio.to_thread(election.stop)
 
     kopf.on.startup(registry=found)(_configure)
     kopf.on.startup(registry=found)(begin)
     kopf.on.login(registry=found)(_connect)
-    kopf.on.event(names.GROUP, "v1alpha1", "streamjobs", registry=found)(job_changed)
+    kopf.on.event(names.GROUP, "v1alpha1", "streamjobs", registry=found)(_changed(jobs))
+    kopf.on.event(names.GROUP, "v1alpha1", "failoverdrills", registry=found)(_changed(drills))
     for kind in WATCHED:
         kopf.on.event(kind, labels={names.JOB: kopf.PRESENT}, registry=found)(object_changed)
     kopf.on.cleanup(registry=found)(end)
     return found
+
+
+def _changed(rounds: Rounds) -> Callable[..., Any]:
+    """What to do when a watch tells of an object of a kind of ours."""
+
+    async def changed(namespace: str, name: str, body: Any, type: str | None, **_: Any) -> None:
+        if type == "DELETED":
+            rounds.forget((namespace, name))
+        else:
+            rounds.hear((namespace, name), body["metadata"]["generation"])
+        rounds.loops.wake(namespace, name)
+
+    return changed
 
 
 def _always() -> bool:

@@ -1,4 +1,4 @@
-"""The leader's rounds: every StreamJob there is gets its loop, whether or not a watch told of it.
+"""The leader's rounds: every object of a kind gets its loop, whether or not a watch told of it.
 
 Who has just become leader finds all jobs this way. A watch that has fallen silent is noticed by comparing.
 """
@@ -32,7 +32,7 @@ class Rounds:
     ) -> None:
         self._listed = listed
         self._leads = leads
-        self._loops = loops
+        self.loops = loops
         self._on_silence = on_silence
         self._heard: dict[Key, int] = {}
         self._canary = Canary()
@@ -58,7 +58,7 @@ class Rounds:
             log.warning("jobs not listed", error=str(error))
             return
         for job in found:
-            self._loops.ensure(*job)
+            self.loops.ensure(*job)
         self._canary = self._canary.look(found, self._heard)
         if self._canary.silent:
             self._on_silence(self._canary.silent)

@@ -1,0 +1,274 @@
+"""FailoverDrills: when the fault is made, to which pod, and whether what followed was what was expected.
+
+| phase | until |
+|---|---|
+| Pending | it is time; then the drill says what it will hurt, and only then does it |
+| Running | the take-over is told by an Incident with a later epoch, or it has taken too long |
+| Passed, Failed | for a schedule, its next moment |
+
+Cut anywhere, it goes on: a fault is made again only while the one that it was meant for still leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
+
+from understudy.control.cron import Cron
+from understudy.control.intents import Reason, Severity
+from understudy.control.observed import IncidentSeen, Pod
+from understudy.control.times import iso_ms, millis
+from understudy.model.kinds import (
+    DrillPhase,
+    FailoverDrillSpec,
+    FailoverDrillStatus,
+    Fault,
+    Measured,
+)
+
+CATCH_UP_MS: Final = 30_000  # how long after the first output a drill waits for the rest of the story
+TOO_LONG_MS: Final = 120_000
+MISSED_MS: Final = 300_000  # a moment of a schedule that was missed by more is let pass
+FREEZE_SECONDS: Final = 20.0
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDrill:
+    now_ms: int
+    name: str
+    created_ms: int
+    spec: FailoverDrillSpec
+    status: FailoverDrillStatus
+    job: Json | None
+    """The StreamJob's status; None: there is no such job."""
+    pods: tuple[Pod, ...]
+    """Of the job."""
+    incidents: tuple[IncidentSeen, ...]
+    certified: bool
+    """Whether the job's pods have certificates: without, they take no orders."""
+
+    @property
+    def subjob(self) -> Json | None:
+        found = (self.job or {}).get("subjobs") or ()
+        return next((subjob for subjob in found if subjob.get("name") == self.spec.subjob), None)
+
+    def pod(self, name: str | None) -> Pod | None:
+        return next((pod for pod in self.pods if pod.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteDown:
+    """The drill's new status."""
+
+    status: FailoverDrillStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """These pods, at once and without a goodbye; none of the same name that came after them."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """All processes of this pod stop for some seconds."""
+
+    pod: Pod
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    severity: Severity
+    reason: Reason
+    message: str
+
+
+Step = WriteDown | Kill | Freeze | Tell
+
+
+def decide_drill(seen: SeenDrill) -> tuple[Step, ...]:
+    match seen.status.phase:
+        case None:
+            return (_written(seen, phase=DrillPhase.PENDING, message=_plan(seen.spec)),)
+        case DrillPhase.PENDING:
+            return _begin(seen)
+        case DrillPhase.RUNNING:
+            return _go_on(seen)
+        case DrillPhase.PASSED | DrillPhase.FAILED:
+            return _begin(seen) if seen.spec.schedule else ()
+        case _:
+            assert_never(seen.status.phase)
+
+
+def _plan(spec: FailoverDrillSpec) -> str:
+    when = f"by the schedule {spec.schedule}" if spec.schedule else f"at {spec.at}" if spec.at else "now"
+    return f"{spec.fault} to the primary of {spec.subjob}, {when}"
+
+
+def _written(seen: SeenDrill, **changes: Any) -> WriteDown:
+    return WriteDown(seen.status.model_copy(update=changes))
+
+
+# ---- beginning -------------------------------------------------------------------------------------------
+
+
+def _begin(seen: SeenDrill) -> tuple[Step, ...]:
+    if seen.spec.schedule and Cron.parse(seen.spec.schedule) is None:
+        return _refused(seen, f"the schedule {seen.spec.schedule!r} is no cron line") if _unsaid(seen) else ()
+    if not _is_time(seen):
+        return ()
+    if reason := _refusal(seen):
+        return _refused(seen, f"refused: {reason}")
+    subjob = seen.subjob or {}
+    status = FailoverDrillStatus(
+        phase=DrillPhase.RUNNING,
+        message=f"{seen.spec.fault} to {subjob['currentPrimary']}",
+        target=subjob["currentPrimary"],
+        epoch=subjob["epoch"],
+        started_at=iso_ms(seen.now_ms),
+        passed=seen.status.passed,
+        failed=seen.status.failed,
+    )
+    return WriteDown(status), Tell(Severity.NORMAL, Reason.DRILL_STARTED, f"drill {seen.name}: {status.message}")
+
+
+def _unsaid(seen: SeenDrill) -> bool:
+    return seen.status.phase is DrillPhase.PENDING
+
+
+def _is_time(seen: SeenDrill) -> bool:
+    if not seen.spec.schedule:
+        return seen.spec.at is None or (millis(seen.spec.at) or 0) <= seen.now_ms
+    last = max(seen.created_ms, millis(seen.status.started_at) or 0, seen.now_ms - MISSED_MS)
+    cron = Cron.parse(seen.spec.schedule)
+    return cron is not None and cron.latest(last, seen.now_ms) is not None
+
+
+def _refusal(seen: SeenDrill) -> str | None:
+    spec, subjob = seen.spec, seen.subjob
+    if seen.job is None:
+        return f"there is no StreamJob {spec.job}"
+    if subjob is None:
+        return f"{spec.job} has no subjob {spec.subjob}, or it has not been accepted yet"
+    if spec.fault in (Fault.PARTITION, Fault.OVERLOAD):
+        return f"{spec.fault} is not available yet"
+    if spec.fault is Fault.PROCESS_STOP and not seen.certified:
+        return "processStop needs a job with certificates: its pods take orders from nobody else"
+    if seen.pod(subjob.get("currentPrimary")) is None:
+        return f"{spec.subjob} has no primary"
+    if not subjob.get("protected") and not spec.force:
+        return f"no standby is ready to take over {spec.subjob}; force: true hurts it all the same"
+    return None
+
+
+def _refused(seen: SeenDrill, why: str) -> tuple[Step, ...]:
+    moment = iso_ms(seen.now_ms)
+    status = FailoverDrillStatus(
+        phase=DrillPhase.FAILED,
+        message=why,
+        started_at=moment,
+        finished_at=moment,
+        passed=seen.status.passed,
+        failed=seen.status.failed + 1,
+    )
+    return WriteDown(status), Tell(Severity.WARNING, Reason.DRILL_FAILED, f"drill {seen.name}: {why}")
+
+
+# ---- the fault, and what followed ------------------------------------------------------------------------
+
+
+def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
+    incident = _incident(seen)
+    if seen.status.made_at is None:
+        target = seen.pod(seen.status.target)
+        moment = iso_ms(seen.now_ms)
+        if incident is not None or target is None:
+            return (_written(seen, made_at=seen.status.started_at or moment),)
+        return _fault(seen, target), _written(seen, made_at=moment)
+    made = millis(seen.status.made_at) or seen.now_ms
+    if incident is None or not incident.status.get("firstOutput"):
+        late = seen.now_ms - made >= TOO_LONG_MS
+        return _ended(seen, incident, f"no new output within {TOO_LONG_MS // 1000} s") if late else ()
+    first = millis(incident.status["firstOutput"]) or made
+    if not incident.status.get("caughtUp") and seen.now_ms - first < CATCH_UP_MS:
+        return ()
+    return _ended(seen, incident, None)
+
+
+def _fault(seen: SeenDrill, target: Pod) -> Step:
+    match seen.spec.fault:
+        case Fault.PROCESS_STOP:
+            return Freeze(target, FREEZE_SECONDS)
+        case Fault.NODE_LOSS:
+            return Kill(tuple(pod for pod in seen.pods if pod.node == target.node))
+        case _:
+            return Kill((target,))
+
+
+def _incident(seen: SeenDrill) -> IncidentSeen | None:
+    """The take-over that the fault caused: the first with a later epoch."""
+    before = seen.status.epoch or 0
+    later = [i for i in seen.incidents if i.spec.get("subjob") == seen.spec.subjob and i.spec.get("epoch", 0) > before]
+    return min(later, key=lambda incident: incident.spec["epoch"], default=None)
+
+
+def _ended(seen: SeenDrill, incident: IncidentSeen | None, trouble: str | None) -> tuple[Step, ...]:
+    measured = _measured(seen, incident) if incident else None
+    misses = [trouble] if trouble else _misses(seen.spec, measured)
+    phase = DrillPhase.FAILED if misses else DrillPhase.PASSED
+    message = "; ".join(misses) or _praise(seen, measured)
+    status = seen.status.model_copy(
+        update={
+            "phase": phase,
+            "message": message,
+            "finished_at": iso_ms(seen.now_ms),
+            "incident": incident.name if incident else None,
+            "measured": measured,
+            "passed": seen.status.passed + (not misses),
+            "failed": seen.status.failed + bool(misses),
+        }
+    )
+    severity, reason = (Severity.WARNING, Reason.DRILL_FAILED) if misses else (Severity.NORMAL, Reason.DRILL_PASSED)
+    return WriteDown(status), Tell(severity, reason, f"drill {seen.name}: {message}")
+
+
+def _measured(seen: SeenDrill, incident: IncidentSeen) -> Measured:
+    made, first = millis(seen.status.made_at), millis(incident.status.get("firstOutput"))
+    return Measured(
+        recovery_seconds=max(0, first - made) / 1000 if made is not None and first is not None else None,
+        lost=incident.status.get("lost"),
+        duplicated=incident.status.get("duplicated"),
+    )
+
+
+def _misses(spec: FailoverDrillSpec, measured: Measured | None) -> list[str]:
+    """Where what was measured is worse than what was expected; what was not measured was not kept."""
+    if measured is None:
+        return ["nothing was measured"]
+    found = []
+    if spec.expect.recovery is not None:
+        most, took = spec.expect.recovery.total_seconds(), measured.recovery_seconds
+        if took is None or took > most:
+            found.append(f"recovery took {_said(took)} s, expected at most {most:g} s")
+    for what, count, limit in (
+        ("lost", measured.lost, spec.expect.lost),
+        ("duplicated", measured.duplicated, spec.expect.duplicated),
+    ):
+        if count is None or count > limit:
+            found.append(f"{_said(count)} tuples {what}, expected at most {limit}")
+    return found
+
+
+def _said(figure: float | None) -> str:
+    return "an unknown number of" if figure is None else f"{figure:g}"
+
+
+def _praise(seen: SeenDrill, measured: Measured | None) -> str:
+    took = _said(measured.recovery_seconds if measured else None)
+    lost = measured.lost if measured else 0
+    return f"{seen.spec.fault} to {seen.status.target}: first new output after {took} s, {lost} tuples lost"

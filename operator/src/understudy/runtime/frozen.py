@@ -1,0 +1,32 @@
+"""A drill's fault: this process and all that it started are stopped (SIGSTOP), and go on after a while.
+
+To the peers it is what a machine that hangs looks like: connections stay open, nobody answers.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+
+def freeze(seconds: float) -> None:
+    """Returns at once. Another process does it, since whoever is stopped cannot set itself going again."""
+    mine = " ".join(str(pid) for pid in family(os.getpid()))
+    script = f"sleep 0.05; kill -STOP {mine}; sleep {seconds:.3f}; kill -CONT {mine}"
+    subprocess.Popen(["sh", "-c", script], start_new_session=True, stdin=subprocess.DEVNULL)
+
+
+def family(pid: int) -> list[int]:
+    """The process and its descendants, parents first."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, ())
+    return found

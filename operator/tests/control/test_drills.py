@@ -1,0 +1,242 @@
+"""Drills on a model of the cluster: what is hurt, what is refused, and how the result is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from understudy.control.cron import Cron
+from understudy.control.drills import Freeze, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
+from understudy.control.observed import Pod
+from understudy.control.times import millis
+from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
+
+from .jobs import job
+from .world import World
+
+
+@dataclass
+class Rehearsal:
+    """A drill, the world that it hurts, and an operator that may forget everything between two looks."""
+
+    world: World
+    spec: FailoverDrillSpec
+    status: FailoverDrillStatus = field(default_factory=FailoverDrillStatus)
+    certified: bool = True
+    frozen: list[str] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    created_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.created_ms = self.world.now_ms
+
+    def look(self, cut: int | None = None) -> tuple[Step, ...]:
+        plan = decide_drill(self.seen())
+        for step in plan[:cut]:
+            self._carry_out(step)
+        return plan
+
+    def seen(self) -> SeenDrill:
+        world = self.world
+        exists = world.name == self.spec.job
+        return SeenDrill(
+            now_ms=world.now_ms,
+            name="weekly",
+            created_ms=self.created_ms,
+            spec=self.spec,
+            status=self.status,
+            job=world.status if exists else None,
+            pods=tuple(world.pods.values()) if exists else (),
+            incidents=tuple(world.incidents.values()) if exists else (),
+            certified=self.certified,
+        )
+
+    def _carry_out(self, step: Step) -> None:
+        match step:
+            case WriteDown(status):
+                self.status = FailoverDrillStatus.model_validate(status.model_dump(mode="json", by_alias=True))
+            case Kill(pods):
+                self._kill(pods)
+            case Freeze(pod, _):
+                self.frozen.append(pod.name)
+                self.world.silent.add(pod.name)
+            case Tell():
+                self.told.append(str(step.reason))
+
+    def _kill(self, pods: tuple[Pod, ...]) -> None:
+        for pod in pods:
+            self.killed.append(pod.name)
+            if pod.name in self.world.pods:
+                self.world.kill(pod.name)
+
+    def run_for(self, seconds: int) -> Rehearsal:
+        for _ in range(seconds):
+            self.look()
+            self.world.run_for(1)
+        return self
+
+
+def spec(**fields: Any) -> FailoverDrillSpec:
+    return FailoverDrillSpec.model_validate({"job": "demo", "subjob": "keep", "fault": "podKill", **fields})
+
+
+@pytest.fixture
+def world() -> World:
+    found = World(job()).run_for(30)
+    assert found.is_true("Protected")
+    return found
+
+
+def test_a_kill_that_is_taken_over_from_in_time_passes_with_its_figures(world: World) -> None:
+    primary = world.primary("keep")
+    drill = Rehearsal(world, spec(expect={"recovery": "10s"})).run_for(10)
+    assert drill.status.phase is DrillPhase.PASSED, drill.status
+    assert drill.killed == [primary] == [drill.status.target]
+    assert drill.status.incident == "demo-keep-epoch-2"
+    assert drill.status.measured is not None
+    assert drill.status.measured.lost == drill.status.measured.duplicated == 0
+    assert 0 < float(drill.status.measured.recovery_seconds or 0) < 10
+    assert drill.told == ["DrillStarted", "DrillPassed"]
+    assert drill.status.passed == 1
+
+
+@pytest.mark.parametrize(
+    ("expect", "word"), [({"recovery": "1ms"}, "recovery"), ({"recovery": "10s"}, "5 tuples lost")]
+)
+def test_what_falls_short_of_the_expectation_fails_and_says_by_how_much(
+    world: World, expect: dict[str, Any], word: str
+) -> None:
+    drill = Rehearsal(world, spec(expect=expect))
+    for _ in range(12):
+        drill.look()
+        world.tick()
+        for taken in world.taken.values():
+            taken["lost"] = 5 if "5 tuples" in word else 0
+        world.tick(0)
+        world.reconcile()
+    assert drill.status.phase is DrillPhase.FAILED
+    assert word in drill.status.message
+
+
+def test_a_job_that_is_not_protected_is_not_hurt_unless_forced(world: World) -> None:
+    world.kill(world.standby("keep"))
+    world.run_for(2)
+    drill = Rehearsal(world, spec()).run_for(5)
+    assert drill.status.phase is DrillPhase.FAILED
+    assert "refused: no standby" in drill.status.message
+    assert not drill.killed
+    forced = Rehearsal(world, spec(force=True)).run_for(4)
+    assert forced.killed
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"job": "nobody"}, "no StreamJob"),
+        ({"subjob": "nothing"}, "no subjob"),
+        ({"fault": "overload"}, "not available yet"),
+        ({"fault": "partition"}, "not available yet"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_reason(world: World, changes: dict[str, Any], word: str) -> None:
+    drill = Rehearsal(world, spec(**changes)).run_for(3)
+    assert drill.status.phase is DrillPhase.FAILED
+    assert word in drill.status.message
+    assert not drill.killed
+
+
+def test_a_stopped_process_is_taken_over_from(world: World) -> None:
+    drill = Rehearsal(world, spec(fault="processStop")).run_for(12)
+    assert drill.frozen == [drill.status.target]
+    assert drill.status.phase is DrillPhase.PASSED, drill.status
+    plain = Rehearsal(World(job()).run_for(30), spec(fault="processStop"), certified=False).run_for(3)
+    assert "certificates" in plain.status.message
+
+
+def test_a_lost_node_takes_all_pods_of_the_job_with_it(world: World) -> None:
+    node = world.pods[world.primary("keep")].node
+    there = {pod.name for pod in world.pods.values() if pod.node == node}
+    drill = Rehearsal(world, spec(fault="nodeLoss")).run_for(4)
+    assert set(drill.killed) == there
+
+
+def test_a_drill_waits_until_its_time(world: World) -> None:
+    later = Rehearsal(world, spec(at="2027-01-15T08:02:00Z"))
+    later.run_for(3)
+    assert later.status.phase == "Pending"
+    world.now_ms = millis("2027-01-15T08:02:00Z") or 0
+    world.run_for(2)
+    later.run_for(12)
+    assert later.status.phase is DrillPhase.PASSED, later.status
+
+
+def test_without_a_take_over_it_fails_in_the_end(world: World) -> None:
+    drill = Rehearsal(world, spec())
+    drill.look()
+    drill.look()
+    drill._kill = lambda pods: None  # type: ignore[method-assign]
+    drill.run_for(130)
+    assert drill.status.phase is DrillPhase.FAILED
+    assert "no new output" in drill.status.message
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2])
+@pytest.mark.parametrize("look", [0, 1, 2, 3])
+def test_an_operator_that_dies_at_any_step_hurts_nobody_twice(world: World, look: int, cut: int) -> None:
+    primary = world.primary("keep")
+    drill = Rehearsal(world, spec())
+    for _ in range(look):
+        drill.look()
+    drill.look(cut)
+    drill.run_for(15)
+    assert drill.status.phase is DrillPhase.PASSED, drill.status
+    assert set(drill.killed) == {primary}
+
+
+def test_a_schedule_runs_it_again_and_again_and_counts(world: World) -> None:
+    world.now_ms = millis("2027-01-15T08:00:30Z") or 0
+    world.run_for(3)
+    drill = Rehearsal(world, spec(schedule="*/2 * * * *"))
+    drill.run_for(60)
+    assert drill.status.phase is DrillPhase.PENDING
+    drill.run_for(240)
+    assert (drill.status.passed, drill.status.failed) == (2, 0)
+    assert len(drill.killed) == 2
+    odd = Rehearsal(world, spec(schedule="every day")).run_for(20)
+    assert "no cron line" in odd.status.message
+    assert odd.status.failed == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "moments"),
+    [
+        ("0 3 * * *", ["2027-01-15T03:00:00Z"]),
+        ("*/20 8-9 * * *", ["2027-01-15T08:40:00Z", "2027-01-15T09:20:00Z"]),
+        ("30 6 1,15 * *", ["2027-01-15T06:30:00Z"]),
+        ("30 6 1 * 5", ["2027-01-15T06:30:00Z", "2027-01-01T06:30:00Z"]),
+    ],
+)
+def test_cron_lines_mean_what_cron_means(line: str, moments: list[str]) -> None:
+    cron = Cron.parse(line)
+    assert cron is not None
+    for moment in moments:
+        at = millis(moment) or 0
+        assert cron.latest(at - 1, at + 59_000) == at
+        assert cron.latest(at, at + 59_000) is None
+
+
+@pytest.mark.parametrize("line", ["", "* * * *", "60 * * * *", "5-1 * * * *", "*/0 * * * *", "a * * * *", "* * 0 * *"])
+def test_what_is_no_cron_line_is_none(line: str) -> None:
+    assert Cron.parse(line) is None
+
+
+def test_the_status_is_replaced_as_a_whole(world: World) -> None:
+    drill = Rehearsal(world, spec()).run_for(10)
+    again = replace(drill.seen(), spec=spec(schedule="* * * * *"), now_ms=drill.seen().now_ms + 120_000)
+    (written, *_) = decide_drill(again)
+    assert isinstance(written, WriteDown)
+    assert written.status.measured is None
+    assert written.status.made_at is None

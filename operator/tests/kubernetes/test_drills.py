@@ -1,0 +1,105 @@
+"""Drills against an API server that remembers, and a fault on real processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from understudy.backends.kubernetes.api import Api
+from understudy.backends.kubernetes.drills import DrillReconciler
+from understudy.backends.kubernetes.settings import PodSettings
+from understudy.runtime.frozen import family
+
+from .fake_api import FakeApi
+
+Json = dict[str, Any]
+
+SETTINGS = PodSettings(image="understudy:test")
+LABELS = {"understudy.dev/job": "demo", "understudy.dev/subjob": "keep"}
+
+
+def pod(name: str, role: str) -> Json:
+    metadata = {"name": name, "namespace": "apps", "labels": {**LABELS, "understudy.dev/role": role}}
+    return {"metadata": metadata, "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
+
+
+@pytest.fixture
+def fake() -> FakeApi:
+    found = FakeApi()
+    subjob = {"name": "keep", "currentPrimary": "demo-keep-0", "epoch": 1, "protected": True}
+    metadata = {"name": "demo", "namespace": "apps", "uid": "uid-job", "generation": 1}
+    found.put("streamjobs", {"metadata": metadata, "status": {"subjobs": [subjob]}})
+    found.put("pods", pod("demo-keep-0", "primary"))
+    found.put("pods", pod("demo-keep-1", "standby"))
+    spec = {"job": "demo", "subjob": "keep", "fault": "podKill", "expect": {"recovery": "60s"}}
+    found.put("failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec})
+    return found
+
+
+@pytest.fixture
+def api(fake: FakeApi) -> Iterator[Api]:
+    with fake.serving() as found:
+        yield found
+
+
+def status(fake: FakeApi) -> Json:
+    drill = fake.get("failoverdrills", "now")
+    assert drill is not None
+    found: Json = drill["status"]
+    return found
+
+
+def test_a_drill_kills_the_primary_and_passes_when_the_incident_is_told(fake: FakeApi, api: Api) -> None:
+    for _ in range(3):
+        assert DrillReconciler(api, SETTINGS).reconcile("apps", "now") == 0.5
+    assert status(fake)["phase"] == "Running"
+    assert list(fake.all("pods")) == ["demo-keep-1"]
+    moment = status(fake)["madeAt"]
+    told = {"firstOutput": moment, "caughtUp": moment, "lost": 0, "duplicated": 0}
+    metadata = {"name": "demo-keep-epoch-2", "namespace": "apps", "labels": LABELS}
+    fake.put("incidents", {"metadata": metadata, "spec": {"subjob": "keep", "epoch": 2}, "status": told})
+    assert DrillReconciler(api, SETTINGS).reconcile("apps", "now") is None
+    assert status(fake)["phase"] == "Passed"
+    assert status(fake)["measured"] == {"recoverySeconds": 0.0, "lost": 0, "duplicated": 0}
+    reasons = [event["reason"] for event in fake.all("events").values()]
+    assert sorted(reasons) == ["DrillPassed", "DrillStarted"]
+
+
+def test_a_drill_that_is_gone_is_forgotten(fake: FakeApi, api: Api) -> None:
+    assert DrillReconciler(api, SETTINGS).reconcile("apps", "other") is None
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_frozen_process_stops_with_its_children_and_goes_on() -> None:
+    script = (
+        "import subprocess, time\n"
+        "from understudy.runtime.frozen import freeze\n"
+        "child = subprocess.Popen(['sleep', '60'])\n"
+        "freeze(1.0)\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            both = [process.pid, int(process.stdout.readline())]
+            assert both[1] in family(process.pid)
+            seen: set[Any] = set()
+            end = time.monotonic() + 30
+            while not {("T", "T"), "again"} <= seen and time.monotonic() < end:
+                states = tuple(state_of(pid) for pid in both)
+                seen.add("again" if states == ("S", "S") and ("T", "T") in seen else states)
+                time.sleep(0.02)
+            assert {("T", "T"), "again"} <= seen
+        finally:
+            for pid in reversed(family(process.pid)):
+                subprocess.run(["kill", "-KILL", str(pid)], check=False)
