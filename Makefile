@@ -46,6 +46,9 @@ processes: setup  ## whole jobs in local processes, with kills
 e2e: setup  ## the cluster suite: on your cluster if KUBECONFIG is set, else (as root) on one of its own
 	@KEEP='$(KEEP)' scripts/e2e $(ARGS)
 
+drills: setup  ## every mode under every fault in local processes (half an hour); the results go to docs/drills.md
+	UNDERSTUDY_DRILLS=build/drills $(BIN)/pytest -m processes operator/tests/drills $(ARGS)
+
 explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (an hour)
 	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)
 

@@ -33,6 +33,24 @@ def test_a_follower_waits_for_the_tuples_of_a_choice_and_then_leads() -> None:
     assert (rest.start, rest.stop) == (2, 4)
 
 
+def test_a_choice_that_leaves_the_order_open_ends_where_it_says() -> None:
+    inbox = Inbox(element(["a", "b"], UNION, "eventTime"), [spec_of("a"), spec_of("b")])
+    inbox.follow(())
+    for n, name in enumerate("ab"):
+        inbox.offer(name, table_of(spec_of(name), numbered([MS, 3 * MS, 5 * MS, 7 * MS], n)))
+    assert inbox.cut(0, timeout=0) is None
+    until = inbox.place_of({"a": 2, "b": 1})
+    inbox.follow([Choice(0, until, 0, ())])
+    inbox.lead()
+    replayed = inbox.cut(0, timeout=0)
+    assert replayed is not None
+    assert replayed.stop == 3
+    assert inbox.done(1).seqs == {"a": 2, "b": 1}
+    rest = inbox.cut(1, timeout=0)
+    assert rest is not None
+    assert rest.start == 3
+
+
 def test_a_generator_is_made_on_reading_and_leaves_no_tail() -> None:
     inbox = Inbox(element(["a"], count_window(4, 2)), [generator_spec("a", 500, x="_seq")])
     inbox.advance("a", 7)

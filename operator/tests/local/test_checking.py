@@ -77,14 +77,48 @@ def test_a_run_that_was_stopped_is_compared_as_far_as_it_came(tmp_path: Path) ->
 
 
 RANDOM = TWO_SUBJOBS.replace('{filter: {where: "mv > 0"}}', "{sample: {fraction: 0.5}}")
+SAMPLED = RANDOM.replace("input: beats", "input: strong")
+MERGED = """
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {name: merged}
+spec:
+  sources:
+    - {name: a, generator: {rate: 10, fields: {n: "_seq"}}}
+    - {name: b, generator: {rate: 10, fields: {n: "-_seq"}}}
+  subjobs:
+    - {name: both, inputs: [a, b], operators: [{union: {}}], ha: {mode: MODE}}
+  sinks: [{name: alerts, input: both, files: {path: out}}]
+"""
 
 
-def test_a_query_with_many_results_is_held_to_what_its_processes_declared(tmp_path: Path) -> None:
-    other = numbered([0, 3, 2, 70, 80])
-    verdict = check(run_of(tmp_path, other, job(RANDOM)), lambda _: None)["alerts"]
-    assert verdict.kept
+@pytest.mark.parametrize(
+    ("text", "values", "recovery"),
+    [
+        (SAMPLED, [0, 1, 4, 5, 9], Recovery.PRECISE),
+        (SAMPLED, [0, 1, 4, 1, 4, 5, 9], Recovery.REPEATING),
+        (SAMPLED, [0, 4, 1, 9], Recovery.GAP),
+        (SAMPLED, [0, 1, 70], Recovery.DIVERGENT),
+        (MERGED, [0, 2, 1, 4, 3, 5, 6, 8, 7, 9], Recovery.PRECISE),
+        (MERGED, [0, 2, 1, 4, 3, 5, 8, 7, 9], Recovery.GAP),
+        (MERGED, [0, 2, 1, 4, 2, 3, 5, 6, 8, 7, 9], Recovery.REPEATING),
+    ],
+)
+def test_one_of_many_results_is_told_from_none_of_them(
+    tmp_path: Path, text: str, values: list[int], recovery: Recovery
+) -> None:
+    verdict = check(run_of(tmp_path, numbered(values), job(text)), lambda _: E)["alerts"]
     assert verdict.comparison is not None
-    assert verdict.comparison.recovery is Recovery.DIVERGENT
+    assert verdict.comparison.recovery is recovery
+    assert verdict.kept is (recovery is Recovery.PRECISE)
+
+
+def test_where_tuples_tell_nothing_a_query_is_held_to_what_its_processes_declared(tmp_path: Path) -> None:
+    other = numbered([0, 3, 2, 70, 80])
+    verdict = check(run_of(tmp_path, other, job(RANDOM)), lambda _: E)["alerts"]
+    assert verdict.kept
+    assert verdict.comparison is None
+    assert "not compared" in verdict.sentence()
     status = {"strong-0": {"subjob": "strong", "losses": [{"stream": "ecg", "from": 3, "to": 8}]}}
     verdict = check(run_of(tmp_path, other, job(RANDOM), status=status), lambda _: E)["alerts"]
     assert not verdict.kept

@@ -17,6 +17,7 @@ from understudy.backends.local.direction import (
     Intent,
     Observed,
     Open,
+    Resume,
     Schedule,
     Seen,
     Start,
@@ -99,6 +100,13 @@ def test_a_kill_hits_whoever_holds_the_lease_at_that_moment() -> None:
 def test_a_kill_of_the_standby_spares_the_holder() -> None:
     fault = Fault("beats", Target.STANDBY, 1_000)
     assert directed(running(), fault) == [Hurt(fault, subjob("beats", 1))]
+
+
+def test_a_stopped_process_is_resumed_when_its_time_is_over() -> None:
+    stop = Done(Fault("beats", Target.PRIMARY, 15_000, stop_ms=2_000), subjob("beats", 0), 115_000)
+    assert directed(running(at=16_999, done=(stop,)), stop.fault) == []
+    assert directed(running(at=17_000, done=(stop,)), stop.fault) == [Resume(stop)]
+    assert directed(running(at=17_000, done=(stop,), resumed=frozenset({stop})), stop.fault) == []
 
 
 def test_a_fault_strikes_once() -> None:

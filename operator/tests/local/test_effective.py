@@ -41,7 +41,7 @@ def test_rates_that_are_not_whole_do_not_lose_a_tuple_to_rounding() -> None:
 
 def test_auto_becomes_the_mode_it_stands_for() -> None:
     found = effective(job(mode="auto"), None, Path())
-    assert found.subjobs[0].ha.mode is Mode.PASSIVE_STANDBY
+    assert found.subjobs[0].ha.mode is Mode.SAVEPOINT
 
 
 def test_files_are_found_from_anywhere(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`--kill` says whom and when, or is refused with a sentence."""
+"""`--kill` and `--stop` say whom and when, or are refused with a sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.local.jobs import job
-from understudy.backends.local.faults import Fault, Target, parse_kill
+from understudy.backends.local.faults import Fault, Target, parse_kill, parse_stop
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_what_a_kill_means(text: str, fault: Fault) -> None:
         ("beats@20s-10s", "write SUBJOB@TIME"),
         ("beats@primary@standby@5s", "write SUBJOB@TIME"),
         ("beast@5s", "did you mean beats?"),
-        ("beats@boss@5s", "nobody to kill"),
-        ("alerts@primary@5s", "nobody to kill"),
+        ("beats@boss@5s", "nobody to hurt"),
+        ("alerts@primary@5s", "nobody to hurt"),
         ("", "write SUBJOB@TIME"),
         ("@@", "write SUBJOB@TIME"),
     ],
@@ -54,3 +54,11 @@ def test_a_moment_in_between_comes_from_the_seed() -> None:
     assert isinstance(drawn[0], Fault)
     assert 10_000 <= drawn[0].at_ms <= 20_000
     assert parse_kill("beats@10s-20s", job(), Random(8)) != drawn[0]
+
+
+def test_a_stop_has_a_length() -> None:
+    assert parse_stop("beats@standby@5s+300ms", job(), Random(1)) == Fault("beats", Target.STANDBY, 5_000, 300)
+    for text in ("beats@5s", "beats@5s+", "+2s", "beast@5s+2s"):
+        refusal = parse_stop(text, job(), Random(1))
+        assert isinstance(refusal, str)
+        assert refusal.startswith(f"--stop {text}: ")

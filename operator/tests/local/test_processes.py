@@ -62,6 +62,24 @@ def test_a_kill_takes_the_whole_family(tmp_path: Path) -> None:
     janitor.close()
 
 
+def test_a_pause_stops_the_whole_family_until_it_is_resumed(tmp_path: Path) -> None:
+    janitor = Janitor()
+    child = family(tmp_path / "log", janitor)
+    child.pause()
+    assert until(lambda: states(child.pid) == {"T"})
+    child.resume()
+    assert until(lambda: "T" not in states(child.pid))
+    child.pause()
+    child.kill()
+    assert members(child.pid) == []
+    janitor.close()
+
+
+def states(session: int) -> set[str]:
+    stats = [Path(f"/proc/{pid}/stat").read_text() for pid in members(session)]
+    return {stat.rpartition(")")[2].split()[0] for stat in stats}
+
+
 def test_a_driver_that_dies_by_itself_leaves_no_jvm(tmp_path: Path) -> None:
     janitor = Janitor()
     child = family(tmp_path / "log", janitor)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from understudy.model.choice import PLANNED, Choice, choose
-from understudy.model.classes import OperatorClass
+from understudy.model.classes import OperatorClass, class_of
 from understudy.model.costs import Load, costs, detection, loads
 from understudy.model.guarantees import AVAILABLE, PRECISE, ROLLBACK, promise, promise_now
 from understudy.model.ha import Guarantee, Ha, Mode
@@ -15,6 +15,12 @@ from understudy.model.refusal import Refusal
 
 from .manifests import ha, job, manifest
 
+ONE_OF_EACH = (
+    '[{filter: {where: "mv > 1"}}]',
+    '[{aggregate: {window: {on: _seq, size: 10, slide: 5}, select: {n: "count(*)"}}}]',
+    "[{sample: {fraction: 0.5}}]",
+    '[{filter: {where: "rand() > mv"}}]',
+)
 TABLE_2 = """
 passiveStandby   repeating repeating  repeating divergent
 upstreamBackup   repeating convergent divergent divergent
@@ -51,12 +57,27 @@ def test_a_stronger_class_never_gets_a_weaker_promise() -> None:
 
 
 def test_what_is_built_promises_no_more_than_the_paper() -> None:
+    subjobs = [job(ha("{}", operators)).subjobs[0] for operators in ONE_OF_EACH]
+    assert {class_of(s).operator_class for s in subjobs} == set(OperatorClass) - {OperatorClass.DETERMINISTIC}
     for mode in AVAILABLE:
-        for kind in OperatorClass:
-            now = promise_now(mode, kind)
-            assert now is not None
-            assert now.guarantee.strength <= promise(mode, kind).guarantee.strength
-    assert promise_now(Mode.SAVEPOINT, OperatorClass.REPEATABLE) is None
+        for subjob in subjobs:
+            now = promise_now(mode, subjob)
+            paper = promise(mode, class_of(subjob).operator_class)
+            assert now is None or now.guarantee.strength <= paper.guarantee.strength
+
+
+def test_only_what_a_batch_plan_chooses_is_precise_in_parallel() -> None:
+    plan_chooses, function_draws = (job(ha("{}", operators)).subjobs[0] for operators in ONE_OF_EACH[2:])
+    for subjob, guarantee in ((plan_chooses, Guarantee.PRECISE), (function_draws, Guarantee.ROLLBACK)):
+        promised = promise_now(Mode.ACTIVE_STANDBY, subjob)
+        assert promised is not None
+        assert promised.guarantee is guarantee
+
+
+def test_replicas_and_savepoints_number_alike_or_not_at_all() -> None:
+    random = job(ha("{}", ONE_OF_EACH[2])).subjobs[0]
+    assert promise_now(Mode.REPLICA_BACKUP, random) is None
+    assert promise_now(Mode.SAVEPOINT, random) is None
 
 
 # ---- costs -----------------------------------------------------------------------------------------------
@@ -106,9 +127,10 @@ def chosen(text: str, operators: str = '[{filter: {where: "mv > 1"}}]') -> Choic
         ("{mode: amnesia}", Mode.AMNESIA, Guarantee.GAP),
         ("{mode: amnesia, guarantee: gap}", Mode.AMNESIA, Guarantee.GAP),
         ("{mode: passiveStandby, guarantee: rollback}", Mode.PASSIVE_STANDBY, Guarantee.PRECISE),
-        ("{mode: auto}", Mode.PASSIVE_STANDBY, Guarantee.PRECISE),
+        ("{mode: auto}", Mode.SAVEPOINT, Guarantee.PRECISE),
         ("{mode: auto, guarantee: gap}", Mode.AMNESIA, Guarantee.GAP),
-        ("{mode: auto, guarantee: rollback, maxRecovery: 3s}", Mode.PASSIVE_STANDBY, Guarantee.PRECISE),
+        ("{mode: auto, guarantee: rollback, maxRecovery: 3s}", Mode.SAVEPOINT, Guarantee.PRECISE),
+        ("{mode: auto, guarantee: rollback, maxRecovery: 260ms}", Mode.ACTIVE_STANDBY, Guarantee.PRECISE),
     ],
 )
 def test_a_mode_is_chosen_with_a_reason(text: str, mode: Mode, guarantee: Guarantee) -> None:
@@ -118,8 +140,8 @@ def test_a_mode_is_chosen_with_a_reason(text: str, mode: Mode, guarantee: Guaran
     assert choice.why
 
 
-def test_without_a_guarantee_asked_for_a_random_subjob_takes_what_it_gets() -> None:
+def test_a_random_subjob_is_precise_because_only_checkpointed_tuples_are_forwarded() -> None:
     choice = chosen("{}", "[{sample: {fraction: 0.5}}]")
     assert isinstance(choice, Choice)
-    assert choice.guarantee is Guarantee.ROLLBACK
-    assert "never identical" in choice.why
+    assert choice.guarantee is Guarantee.PRECISE
+    assert "checkpointed" in choice.why

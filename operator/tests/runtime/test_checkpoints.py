@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 from tests.runtime.rows import rows, seqs
 from understudy.protocol.checkpoint import Checkpoint, ElementState
-from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.savepoints import Savepoint, Tree
+from understudy.protocol.watermarks import Step
 from understudy.runtime.checkpoints import QUEUE, Message, Shelf, decode, encode, to_ship
 
 IN = Stream("in")
@@ -48,8 +53,12 @@ def test_tails_of_sources_are_not_shipped() -> None:
 
 
 def test_a_message_survives_the_wire() -> None:
-    sent = message(checkpoint(3, (5, 9), (1, 4)), None)
+    child = Tree(Savepoint({IN: Seq(2)}, {IN: Seq(3)}, Seq(9)))
+    tree = Tree(Savepoint({IN: Seq(5)}, {IN: Seq(9)}, Seq(1)), {IN: {Consumer("next"): child}})
+    mark = Step(Seq(1), Seq(4), {IN: Seq(5)}, {IN: Seq(7)}, {IN: Seq(9)})
+    trees = {Stream("e"): {Consumer("down"): tree}}
+    sent = message(replace(checkpoint(3, (5, 9), (1, 4)), marks={IN: mark}, trees=trees), None)
     header, blobs = encode(sent)
-    got = decode(header, blobs)
+    got = decode(json.loads(json.dumps(header)), blobs)
     assert got.checkpoint == sent.checkpoint
     assert {k: t.to_pylist() for k, t in got.rows.items()} == {k: t.to_pylist() for k, t in sent.rows.items()}

@@ -18,7 +18,7 @@ from understudy.backends.local.aftermath import tell_of
 from understudy.backends.local.direction import Fail, Finish, Schedule
 from understudy.backends.local.effective import effective, endless, length, write
 from understudy.backends.local.environment import lacking
-from understudy.backends.local.faults import Fault, parse_kill
+from understudy.backends.local.faults import Fault, parse_kill, parse_stop
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.supervisor import Supervisor
 from understudy.cli.manifest import accepted_job
@@ -42,6 +42,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="SIGKILL to that instance (default: the primary) so long after the start; 10s-20s draws a moment; "
         "sink/NAME@15s kills a sink; may be repeated",
     )
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="SUBJOB[@primary|standby]@15s+2s",
+        help="SIGSTOP to that instance, and SIGCONT so much later; may be repeated",
+    )
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: out/ and the name of the job")
     parser.add_argument("--json", action="store_true", help="print the report to standard output")
     parser.add_argument("--seed", type=int, metavar="N", help="for moments drawn at random")
@@ -56,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if duration is not None and not duration:
         return _refuse("--duration: write more than 0, such as 40s")
     job = effective(job, duration, args.job.parent)
-    faults = _faults(args.kill, job, args.seed)
+    faults = _faults(args.kill, args.stop, job, args.seed)
     if isinstance(faults, str):
         return _refuse(faults)
     if missing := lacking():
@@ -74,10 +81,10 @@ def _refuse(sentence: str) -> int:
     return BAD_INPUT
 
 
-def _faults(kills: list[str], job: StreamJob, seed: int | None) -> tuple[Fault, ...] | str:
+def _faults(kills: list[str], stops: list[str], job: StreamJob, seed: int | None) -> tuple[Fault, ...] | str:
     seed = random.randrange(1 << 31) if seed is None else seed
     drawn = random.Random(seed)
-    found = [parse_kill(text, job, drawn) for text in kills]
+    found = [parse_kill(text, job, drawn) for text in kills] + [parse_stop(text, job, drawn) for text in stops]
     faults = tuple(f for f in found if isinstance(f, Fault))
     if refusal := next((f for f in found if isinstance(f, str)), None):
         return refusal
@@ -85,8 +92,8 @@ def _faults(kills: list[str], job: StreamJob, seed: int | None) -> tuple[Fault, 
     if late := next((f for f in faults if end is not None and timedelta(milliseconds=f.at_ms) > end), None):
         assert end is not None
         at = print_duration(timedelta(milliseconds=late.at_ms))
-        return f"--kill {late.owner}@{at}: the streams end after {print_duration(end)}; write an earlier time"
-    if any("-" in text.rpartition("@")[2] for text in kills):
+        return f"{late.owner}@{at}: the streams end after {print_duration(end)}; write an earlier time"
+    if any("-" in text.rpartition("@")[2] for text in (*kills, *stops)):
         moments = ", ".join(f"{f} at {print_duration(timedelta(milliseconds=f.at_ms))}" for f in faults)
         print(f"--seed {seed}: {moments}", file=sys.stderr)
     return faults
@@ -109,7 +116,7 @@ def _perform(job: StreamJob, folder: Folder, faults: tuple[Fault, ...], shown: L
         case Finish() as finish:
             told = tell_of(job, folder, record, shown)
     for fault in faults[len(record.done) :]:
-        shown.note(f"the job was over before the {fault} could be killed")
+        shown.note(f"the job was over before the {fault} could be {fault.done}")
     shown.close()
     print_report(told, folder, file=sys.stderr if as_json else sys.stdout)
     if as_json:

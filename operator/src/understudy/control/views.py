@@ -83,7 +83,8 @@ def view(seen: Observed, subjob: Subjob) -> SubjobView:
     holder = lease.holder if lease else None
     primary = next((pod for pod in pods if pod.name == holder and pod.name not in losses), None)
     page = seen.instance_page(holder) if primary and fresh(seen, primary.name) else None
-    ready = tuple(pod for pod in pods if pod.name not in losses and pod is not primary and _stands_by(seen, pod))
+    others = (pod for pod in pods if pod.name not in losses and pod is not primary)
+    ready = tuple(pod for pod in others if _stands_by(seen, pod, subjob.ha.mode))
     return SubjobView(subjob, lease, pods, losses, primary, page, ready)
 
 
@@ -91,6 +92,7 @@ def views(seen: Observed, job: StreamJob) -> tuple[SubjobView, ...]:
     return tuple(view(seen, subjob) for subjob in job.subjobs)
 
 
-def _stands_by(seen: Observed, pod: Pod) -> bool:
+def _stands_by(seen: Observed, pod: Pod, mode: Mode) -> bool:
+    """A replica leads beside the other one."""
     page = seen.instance_page(pod.name) if fresh(seen, pod.name) else None
-    return page is not None and not page.leads and page.state.serves
+    return page is not None and (not page.leads or mode is Mode.REPLICA_BACKUP) and page.state.serves

@@ -8,7 +8,8 @@ from typing import Final
 
 from .classes import Verdict, class_of
 from .costs import Cost, Load, costs, detection
-from .guarantees import AVAILABLE, PRECISE, Addition, Promise, promise_now
+from .elements import elements_of
+from .guarantees import AVAILABLE, PRECISE, Addition, Promise, promise_now, why_not
 from .ha import Guarantee, Mode
 from .job import Subjob
 from .refusal import Refusal, listed, refuse
@@ -44,34 +45,41 @@ def choose(subjob: Subjob, load: Load, field: str) -> Choice | Refusal:
 def _asked_for(
     subjob: Subjob, mode: Mode, verdict: Verdict, prices: Mapping[Mode, Cost], field: str
 ) -> Choice | Refusal:
-    given = promise_now(mode, verdict.operator_class)
+    given = promise_now(mode, subjob)
+    if given is None and (why := why_not(mode, subjob)):
+        return refuse("ModeNotAvailable", f"{field}.ha.mode", why)
     if given is None:
         built = listed([str(mode) for mode in AVAILABLE])
         return refuse("ModeNotAvailable", f"{field}.ha.mode", f"{mode} is not available yet; write {built}")
     wanted = subjob.ha.guarantee
     if wanted is not None and given.guarantee.strength < wanted.strength:
-        return refuse("GuaranteeNotPossible", f"{field}.ha.guarantee", _too_weak(mode, wanted, given, verdict))
+        return refuse("GuaranteeNotPossible", f"{field}.ha.guarantee", _too_weak(subjob, mode, wanted, given, verdict))
     if late := _too_slow(subjob, prices[mode]):
         return refuse("RecoveryNotPossible", f"{field}.ha.maxRecovery", f"{mode} {late}")
     return Choice(mode, given.guarantee, f"{given.guarantee}: class {verdict.operator_class}, and {given.why}")
 
 
-def _too_weak(mode: Mode, wanted: Guarantee, given: Promise, verdict: Verdict) -> str:
+def _too_weak(subjob: Subjob, mode: Mode, wanted: Guarantee, given: Promise, verdict: Verdict) -> str:
     addition = PRECISE[mode].get(verdict.operator_class)
-    what = f"{mode} gives {given.guarantee}, not {wanted}"
-    if addition is None or wanted is not Guarantee.PRECISE:
-        return f"{what}, because {given.why}; write {_instead(verdict, wanted, given)}"
-    return (
-        f"{what}, for class {verdict.operator_class} ({verdict.why}): {_ADDITIONS[addition]} is not available yet; "
-        f"write guarantee {given.guarantee}, or make the subjob deterministic"
-    )
+    what, why = f"{mode} gives {given.guarantee}, not {wanted}", f"because {given.why}"
+    if addition is not None and wanted is Guarantee.PRECISE:
+        why = f"for class {verdict.operator_class} ({verdict.why}): {_why_not(subjob, mode, addition)}"
+    return f"{what}, {why}; write {_instead(subjob, wanted, given)}"
 
 
-def _instead(verdict: Verdict, wanted: Guarantee, given: Promise) -> str:
+def _why_not(subjob: Subjob, mode: Mode, addition: Addition) -> str:
+    if addition not in AVAILABLE[mode]:
+        return f"{_ADDITIONS[addition]} is not available yet"
+    if len(elements_of(subjob)) > 1:
+        return f"{_ADDITIONS[addition]} lead through one element, and it has {len(elements_of(subjob))}"
+    return "a batch plan does not hold what is drawn there"
+
+
+def _instead(subjob: Subjob, wanted: Guarantee, given: Promise) -> str:
     able = [
         f"mode {mode}"
         for mode in AVAILABLE
-        if (promised := promise_now(mode, verdict.operator_class)) and promised.guarantee.strength >= wanted.strength
+        if (promised := promise_now(mode, subjob)) and promised.guarantee.strength >= wanted.strength
     ]
     return listed([*able, f"guarantee {given.guarantee}"])
 
@@ -94,7 +102,7 @@ def _too_slow(subjob: Subjob, price: Cost) -> str | None:
 
 def _cheapest(subjob: Subjob, verdict: Verdict, prices: Mapping[Mode, Cost], field: str) -> Choice | Refusal:
     """Without a guarantee asked for, `auto` takes the strongest that is to be had."""
-    promises = {mode: promise_now(mode, verdict.operator_class) for mode in AVAILABLE}
+    promises = {mode: promise_now(mode, subjob) for mode in AVAILABLE}
     given = {mode: promised for mode, promised in promises.items() if promised is not None}
     wanted = subjob.ha.guarantee or max((p.guarantee for p in given.values()), key=lambda g: g.strength)
     strong = [mode for mode, promised in given.items() if promised.guarantee.strength >= wanted.strength]

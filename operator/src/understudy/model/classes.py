@@ -42,6 +42,8 @@ class OperatorClass(StrEnum):
 class Verdict:
     operator_class: OperatorClass
     why: str
+    by_plan: bool = False
+    """Arbitrary, but all that is left to chance is chosen when a batch plan is cut."""
 
 
 def class_of(subjob: Subjob) -> Verdict:
@@ -57,14 +59,16 @@ def class_of_element(element: Element) -> Verdict:
 
 
 def _most_general(verdicts: Iterable[Verdict]) -> Verdict:
+    """Of several, the one that leaves most to chance: what a batch plan does not choose goes before what it does."""
     passes = Verdict(OperatorClass.REPEATABLE, "every tuple passes as it is")
-    return max(verdicts, key=lambda verdict: verdict.operator_class.generality, default=passes)
+    return max(verdicts, key=lambda verdict: (verdict.operator_class.generality, not verdict.by_plan), default=passes)
 
 
 def _merging(merge: Merge) -> Verdict:
     match merge:
         case Merge.ARRIVAL:
-            return Verdict(OperatorClass.ARBITRARY, "merge: arrival takes several inputs in the order they arrive")
+            why = "merge: arrival takes several inputs in the order they arrive"
+            return Verdict(OperatorClass.ARBITRARY, why, by_plan=True)
         case Merge.EVENT_TIME:
             return Verdict(OperatorClass.REPEATABLE, "merge: eventTime takes inputs in the order of event time")
         case _:
@@ -90,7 +94,8 @@ def classify(operator: Operator) -> Verdict:
         case Aggregate():
             return _aggregate(operator)
         case Sample(seed=None):
-            return Verdict(OperatorClass.ARBITRARY, "sample without seed is random; with a seed it is repeatable")
+            why = "sample without seed is random; with a seed it is repeatable"
+            return Verdict(OperatorClass.ARBITRARY, why, by_plan=True)
         case Sample():
             return Verdict(OperatorClass.REPEATABLE, "sample with a seed is a function of seed and _seq")
         case Python() | Correlate():

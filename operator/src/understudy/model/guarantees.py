@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from .classes import OperatorClass
+from .classes import OperatorClass, class_of
+from .elements import elements_of
 from .ha import Guarantee, Mode
+from .job import Subjob
 
 
 class Recovery(StrEnum):
@@ -70,7 +72,11 @@ PRECISE: Final[Mapping[Mode, Mapping[OperatorClass, Addition]]] = {
 # What is built. A mode that lands, or an addition to one, is a line here.
 AVAILABLE: Final[Mapping[Mode, frozenset[Addition]]] = {
     Mode.AMNESIA: frozenset(),
-    Mode.PASSIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ}),
+    Mode.PASSIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ, Addition.FORWARD_CHECKPOINTED}),
+    Mode.UPSTREAM_BACKUP: frozenset({Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS}),
+    Mode.ACTIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ, Addition.DETERMINANTS}),
+    Mode.REPLICA_BACKUP: frozenset({Addition.FILTER_BY_SEQ}),
+    Mode.SAVEPOINT: frozenset({Addition.FILTER_BY_SEQ}),
 }
 
 
@@ -88,10 +94,34 @@ def promise(mode: Mode, operator_class: OperatorClass) -> Promise:
     return _promise(mode, operator_class, frozenset(Addition))
 
 
-def promise_now(mode: Mode, operator_class: OperatorClass) -> Promise | None:
-    """What the mode gives as it is built; None if it is not."""
+def promise_now(mode: Mode, subjob: Subjob) -> Promise | None:
+    """What the mode gives the subjob as it is built; None if it is not, or not for such a subjob."""
     built = AVAILABLE.get(mode)
-    return None if built is None else _promise(mode, operator_class, built)
+    if built is None or why_not(mode, subjob):
+        return None
+    return _promise(mode, class_of(subjob).operator_class, built & _applicable(subjob))
+
+
+def why_not(mode: Mode, subjob: Subjob) -> str | None:
+    """Why the mode is not for such a subjob. A savepoint is that of one operator (Koldehofe §4). Replicas number their
+    tuples apart from each other, and so do a life and the next of a savepoint: only equal tuples may have equal seqs.
+    """
+    verdict, count = class_of(subjob), len(elements_of(subjob))
+    if mode in (Mode.REPLICA_BACKUP, Mode.SAVEPOINT) and verdict.operator_class is OperatorClass.ARBITRARY:
+        return f"{mode} needs a deterministic subjob ({verdict.why}); write mode activeStandby or passiveStandby"
+    if mode is Mode.SAVEPOINT and count > 1:
+        return f"a savepoint is kept of one element, and this subjob has {count}; write a subjob for each"
+    return None
+
+
+def _applicable(subjob: Subjob) -> frozenset[Addition]:
+    """A determinant is a batch plan: it does not hold what a function draws. Watermarks lead through one element."""
+    lacking: set[Addition] = set()
+    if not class_of(subjob).by_plan:
+        lacking.add(Addition.DETERMINANTS)
+    if len(elements_of(subjob)) > 1:
+        lacking |= {Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS}
+    return frozenset(Addition) - lacking
 
 
 def _promise(mode: Mode, operator_class: OperatorClass, built: frozenset[Addition]) -> Promise:

@@ -48,7 +48,7 @@ def plan(job: StreamJob) -> Mapping[str, SubjobPlan] | list[Refusal]:
         verdict, prices = class_of(subjob), costs(load_of[subjob.name], subjob.ha)
         modes = {
             mode: ModePlan(
-                promise_now(mode, verdict.operator_class) or promise(mode, verdict.operator_class),
+                promise_now(mode, subjob) or promise(mode, verdict.operator_class),
                 mode in AVAILABLE,
                 prices[mode].recovery,
                 prices[mode].bandwidth_overhead,

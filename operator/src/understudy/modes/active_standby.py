@@ -30,7 +30,7 @@ from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks, Step, StepLog, newest, older
 
-RESEND = 8  # intervals after which an unconfirmed state counts as lost
+RESEND = 40  # intervals after which an unconfirmed state counts as lost
 
 
 class ActiveStandby(Instance):
@@ -58,6 +58,7 @@ class ActiveStandby(Instance):
         self._offered_at: Millis | None = None
         self._secondary: str | None = None
         self._joiner: str | None = None  # waits until an earlier secondary is fenced off
+        self._fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
         self._offered: Checkpoint | None = None  # the state on its way to a new secondary
         self._peer: Marks | None = None  # how far the secondary has come; None: nobody follows yet
         self._pending = Pending()
@@ -68,6 +69,12 @@ class ActiveStandby(Instance):
 
     def could_continue(self) -> bool:
         return self.running
+
+    def _heard(self, event: on.KeepAlive) -> Commands:
+        """A primary that took the Lease anew may have been alone since: what it chose then never came here."""
+        missed = self.running and self.determinants and event.epoch > self.epoch
+        again = self._rejoin("the primary has begun a new epoch") if missed else ()
+        return (*super()._heard(event), *again)
 
     def follow(self, event: Event) -> Commands:
         match event:
@@ -101,7 +108,7 @@ class ActiveStandby(Instance):
             if len(e.held):
                 self.logs[Stream(name)].append(Step(e.held.start, e.held.stop, e.selection, e.selection, e.positions))
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
-        return (do.Store(checkpoint), do.Run(self.epoch, checkpoint), *inputs)
+        return (do.Store(checkpoint), do.Run(self.epoch, checkpoint, self.determinants), *inputs)
 
     def _follow_choices(self, event: on.DeterminantsArrived) -> Commands:
         if event.number != self._heard_upto + 1:
@@ -195,13 +202,17 @@ class ActiveStandby(Instance):
         So the primary takes the Lease anew first: then the secondary can't win it with what it has last seen.
         """
         self._offered = self._peer = None
-        if self.determinants:
+        self._fencing = self.determinants
+        if self._fencing:
             return (do.TryLease(self.lease, "to fence off the lost secondary"),)
         self._secondary = None
         return ()
 
+    def still_ours(self) -> Commands:
+        return self._left() if self._fencing else ()
+
     def renewed(self) -> Commands:
-        self._secondary = None
+        self._secondary, self._fencing = None, False
         free = self._publish_upto(self._pending.drop())
         joiner, self._joiner = self._joiner, None
         return (*free, *self._offer(joiner)) if joiner is not None else free

@@ -14,6 +14,9 @@ from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
 from understudy.modes.passive_standby import PassiveStandby, Strategy
+from understudy.modes.replica_backup import ReplicaBackup
+from understudy.modes.savepoint import SavepointMode
+from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Stream
 from understudy.protocol.ledger import Wiring
@@ -53,7 +56,8 @@ def mode_of(job: StreamJob, subjob: Subjob) -> Mode:
 def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
     wiring, ha = wiring_of(job, subjob), subjob.ha
     detector = Detector.of(millis(ha.heartbeat.interval), ha.heartbeat.misses)
-    arbitrary = class_of(subjob).operator_class is OperatorClass.ARBITRARY
+    verdict = class_of(subjob)
+    arbitrary = verdict.operator_class is OperatorClass.ARBITRARY
     match mode := mode_of(job, subjob):
         case Mode.AMNESIA:
             return Amnesia(name, wiring, detector)
@@ -61,8 +65,16 @@ def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
             interval, strategy = millis(ha.checkpoint.interval), Strategy(ha.checkpoint.strategy)
             return PassiveStandby(name, wiring, detector, interval=interval, hold_back=arbitrary, strategy=strategy)
         case Mode.ACTIVE_STANDBY:
-            return ActiveStandby(name, wiring, detector, interval=millis(ha.ack_interval), exact=not arbitrary)
-        case Mode.UPSTREAM_BACKUP | Mode.REPLICA_BACKUP | Mode.SAVEPOINT | Mode.AUTO:
-            raise NotImplementedError(f"{mode} is refused by validation")
+            acks, chosen = millis(ha.ack_interval), arbitrary and verdict.by_plan
+            return ActiveStandby(name, wiring, detector, interval=acks, exact=not arbitrary, determinants=chosen)
+        case Mode.REPLICA_BACKUP:
+            return ReplicaBackup(name, wiring, detector, interval=millis(ha.ack_interval))
+        case Mode.UPSTREAM_BACKUP:
+            precise = verdict.operator_class in (OperatorClass.REPEATABLE, OperatorClass.CONVERGENT)
+            return UpstreamBackup(name, wiring, detector, interval=millis(ha.ack_interval), forward=precise)
+        case Mode.SAVEPOINT:
+            return SavepointMode(name, wiring, detector)
+        case Mode.AUTO:
+            raise ValueError("a mode is chosen before an instance is made")
         case _:
             assert_never(mode)

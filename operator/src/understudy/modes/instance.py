@@ -21,12 +21,14 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.duplicates import Hole
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
+from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
 WAIT = 3  # times τ that a restarted primary without state leaves to its standbys
+MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
 RETRIES = 2  # how often a standby without state tries to follow a silent primary before it replaces it
 
 
@@ -48,6 +50,7 @@ class Instance:
         self.ledger = Ledger.empty(wiring)
         self.lossy = False  # this life began without the state of the one before: seqs go on from what consumers have
         self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
+        self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
         self._trying = False
         self._retries = 0
         self._waits = False  # for a standby to take over from an earlier life of this instance
@@ -79,7 +82,7 @@ class Instance:
         self._waits_since = None
         self.lease = record
         if self.role is Role.PRIMARY:
-            return self._newer(record.epoch) if record and record.holder != self.name else ()
+            return self._newer(record.epoch) if record and record.holder != self.name else self.still_ours()
         if record is None:
             return self._try("nobody holds the Lease")
         if record.holder == self.name:
@@ -102,6 +105,7 @@ class Instance:
         self.detector = self.detector.forget()
         checkpoint = self.stored()
         self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
+        self.trees = {s: dict(per) for s, per in checkpoint.trees.items()} if checkpoint else {}
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.lossy = False
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
@@ -154,7 +158,7 @@ class Instance:
         why = f"epoch {epoch} has begun, ours was {self.epoch}"
         self.detector = self.detector.on_false_suspicion()  # it was us, and we live: the machine is slow
         self.role = Role.STANDBY
-        self.ledger = Ledger.empty(self.wiring)
+        self.ledger, self.trees = Ledger.empty(self.wiring), {}
         self.forget()
         return (do.StepDown(why), do.ReadLease("to follow the new primary"))
 
@@ -171,7 +175,12 @@ class Instance:
                 return ()  # it speaks of the seqs of an earlier life, which are not ours yet
             case on.Acked():
                 self.ledger, held_from = self.ledger.acked(event)
+                if event.tree is not None:
+                    self.trees.setdefault(event.stream, {})[event.consumer] = event.tree
                 return (do.Trim(event.stream, held_from), *self.acked(event))
+            case on.RecoveryRequested():
+                tree = self.trees.get(event.stream, {}).get(event.consumer)
+                return (do.AnswerRecovery(event.stream, event.consumer, tree),)
             case on.Resumes():
                 return self._resumes(event)
             case on.Subscribed():
@@ -186,7 +195,9 @@ class Instance:
     def _arrived(self, event: on.Arrived) -> Commands:
         self.ledger, new = self.ledger.arrived(event)
         if event.mark is not None and new is not None:
-            self.marks.setdefault(event.stream, StepLog()).append(event.mark)
+            log = self.marks.setdefault(event.stream, StepLog())
+            log.append(event.mark)
+            log.keep(MARKS)
         return self._take(event.stream, new)
 
     def mark_of(self, stream: Stream, position: Seq) -> Step | None:
@@ -268,6 +279,10 @@ class Instance:
 
     def renewed(self) -> Commands:
         """The primary took the Lease anew: its epoch is now newer than any that a standby can have seen."""
+        return ()
+
+    def still_ours(self) -> Commands:
+        """The primary looked at the Lease and holds it as before."""
         return ()
 
     def forget(self) -> None:

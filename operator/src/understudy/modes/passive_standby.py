@@ -11,7 +11,9 @@ element's input, which trims the queue before it, which makes that element due: 
 checkpoint of one element carries the others as last confirmed, which is consistent for deterministic elements:
 queues between elements are trimmed by confirmed positions only, and what an older element makes again, a newer one has.
 
-`hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded.
+`hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded. That holds
+while somebody could take over from an older checkpoint. A primary that is alone forwards all; one that loses its
+secondary first takes the Lease anew, so that the lost one can't win it with what it has last seen.
 `exact=False`: an arbitrary network without it. What the secondary sends is sent as new tuples (divergent recovery).
 """
 
@@ -64,6 +66,8 @@ class PassiveStandby(Instance):
     def forget(self) -> None:
         self._kept: Checkpoint | None = None  # as a secondary: the newest stored
         self._secondary: str | None = None
+        self._fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
+        self._joiner: str | None = None  # waits until an earlier secondary is fenced off
         self._number = 0
         self._in_flight: Checkpoint | None = None
         self._confirmed: Checkpoint | None = None  # what the secondary has
@@ -101,12 +105,10 @@ class PassiveStandby(Instance):
     def lead(self, event: Event) -> Commands:
         match event:
             case on.SecondaryJoined(name):
-                self._secondary, self._confirmed, self._in_flight = name, None, None
-                self._changed = True
-                return ()
+                return self._joined(name)
             case on.SecondaryLeft(name) if name == self._secondary:
-                self._secondary = self._confirmed = self._in_flight = None
-                return ()
+                self._confirmed = self._in_flight = None
+                return self._fence()
             case on.CheckpointStored(epoch, number) if epoch == self.epoch:
                 return self._confirm(number)
             case on.Subscribed() if self._roll is not None:
@@ -114,6 +116,36 @@ class PassiveStandby(Instance):
                 return self._send_as_new(self._roll) if self._roll.complete else ()
             case _:
                 return ()
+
+    def _joined(self, name: str) -> Commands:
+        self._confirmed = self._in_flight = None
+        if self.hold_back and self._secondary is not None:
+            self._joiner = name
+            return self._fence()
+        self._secondary, self._changed = name, True
+        return ()
+
+    def _fence(self) -> Commands:
+        self._fencing = self.hold_back
+        if self._fencing:
+            return (do.TryLease(self.lease, "to fence off the lost secondary"),)
+        self._secondary = None
+        return ()
+
+    def still_ours(self) -> Commands:
+        return self._fence() if self._fencing else ()
+
+    def renewed(self) -> Commands:
+        """The lost secondary is fenced off: nobody can take over from an older checkpoint."""
+        self._fencing, self._changed = False, True
+        self._secondary, self._joiner = self._joiner, None
+        return tuple(self.publish(s) for s in self.wiring.leaving)
+
+    def _heard(self, event: on.KeepAlive) -> Commands:
+        commands = super()._heard(event)
+        if self.hold_back and self._kept is not None and self._kept.epoch < self.epoch:
+            self._kept = None  # the primary may have been alone since, and have sent what this checkpoint lacks
+        return commands
 
     @property
     def roll_open(self) -> bool:
@@ -135,8 +167,9 @@ class PassiveStandby(Instance):
         """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
         self._now = now
         if self._in_flight is not None and now - (self._shipped_at or 0) > self.interval * RESEND:
-            self._in_flight, self._changed = None, True  # never confirmed: the next one carries it too
-        if self._secondary is None or self._in_flight or not self._changed or self._roll is not None:
+            self._in_flight = self._confirmed = None  # never confirmed: what the secondary has is not known
+            self._changed = True
+        if self._secondary is None or self._fencing or self._in_flight or not self._changed or self._roll is not None:
             return ()
         if self._confirmed is None or self.strategy is Strategy.SYNCHRONOUS:
             return self._ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
@@ -165,7 +198,8 @@ class PassiveStandby(Instance):
         if self._confirmed is not None:
             kept = {n: e for n, e in self._confirmed.elements.items() if n not in elements}
             state = replace(state, elements={**state.elements, **kept})
-        self._in_flight = replace(state, marks=self._marks(state))
+        trees = {s: dict(per) for s, per in self.trees.items()}
+        self._in_flight = replace(state, marks=self._marks(state), trees=trees)
         self._shipped_at, self._changed = self._now, False
         for name in elements:
             self._shipped[name] = self._now
@@ -178,7 +212,8 @@ class PassiveStandby(Instance):
 
     def processed(self, event: on.Processed) -> Commands:
         self._changed = True
-        held = self._roll is not None or (self.hold_back and Stream(event.element) in self.wiring.leaving)
+        held_back = self.hold_back and self._secondary is not None and Stream(event.element) in self.wiring.leaving
+        held = self._roll is not None or held_back
         return () if held else (self.publish(event.element),)
 
     def acked(self, event: on.Acked) -> Commands:

@@ -3,6 +3,9 @@
 Peers heartbeat each other and say how far they have come; upstream keeps what either still needs. When one is silent,
 the other goes on and has a replacement elected (CLEA); the replacement takes the survivor's state and runs beside it,
 so that the next failure is survived too. While a replica is alone it releases nothing: no one else holds its state.
+
+Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it anew: the epoch that begins
+then is what tells a replica that was only silent that it has been replaced.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
+from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
@@ -30,6 +34,7 @@ class ReplicaBackup(Instance):
         self._offered: Checkpoint | None = None
         self._peer: Marks | None = None
         self._electing = False
+        self._secondary: str | None = None  # the replica that joined this one
         self._told_at: Millis | None = None
 
     def handle(self, event: Event) -> Commands:
@@ -43,7 +48,13 @@ class ReplicaBackup(Instance):
             case on.KeepAlive():
                 return ()
             case on.PeerClosed():
-                return self._alone("its connection closed: the process is dead")
+                return self._gone("its connection closed: the process is dead", proven=True)
+            case on.SecondaryLeft():
+                return self._alone("it left")
+            case on.LeaseSeen():
+                return self._lease_seen(event.record)
+            case on.LeaseWon():
+                return self._won(event.record)
             case on.Tick():
                 return self._beat(event.now)
             case on.NewerEpoch():
@@ -52,6 +63,32 @@ class ReplicaBackup(Instance):
                 return self._as_primary(event)
             case _:
                 return ()
+
+    # --- the Lease
+
+    def _lease_seen(self, record: LeaseRecord | None) -> Commands:
+        if self.role is Role.STANDBY or record is None:
+            return super()._lease_seen(record)
+        self.lease = record
+        if record.holder == self.name:
+            return self._elect("a replica is needed") if self._electing else ()
+        return self._newer(record.epoch)
+
+    def _won(self, record: LeaseRecord) -> Commands:
+        self._trying, self.lease = False, record
+        if self.role is Role.STANDBY:
+            return self._started(on.Started(record.epoch, fresh=True))
+        self.epoch, self._electing = record.epoch, False
+        return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
+
+    def _gone(self, why: str, *, proven: bool) -> Commands:
+        """The peer is gone, or silent. Who has not joined it yet may have to begin in its place."""
+        if self.role is Role.STANDBY and self.lease is not None:
+            return self._suspect(why, proven=proven)
+        return self._alone(why)
+
+    def could_continue(self) -> bool:
+        return self.role is Role.PRIMARY
 
     # --- life
 
@@ -67,7 +104,8 @@ class ReplicaBackup(Instance):
         self.epoch, self.role = checkpoint.epoch, Role.PRIMARY
         self.ledger = Ledger.restored(self.wiring, checkpoint)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
-        return (do.Store(checkpoint), do.Lead(self.epoch, checkpoint, "runs beside the survivor"), *inputs)
+        lead = do.Lead(self.epoch, checkpoint, "runs beside the survivor", beside=True)
+        return (do.Store(checkpoint), lead, *(self.publish(n) for n in self.wiring.inputs), *inputs)
 
     def _heard_peer(self, event: on.KeepAlive) -> Commands:
         self.epoch = event.epoch
@@ -79,20 +117,27 @@ class ReplicaBackup(Instance):
     def _alone(self, why: str) -> Commands:
         self.detector = self.detector.forget()
         self._peer = self._offered = None
+        self._secondary = None
         if self.role is not Role.PRIMARY or self._electing:
             return ()
         self._electing = True
-        return (do.Elect(f"a replica is needed: {why}"),)
+        return self._elect(f"a replica is needed: {why}")
+
+    def _elect(self, why: str) -> Commands:
+        return (do.Elect(why, self.lease),)
 
     # --- both replicas, alike
 
     def lead(self, event: Event) -> Commands:
         match event:
-            case on.SecondaryJoined():
+            case on.SecondaryJoined(name):
                 self._number += 1
-                self._peer = None
+                self._peer, self._secondary = None, name
                 self._offered = self.ledger.checkpoint(self.epoch, self._number)
                 return (do.Ship(self._offered, None),)
+            case on.SecondaryAt() if event.epoch == self.epoch and self._offered is None:
+                self._peer = event.positions
+                return ()
             case on.CheckpointStored(epoch, number) if self._offered is not None and epoch == self.epoch:
                 if self._offered.number == number:
                     self._peer = {s: self._offered.position(s) or Seq(0) for s in self.wiring.entering}
@@ -103,7 +148,7 @@ class ReplicaBackup(Instance):
 
     def _beat(self, now: Millis) -> Commands:
         if self.detector.suspects(now):
-            return self._alone(f"no heart-beat for {self.detector.tau} ms")
+            return self._gone(f"no heart-beat for {self.detector.tau} ms", proven=False)
         if self.role is not Role.PRIMARY or not due(self._told_at, now, self.interval):
             return ()
         self._told_at = now
@@ -123,3 +168,7 @@ class ReplicaBackup(Instance):
     @property
     def protected(self) -> bool:
         return self._peer is not None
+
+    @property
+    def secondary(self) -> str | None:
+        return self._secondary

@@ -8,6 +8,8 @@ Nothing of an operator is kept but its savepoint, and that only at its predecess
 | restart (Figure 7)      | RECOVERYREQUEST to all predecessors; when all answered: the savepoint with the highest next seq; then RECOVERYNOTIFICATION to the successors |
 | RECOVERYREQUEST         | answer with the consumer's tree; while recovering itself, not at all: the notification will make it ask again |
 | RECOVERYNOTIFICATION    | if still waiting for that predecessor: request again |
+
+Where there is a Lease, whoever takes it restarts: a spare that waits, or the first instance of all.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -17,13 +19,12 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.detector import Detector
+from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Consumer, Range, Seq, Stream
+from understudy.protocol.ids import Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Savepoint, Tree, latest
 from understudy.protocol.watermarks import Step, StepLog
-
-Trees = dict[Stream, dict[Consumer, Tree]]
 
 
 class SavepointMode(Instance):
@@ -37,9 +38,10 @@ class SavepointMode(Instance):
 
     def forget(self) -> None:
         self.log = StepLog()
-        self.trees: Trees = {}
         self._answers: dict[Stream, Tree | None] | None = None
         self._oldest = Seq(0)
+        self._sent: Tree | None = None  # the newest own tree
+        self._spare: str | None = None
         self._progressed = False
 
     def handle(self, event: Event) -> Commands:
@@ -51,18 +53,35 @@ class SavepointMode(Instance):
                 return self._restore_if_all_answered()
             case on.RecoveryNotified() if self._answers is not None and event.stream not in self._answers:
                 return (do.RequestRecovery(event.stream),)
-            case on.RecoveryRequested() if self.role is Role.PRIMARY:
-                return (do.AnswerRecovery(event.stream, event.consumer, self._tree_of(event.stream, event.consumer)),)
-            case on.NewerEpoch():
-                return self._newer(event.epoch)
-            case on.Processed() | on.Arrived() | on.Acked() | on.Resumes() | on.Redirected() if (
-                self.role is Role.PRIMARY
-            ):
-                return self._as_primary(event)
-            case _:
+            case on.RecoveryNotified() | on.RecoveryInformation() | on.Subscribed():
                 return ()
+            case _:
+                return super().handle(event)
+
+    def lead(self, event: Event) -> Commands:
+        match event:
+            case on.SecondaryJoined(name):
+                self._spare = name
+            case on.SecondaryLeft(name) if name == self._spare:
+                self._spare = None
+            case _:
+                pass
+        return ()
+
+    @property
+    def protected(self) -> bool:
+        return self._spare is not None
+
+    @property
+    def secondary(self) -> str | None:
+        return self._spare
 
     # --- recovery (Figure 7)
+
+    def _won(self, record: LeaseRecord) -> Commands:
+        self._trying, self.lease = False, record
+        self.detector = self.detector.forget()
+        return self._started(on.Started(record.epoch, fresh=record.epoch == 1))
 
     def _started(self, event: on.Started) -> Commands:
         self.epoch = event.epoch
@@ -84,22 +103,20 @@ class SavepointMode(Instance):
 
     def _lead(self, tree: Tree | None, why: str) -> Commands:
         self.role = Role.PRIMARY
-        checkpoint = None
-        if tree is not None:
-            root = tree.root
-            held = Range(root.next, root.next)
-            state = ElementState(root.selection, root.selection, held)
-            checkpoint = Checkpoint(self.epoch, 0, {self.element: state})
-            self.ledger = Ledger.restored(self.wiring, checkpoint)
-            self._oldest = root.next
-            self.trees = {s: dict(per) for s, per in tree.children.items()}
-        until = tree.root.positions if tree else None
-        number = do.Number(self.element, tree.root.next if tree else Seq(0), until)
-        starts = tuple(do.ReadInput(s, tree.root.selection[s] if tree else Seq(0)) for s in self.wiring.entering)
-        return (do.Lead(self.epoch, checkpoint, why), number, *starts, do.NotifyRecovered(self.stream))
+        self.ledger = Ledger.empty(self.wiring)
+        skips = self._restore(tree) if tree is not None else ()
+        at = tree.root if tree else Savepoint(dict.fromkeys(self.wiring.entering, Seq(0)), {}, Seq(0))
+        number = do.Number(self.element, at.next, at.positions or None)
+        starts = tuple(do.ReadInput(s, at.selection[s]) for s in self.wiring.entering)
+        return (do.Lead(self.epoch, None, why), *skips, number, *starts, do.NotifyRecovered(self.stream))
 
-    def _tree_of(self, stream: Stream, consumer: Consumer) -> Tree | None:
-        return self.trees.get(stream, {}).get(consumer)
+    def _restore(self, tree: Tree) -> Commands:
+        root = tree.root
+        state = ElementState(root.selection, root.selection, Range(root.next, root.next))
+        self.ledger = Ledger.restored(self.wiring, Checkpoint(self.epoch, 0, {self.element: state}))
+        self._oldest = root.next
+        self.trees = {s: dict(per) for s, per in tree.children.items()}
+        return tuple(do.Skip(s, root.selection[s]) for s in self.wiring.entering)
 
     # --- ACKs (Figure 6)
 
@@ -111,8 +128,6 @@ class SavepointMode(Instance):
         return made
 
     def acked(self, event: on.Acked) -> Commands:
-        if event.tree is not None:
-            self.trees.setdefault(event.stream, {})[event.consumer] = event.tree
         oldest = self.ledger.queues[event.stream].trimmed
         if oldest <= self._oldest:
             return ()
@@ -120,11 +135,17 @@ class SavepointMode(Instance):
         step = self.step_after(oldest)
         root = Savepoint.of(step)
         self.log.trim(oldest)
-        tree = Tree(root, {s: dict(per) for s, per in self.trees.items()})
-        acks = tuple(do.SendAck(s, 1, root.selection[s], tree) for s in self.wiring.entering)
+        self._sent = Tree(root, {s: dict(per) for s, per in self.trees.items()})
+        acks = tuple(self._ack(s, self._sent) for s in self.wiring.entering)
         progress = () if self._progressed else (do.ReportMovement(self.epoch),)
         self._progressed = True
         return (*acks, *progress)
+
+    def _ack(self, stream: Stream, tree: Tree) -> do.SendAck:
+        return do.SendAck(stream, 1, tree.root.selection[stream], tree)
+
+    def redirected(self, stream: Stream) -> Commands:
+        return (self._ack(stream, self._sent),) if self._sent is not None else ()
 
     def step_after(self, oldest: Seq) -> Step:
         """f⁻¹ of the first event that follows the acked ones; if it is still to come, the present selection."""

@@ -37,6 +37,7 @@ class UpstreamBackup(Instance):
         self._roll: RollCall | None = None
         self._starts: dict[Stream, Seq] = {}  # where the inputs of this life begin
         self._acked_at: Millis | None = None
+        self._spare: str | None = None
 
     # --- take-over
 
@@ -53,6 +54,12 @@ class UpstreamBackup(Instance):
             case on.Subscribed() if self._roll is not None:
                 self._roll.heard(event)
                 return self._begin_if_ready()
+            case on.SecondaryJoined(name):
+                self._spare = name
+                return ()
+            case on.SecondaryLeft(name) if name == self._spare:
+                self._spare = None
+                return ()
             case on.Released() if self._roll is not None and event.stream not in self._starts:
                 self._starts[event.stream] = event.start
                 self.ledger = self.ledger.moved(event.stream, event.start)
@@ -92,7 +99,7 @@ class UpstreamBackup(Instance):
                 first = answer.start  # the element held nothing then: all it makes now is new
                 break
         self.ledger = self.ledger.rebased(stream, first)
-        return do.Number(str(stream), first, until)
+        return do.Number(str(stream), first, until, as_new=not self.forward)
 
     def _reaches(self, mark: Step) -> bool:
         """Whether the inputs of this life begin early enough to do that step again."""
@@ -152,6 +159,14 @@ class UpstreamBackup(Instance):
             return dict(at.positions)  # all was received, and the element holds nothing
         step = self.logs[stream].before(position)
         return dict(step.low) if step else None
+
+    @property
+    def protected(self) -> bool:
+        return self._spare is not None and self._roll is None
+
+    @property
+    def secondary(self) -> str | None:
+        return self._spare
 
     def mark(self, stream: Stream, position: Seq) -> Step | None:
         return self.logs[stream].before(position) if self.forward else None

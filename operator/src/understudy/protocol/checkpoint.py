@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Step
 
 
@@ -32,6 +33,7 @@ class Checkpoint:
     number: int
     elements: Mapping[str, ElementState]
     marks: Mapping[Stream, Step] = field(default_factory=dict)  # watermarks that upstream sent with the last tuples
+    trees: Mapping[Stream, Mapping[Consumer, Tree]] = field(default_factory=dict)  # savepoint trees of consumers
 
     def position(self, stream: Stream) -> Seq | None:
         """The position on a subjob input that this checkpoint covers: the least of all elements that read it."""

@@ -39,7 +39,8 @@ class Lead:
     epoch: Epoch
     checkpoint: Checkpoint | None
     why: str
-    live: bool = False  # active standby: go on with the state that is running already
+    live: bool = False  # go on with the state that is running already
+    beside: bool = False  # replica backup: the peer leads too, and is followed on
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ class Number:
     element: str
     first: Seq
     until: Mapping[Stream, Seq] | None
+    as_new: bool = False  # tuples that were sent before are sent again as new ones: seqs before `first` are given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ class Run:
 
     epoch: Epoch
     checkpoint: Checkpoint
+    waits_for_choices: bool = False  # non-deterministic steps take the primary's choices only
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +193,13 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Elect:
-    """Have the upstream choose a node (CLEA) and start a replica there in place of the silent peer."""
+    """Have the upstream choose a node (CLEA) and start a replica there in place of the silent peer.
+
+    Where there is a Lease, it is taken anew if it still is as `expected`.
+    """
 
     why: str
+    expected: LeaseRecord | None = None
 
 
 # --- savepoint

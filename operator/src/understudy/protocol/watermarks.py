@@ -68,6 +68,11 @@ class StepLog:
         if keep > 64 or keep == len(self._steps) - 1:  # cut in slabs, not one by one
             del self._steps[:keep], self._firsts[:keep]
 
+    def keep(self, count: int) -> None:
+        """Forget all but the newest steps."""
+        if len(self._steps) > 2 * count:
+            del self._steps[:-count], self._firsts[:-count]
+
     def duplicates(self, acked: Marks) -> Seq | None:
         """Up to where this log is duplicate, when downstream has received a tuple with the high watermarks `acked`.
 

@@ -15,7 +15,13 @@ import pyarrow.compute as pc
 
 from understudy.protocol.checkpoint import Checkpoint, ElementState, missing
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
-from understudy.protocol.watermarks import Step
+from understudy.runtime.watermarks import (
+    positions_from_json,
+    step_from_json,
+    step_to_json,
+    tree_to_json,
+    trees_from_json,
+)
 
 QUEUE = "queue"  # an element's output queue; any other part name is an input stream: its tail
 
@@ -126,31 +132,24 @@ def _checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:
         }
         for name, e in checkpoint.elements.items()
     }
-    marks = {s: _step_to_json(step) for s, step in checkpoint.marks.items()}
-    return {"epoch": checkpoint.epoch, "number": checkpoint.number, "elements": elements, "marks": marks}
+    marks = {s: step_to_json(step) for s, step in checkpoint.marks.items()}
+    trees = {s: {c: tree_to_json(t) for c, t in per.items()} for s, per in checkpoint.trees.items()}
+    numbers = {"epoch": checkpoint.epoch, "number": checkpoint.number}
+    return numbers | {"elements": elements, "marks": marks, "trees": trees}
 
 
 def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
     elements = {
         name: ElementState(
-            {Stream(s): Seq(n) for s, n in e["positions"].items()},
-            {Stream(s): Seq(n) for s, n in e["selection"].items()},
+            positions_from_json(e["positions"]),
+            positions_from_json(e["selection"]),
             Range(Seq(e["held"][0]), Seq(e["held"][1])),
             e["ended"],
         )
         for name, e in value["elements"].items()
     }
-    marks = {Stream(s): _step_from_json(step) for s, step in value["marks"].items()}
-    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks)
-
-
-def _step_to_json(step: Step) -> list[Any]:
-    return [step.first, step.stop, dict(step.low), dict(step.at), dict(step.high)]
-
-
-def _step_from_json(value: list[Any]) -> Step:
-    low, at, high = ({Stream(s): Seq(n) for s, n in marks.items()} for marks in value[2:])
-    return Step(Seq(value[0]), Seq(value[1]), low, at, high)
+    marks = {Stream(s): mark for s, step in value["marks"].items() if (mark := step_from_json(step)) is not None}
+    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees_from_json(value["trees"]))
 
 
 def _table_to_bytes(table: pa.Table) -> bytes:

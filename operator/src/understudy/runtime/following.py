@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from understudy.runtime import wire
 from understudy.runtime.checkpoints import Message, decode
 
 log = structlog.get_logger()
+SAY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +27,22 @@ class Hooks:
     alive: Callable[[int, dict[str, int]], None]  # epoch, the primary's input positions
     checkpoint: Callable[[Message], bool]  # True: stored, confirm it
     trimming: Callable[[int, dict[str, dict[str, int]]], None]  # epoch, high watermarks per output
+    determinants: Callable[[int, int, list[Any]], None]  # epoch, number, what was chosen
     closed: Callable[[], None]  # the primary's process is gone
     refused: Callable[[], None]  # it is no primary (any more)
 
 
 class Follower(threading.Thread):
-    def __init__(self, primary: LeaseRecord, me: str, my_address: str, hooks: Hooks) -> None:
+    def __init__(self, primary: LeaseRecord, me: str, my_address: str, interval: float, hooks: Hooks) -> None:
         super().__init__(name=f"follow-{primary.holder}", daemon=True)
         self.primary = primary
+        self._me = me
         self._ticket = wire.ticket("follow", instance=me, address=my_address, epoch=primary.epoch)
+        self._interval = interval
         self._hooks = hooks
-        self._stopped = False
+        self._stopped = threading.Event()
         self._call: flight.FlightStreamReader | None = None
-        self._client: flight.FlightClient | None = None
+        self._words: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     def run(self) -> None:
         try:
@@ -52,41 +56,56 @@ class Follower(threading.Thread):
             self._report(self._hooks.refused)
 
     def _follow(self, client: flight.FlightClient) -> None:
-        self._call, self._client = client.do_get(self._ticket), client
-        while not self._stopped:
+        self._call = client.do_get(self._ticket)
+        threading.Thread(target=self._speak, name=f"speak-{self.primary.holder}", daemon=True).start()
+        while not self._stopped.is_set():
             chunk = self._call.read_chunk()
             meta = wire.unpack(chunk.app_metadata)
             if "refused" in meta:
                 return self._report(self._hooks.refused)
-            if not self._stopped:
+            if not self._stopped.is_set():
                 self._hooks.alive(meta["epoch"], meta.get("positions", {}))
-                self._take(client, meta, chunk.data)
+                self._take(meta, chunk.data)
 
-    def _take(self, client: flight.FlightClient, meta: dict[str, Any], data: pa.RecordBatch) -> None:
+    def _take(self, meta: dict[str, Any], data: pa.RecordBatch) -> None:
         if "trimming" in meta:
             self._hooks.trimming(meta["epoch"], meta["trimming"])
-        if "header" not in meta:
-            return
-        message = decode(meta["header"], data.column(0).to_pylist())
-        if self._hooks.checkpoint(message):
-            at = message.checkpoint
-            wire.do(client, "stored", 2.0, epoch=at.epoch, number=at.number)
+        if "determinants" in meta:
+            self._hooks.determinants(meta["epoch"], meta["number"], meta["determinants"])
+        if "header" in meta:
+            message = decode(meta["header"], data.column(0).to_pylist())
+            if self._hooks.checkpoint(message):
+                self.say("stored", epoch=message.checkpoint.epoch, number=message.checkpoint.number)
 
-    def report(self, epoch: int, positions: dict[str, int]) -> None:
-        """Say how far we have come; off this thread, which waits for the primary. Lost words are said again."""
-        threading.Thread(target=self._say, args=(epoch, positions), daemon=True).start()
+    # --- what we say, off this thread: it waits for the primary
 
-    def _say(self, epoch: int, positions: dict[str, int]) -> None:
-        client = self._client
-        if client is not None:
-            with contextlib.suppress(flight.FlightError, pa.ArrowException, StopIteration):
-                wire.do(client, "progress", 1.0, epoch=epoch, positions=positions)
+    def say(self, kind: str, **words: Any) -> None:
+        self._words.put({"kind": kind, **words})
+
+    def _speak(self) -> None:
+        """Words in their order; where there are none, that we live."""
+        with wire.connect(self.primary.address) as client:
+            while not self._stopped.is_set():
+                try:
+                    words = self._words.get(timeout=self._interval)
+                except queue.Empty:
+                    words = {"kind": "beat"}
+                while not self._said(client, words) and not self._stopped.wait(self._interval):
+                    pass
+
+    def _said(self, client: flight.FlightClient, words: dict[str, Any]) -> bool:
+        try:
+            wire.do(client, timeout=SAY_SECONDS, instance=self._me, **words)
+        except (flight.FlightError, pa.ArrowException, StopIteration):
+            return False
+        return True
 
     def _report(self, hook: Callable[[], None]) -> None:
-        if not self._stopped:
+        if not self._stopped.is_set():
+            self._stopped.set()
             hook()
 
     def stop(self) -> None:
-        self._stopped = True
+        self._stopped.set()
         if self._call is not None:
             self._call.cancel()

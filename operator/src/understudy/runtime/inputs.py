@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from dataclasses import dataclass
 
 import pyarrow as pa
 import structlog
@@ -11,11 +12,16 @@ import structlog
 from understudy.modes.build import millis
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.savepoints import Tree
+from understudy.protocol.watermarks import Step
 from understudy.runtime.ports import Unreachable
-from understudy.runtime.reader import Handler, Incoming, StreamReader
+from understudy.runtime.reader import Asking, Handler, Incoming, Origin, Reading, StreamReader
+from understudy.runtime.replicas import reading_of
 from understudy.runtime.scene import Scene
 from understudy.runtime.sources import Sources
+from understudy.runtime.watermarks import tree_to_json
 
 log = structlog.get_logger()
 START_POLL_SECONDS = 0.2
@@ -28,8 +34,9 @@ class Inputs(Handler):
         self._scene = scene
         self._wiring = scene.core.wiring
         self._sources = sources
-        self._readers: dict[str, StreamReader] = {}
+        self._readers: dict[str, Reading] = {}
         self._acks: dict[str, dict[int, int]] = defaultdict(dict)
+        self._trees: dict[str, Tree] = {}
         self._arriving: pa.Table | None = None
         sources.advance = self._advance
 
@@ -50,6 +57,7 @@ class Inputs(Handler):
             reader.stop()
         self._readers.clear()
         self._acks.clear()
+        self._trees.clear()
         self._sources.stop()
 
     def source_rows(self, source: str, wanted: Range) -> pa.Table | None:
@@ -71,19 +79,21 @@ class Inputs(Handler):
         if stream in self._wiring.replayable:
             self._sources.begin(stream, command.start)
             return
-        heartbeat = self._scene.subjob.ha.heartbeat
-        reader = StreamReader(
-            stream,
-            self._scene.subjob.name,
-            self,
-            lambda: self._scene.surroundings.addresses(stream),
-            silence_ms=max(millis(heartbeat.interval) * heartbeat.misses, LEAST_SILENCE_MS),
-            epoch=lambda: self._scene.core.epoch,
-            replica=not self._scene.leading,
-        )
-        reader.start_at_newest = command.start is None
-        self._readers[stream] = reader
-        reader.start()
+        self._read(stream, Origin.NEWEST if command.start is None else Origin.POSITION)
+
+    def replay(self, command: do.Replay) -> None:
+        """Until numbers are settled the elements take the input, but make nothing of it."""
+        for name in self._wiring.readers(command.stream):
+            self._scene.inboxes[name].follow(())
+        self._read(command.stream, Origin.HELD)
+
+    def _read(self, stream: str, origin: Origin) -> None:
+        scene, heartbeat = self._scene, self._scene.subjob.ha.heartbeat
+        asking = Asking(stream, scene.subjob.name, lambda: scene.core.epoch, lambda: not scene.leading)
+        silence = max(millis(heartbeat.interval) * heartbeat.misses, LEAST_SILENCE_MS)
+        reading = reading_of(scene.job, asking, self, lambda: scene.surroundings.addresses(stream), silence, origin)
+        self._readers[stream] = reading
+        reading.start()
 
     def take(self, command: do.Take) -> None:
         assert self._arriving is not None
@@ -116,43 +126,59 @@ class Inputs(Handler):
             for name in self._wiring.readers(stream):
                 epoch = self._scene.core.epoch
                 self._scene.post(on.Acked(stream, Consumer(name), command.level, command.upto, epoch))
-        elif stream not in self._wiring.replayable:
-            self._acks[stream][command.level] = command.upto
+            return
+        self._acks[stream][command.level] = command.upto
+        if command.tree is not None:
+            self._trees[stream] = command.tree
 
     # --- what readers report
 
-    def expected(self, stream: str) -> int | None:
+    def expected(self, stream: str) -> int:
         with self._scene.lock:
-            reader = self._readers.get(stream)
-            if reader is not None and reader.start_at_newest:
-                return None
             return self._scene.core.ledger.received(Stream(stream))
 
-    def incoming(self, stream: str, message: Incoming) -> None:
-        scene = self._scene
+    def mark(self, stream: str) -> Step | None:
+        with self._scene.lock:
+            core = self._scene.core
+            return core.mark_of(Stream(stream), core.ledger.received(Stream(stream)))
+
+    def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        scene, stream = self._scene, reader.stream
         with scene.lock:
-            if self._readers.get(stream) is not threading.current_thread():
+            if reader.stopped:
                 return
             generation = scene.generation
             scene.story.available[stream] = max(scene.story.available.get(stream, 0), message.available)
             scene.story.aim(stream, message.available)
-            if message.rows.num_rows:
+            if message.rows.num_rows or message.mark is not None:
                 self._arriving = message.rows
-                scene.post(on.Arrived(Stream(stream), _range_of(message.rows), Epoch(message.epoch)))
+                scene.post(on.Arrived(Stream(stream), self._range(stream, message), Epoch(message.epoch), message.mark))
                 self._arriving = None
             for name in self._wiring.readers(Stream(stream)):
                 scene.inboxes[name].learn(stream, message.progress, message.end)
         self._wait_for_room(stream, generation)
 
-    def redirected(self, stream: str, epoch: int) -> None:
-        self._scene.post(on.Redirected(Stream(stream), Epoch(epoch)))
+    def _range(self, stream: str, message: Incoming) -> Range:
+        """A message without rows can say what is known of the tuple before them."""
+        if not message.rows.num_rows:
+            at = self._scene.core.ledger.received(Stream(stream))
+            return Range(at, at)
+        first = message.rows["_seq"][0].as_py()
+        return Range(Seq(first), Seq(first + message.rows.num_rows))
 
-    def resumes(self, stream: str, released: int, start: int) -> None:
+    def redirected(self, reader: StreamReader, epoch: int) -> None:
+        self._report(reader, on.Redirected(Stream(reader.stream), Epoch(epoch)))
+
+    def resumes(self, reader: StreamReader, released: int, start: int) -> None:
+        self._report(reader, on.Resumes(Stream(reader.stream), Seq(released), Seq(start)))
+
+    def released(self, reader: StreamReader, start: int) -> None:
+        self._report(reader, on.Released(Stream(reader.stream), Seq(start)))
+
+    def _report(self, reader: StreamReader, event: Event) -> None:
         with self._scene.lock:
-            if self._readers.get(stream) is not threading.current_thread():
-                return
-            self._readers[stream].start_at_newest = False
-            self._scene.post(on.Resumes(Stream(stream), Seq(released), Seq(start)))
+            if not reader.stopped:
+                self._scene.post(event)
 
     def _wait_for_room(self, stream: str, generation: int) -> None:
         """Backpressure: a reader that stops reading makes its producer's queue grow, and that one's source wait."""
@@ -180,20 +206,23 @@ class Inputs(Handler):
 
     def _ack_forever(self) -> None:
         interval = millis(self._scene.subjob.ha.ack_interval) / 1000
-        sent: dict[StreamReader, dict[int, int]] = {}
+        sent: dict[Reading, _Due] = {}
         while not self._scene.stopping.wait(interval):
             with self._scene.lock:
-                due = {reader: self._due_acks(s) for s, reader in self._readers.items() if self._scene.leading}
-            sent = {reader: levels for reader, levels in sent.items() if reader in due}
-            for reader, levels in due.items():
-                if levels and sent.get(reader) != levels and reader.ack(sorted(levels.items())):
-                    sent[reader] = levels
+                due = {r: self._due(s, r) for s, r in self._readers.items() if self._scene.leading}
+            sent = {reader: ack for reader, ack in sent.items() if reader in due}
+            for reader, ack in due.items():
+                if sent.get(reader) != ack and reader.ack(ack.levels, tree_to_json(ack.tree)):
+                    sent[reader] = ack
 
-    def _due_acks(self, stream: str) -> dict[int, int]:
-        """Level 0: what has arrived. Level 1: what the mode has released."""
-        return {0: int(self._scene.core.ledger.received(Stream(stream))), **self._acks.get(stream, {})}
+    def _due(self, stream: str, reader: Reading) -> _Due:
+        """Level 0: what has arrived. Level 1: what the mode has released. A new producer has to hear it again."""
+        levels = {0: int(self._scene.core.ledger.received(Stream(stream))), **self._acks.get(stream, {})}
+        return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections)
 
 
-def _range_of(rows: pa.Table) -> Range:
-    first = rows["_seq"][0].as_py()
-    return Range(Seq(first), Seq(first + rows.num_rows))
+@dataclass(frozen=True, slots=True)
+class _Due:
+    levels: tuple[tuple[int, int], ...]
+    tree: Tree | None
+    connections: int

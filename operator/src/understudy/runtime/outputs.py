@@ -7,10 +7,13 @@ import structlog
 
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.protocol.ids import Seq, Stream
+from understudy.protocol.determinants import Determinant
+from understudy.protocol.ids import Stream
 from understudy.runtime.clock import now_ms
-from understudy.runtime.engine.plan import BatchPlan, Position
+from understudy.runtime.determinants import determinant_of
+from understudy.runtime.engine.plan import BatchPlan, Choice, Position
 from understudy.runtime.scene import Scene
+from understudy.runtime.watermarks import positions_from_json
 
 log = structlog.get_logger()
 ROOM_SECONDS = 0.2
@@ -19,6 +22,9 @@ ROOM_SECONDS = 0.2
 class Outputs:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._sent_until: dict[
+            str, int
+        ] = {}  # per element: what it makes before this place was sent by an earlier life
 
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
         """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own thread."""
@@ -31,10 +37,18 @@ class Outputs:
             if not current:
                 log.info("batch of an earlier role dropped", element=element, plan=plan.number)
                 return
+            rows = rows.slice(0, 0) if self._was_sent(element, plan) else rows
+            choice = determinant_of(inbox.element, self._scene.core.ledger.elements[element].positions, plan, at)
             self._append(element, rows, at.progress)
-            self._scene.post(_processed(element, at, rows.num_rows))
+            self._scene.post(_processed(element, at, rows.num_rows, choice=choice))
             self._feed(element, at.progress)
             self._note(element, plan, rows.num_rows)
+
+    def _was_sent(self, element: str, plan: BatchPlan) -> bool:
+        until = self._sent_until.get(element)
+        if until is not None and plan.stop >= until:
+            del self._sent_until[element]
+        return until is not None and plan.stop <= until
 
     def _append(self, element: str, rows: pa.Table, progress: int | None) -> None:
         store = self._scene.stores[element]
@@ -77,6 +91,22 @@ class Outputs:
 
     # --- commands
 
+    def reset(self) -> None:
+        self._sent_until.clear()
+
+    def number(self, command: do.Number) -> None:
+        """What an earlier life sent is made again in one plan that ends where that life's step did."""
+        inbox = self._scene.inboxes[command.element]
+        self._scene.stores[command.element].reset(command.first)
+        if command.until is not None:
+            until = inbox.place_of({str(s): int(n) for s, n in command.until.items()})
+            if until > inbox.position.merged:
+                self._sent_until[command.element] = until
+                inbox.follow([Choice(inbox.position.merged, until, 0, ())])
+        if command.as_new:
+            self._scene.superseded[command.element] = command.first
+        inbox.lead()
+
     def publish(self, command: do.Publish) -> None:
         self._scene.stores[command.stream].publish(command.upto, command.ended)
 
@@ -89,9 +119,12 @@ class Outputs:
         store.reset(command.first)
         seqs = pa.array(range(command.first, command.first + rows.num_rows), pa.int64())
         store.append(rows.set_column(0, "_seq", seqs), command.first, None)
+        if not self._scene.core.lossy:
+            self._scene.superseded[command.stream] = command.first
 
 
-def _processed(element: str, at: Position, emitted: int, *, ended: bool = False) -> on.Processed:
-    positions = {Stream(s): Seq(n) for s, n in at.seqs.items()}
-    selection = {Stream(s): Seq(n) for s, n in at.selection.items()}
-    return on.Processed(element, positions, selection, emitted, ended)
+def _processed(
+    element: str, at: Position, emitted: int, *, ended: bool = False, choice: Determinant | None = None
+) -> on.Processed:
+    positions, selection = positions_from_json(at.seqs), positions_from_json(at.selection)
+    return on.Processed(element, positions, selection, emitted, ended, choice)

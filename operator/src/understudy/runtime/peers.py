@@ -9,16 +9,22 @@ from typing import Any
 import pyarrow as pa
 import structlog
 
+from understudy.modes.build import millis
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.detector import Detector
+from understudy.protocol.ids import Epoch, Millis, Range, Stream
+from understudy.runtime import determinants
 from understudy.runtime.checkpoints import QUEUE, Message, encode, to_ship
 from understudy.runtime.clock import now_ms
 from understudy.runtime.following import Follower, Hooks
 from understudy.runtime.scene import Scene
+from understudy.runtime.watermarks import positions_from_json
 
 log = structlog.get_logger()
 FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connection may take its time
+SILENCE = 6  # heart-beats without a word after which a secondary counts as lost
+LEAST_SILENCE_MS = 1_000
 
 Letter = tuple[dict[str, Any], list[bytes]]  # what goes to the secondary: metadata and blobs
 
@@ -28,13 +34,23 @@ class Peers:
         self._scene = scene
         self._follower: Follower | None = None
         self._outbox: queue.SimpleQueue[Message | dict[str, Any]] | None = None
+        self._secondary: str | None = None
+        self._watched = Detector.of(self._interval, max(SILENCE, LEAST_SILENCE_MS // self._interval))
         self.secondary_address: str | None = None
+
+    @property
+    def _interval(self) -> int:
+        return millis(self._scene.subjob.ha.heartbeat.interval)
 
     def leave(self) -> None:
         """Leave the role: follow nobody, ship to nobody."""
+        self.unfollow()
+        self._secondary = self._outbox = self.secondary_address = None
+
+    def unfollow(self) -> None:
         if self._follower is not None:
             self._follower.stop()
-        self._follower, self._outbox, self.secondary_address = None, None, None
+        self._follower = None
 
     # --- as secondary
 
@@ -43,18 +59,28 @@ class Peers:
         log.info("following", primary=command.primary.holder, epoch=command.primary.epoch)
         self._scene.story.take_over = None
         self._scene.post(on.KeepAlive(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
-        hooks = Hooks(self._heard, self._checkpoint, self._trimming, self._closed, self._refused)
-        self._follower = Follower(command.primary, self._scene.core.name, self._scene.address, hooks)
+        hooks = Hooks(self._heard, self._checkpoint, self._trimming, self._determinants, self._closed, self._refused)
+        me, interval = self._scene.core.name, self._interval / 1000
+        self._follower = Follower(command.primary, me, self._scene.address, interval, hooks)
         self._follower.start()
 
     def report_progress(self, command: do.ReportProgress) -> None:
+        """To the other replica, whichever end of the connection is ours."""
+        positions = {s: int(n) for s, n in command.positions.items()}
         if self._follower is not None:
-            self._follower.report(command.epoch, {s: int(n) for s, n in command.positions.items()})
+            self._follower.say("progress", epoch=command.epoch, positions=positions)
+        if self._outbox is not None:
+            self._outbox.put({"epoch": command.epoch, "positions": positions})
+
+    def confirm_choices(self, command: do.Choose) -> None:
+        if self._follower is not None:
+            self._follower.say("chosen", epoch=self._scene.core.epoch, number=command.number)
 
     def _heard(self, epoch: int, positions: dict[str, int]) -> None:
         if positions:
             self._scene.story.primary_positions = positions
-        self._scene.post(on.KeepAlive(Millis(now_ms()), Epoch(epoch)))
+        found = positions_from_json(positions) if positions else None
+        self._scene.post(on.KeepAlive(Millis(now_ms()), Epoch(epoch), found))
 
     def _checkpoint(self, message: Message) -> bool:
         """Put it on the shelf if the core wants it; the shelf must be filled before what else the core orders."""
@@ -66,13 +92,20 @@ class Peers:
             return True
 
     def _trimming(self, epoch: int, high: Mapping[str, Mapping[str, int]]) -> None:
-        marks = {Stream(s): {Stream(i): Seq(n) for i, n in per.items()} for s, per in high.items()}
+        marks = {Stream(s): positions_from_json(per) for s, per in high.items()}
         self._scene.post(on.QueueTrimming(Epoch(epoch), marks))
+
+    def _determinants(self, epoch: int, number: int, chosen: list[Any]) -> None:
+        self._scene.post(on.DeterminantsArrived(Epoch(epoch), number, determinants.from_json(chosen)))
 
     def _closed(self) -> None:
         self._scene.post(on.PeerClosed(Millis(now_ms())))
 
     def _refused(self) -> None:
+        """It is no primary any more, or we are none of its secondaries. A replica has lost its peer by that."""
+        if self._scene.leading:
+            self._closed()
+            return
         self._scene.stopping.wait(0.1)
         self._scene.reread_lease("the instance we follow is no primary")
 
@@ -103,11 +136,28 @@ class Peers:
             high = {s: {i: int(n) for i, n in per.items()} for s, per in command.high.items()}
             self._outbox.put({"epoch": command.epoch, "trimming": high})
 
+    def ship_determinants(self, command: do.ShipDeterminants) -> None:
+        if self._outbox is not None:
+            chosen = determinants.to_json(command.determinants)
+            self._outbox.put({"epoch": command.epoch, "number": command.number, "determinants": chosen})
+
+    def spoke(self, name: str) -> None:
+        if name == self._secondary:
+            self._watched = self._watched.on_keep_alive(Millis(now_ms()))
+
+    def watch(self) -> None:
+        """A secondary that lives says so; one that is silent is given up, and will find that out by itself."""
+        now = Millis(now_ms())
+        self._watched = self._watched.on_tick(now)
+        if self._secondary is not None and self._outbox is not None and self._watched.suspects(now):
+            log.info("secondary silent", secondary=self._secondary)
+            self.left(self._secondary, self._outbox)
+
     def joined(self, name: str, address: str) -> queue.SimpleQueue[Message | dict[str, Any]]:
         """A secondary connects; what the core wants to tell it comes out of the queue. Called under the lock."""
         log.info("secondary joined", secondary=name)
-        self._outbox, self.secondary_address = queue.SimpleQueue(), address
-        outbox = self._outbox
+        self._outbox, self._secondary, self.secondary_address = queue.SimpleQueue(), name, address
+        outbox, self._watched = self._outbox, self._watched.on_keep_alive(Millis(now_ms()))
         self._scene.post(on.SecondaryJoined(name))
         return outbox
 
@@ -115,7 +165,7 @@ class Peers:
         with self._scene.lock:
             if self._outbox is outbox:
                 log.info("secondary left", secondary=name)
-                self._outbox = self.secondary_address = None
+                self._secondary = self._outbox = self.secondary_address = None
                 self._scene.post(on.SecondaryLeft(name))
 
     def is_current(self, outbox: queue.SimpleQueue[Message | dict[str, Any]]) -> bool:

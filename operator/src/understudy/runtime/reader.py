@@ -7,20 +7,31 @@ that served last, then everyone the surroundings know.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.flight as flight
 import structlog
 
+from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
 from understudy.runtime.clock import now_ms
+from understudy.runtime.watermarks import step_from_json, step_to_json
 
 log = structlog.get_logger()
 RETRY_SECONDS = 0.05
 WAITING_LIMIT = 20  # keep-alives without promotion before asking elsewhere
+
+
+class Origin(StrEnum):
+    """From where a stream is asked for."""
+
+    POSITION = "position"  # what the reader expects next
+    NEWEST = "newest"  # its newest tuple
+    HELD = "held"  # the oldest tuple that the producer still holds for this consumer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,63 +43,104 @@ class Incoming:
     progress: int | None
     available: int  # the producer's next seq: how far there is to read
     end: int | None  # where the stream ends, once all of it was sent
+    mark: Step | None = None  # watermarks of its last tuple, where the producer forwards them
 
 
 class Handler:
     """What a reader reports to; implemented by the instance shell and by sinks."""
 
-    def expected(self, stream: str) -> int | None:
-        """The next seq wanted; None for the newest."""
+    def expected(self, stream: str) -> int:
+        """The next seq wanted."""
         raise NotImplementedError
 
-    def incoming(self, stream: str, message: Incoming) -> None:
+    def mark(self, stream: str) -> Step | None:
+        """The watermarks of the last tuple taken."""
+        return None
+
+    def incoming(self, reader: StreamReader, message: Incoming) -> None:
         raise NotImplementedError
 
-    def redirected(self, stream: str, epoch: int) -> None:
+    def redirected(self, reader: StreamReader, epoch: int) -> None:
         """From here on a producer of this epoch is read."""
 
-    def resumes(self, stream: str, released: int, start: int) -> None:
+    def resumes(self, reader: StreamReader, released: int, start: int) -> None:
         """The producer no longer has what we want: it can only go on at `start`."""
         raise NotImplementedError
+
+    def released(self, reader: StreamReader, start: int) -> None:
+        """The producer holds the stream for us from `start` on."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who asks for a stream."""
+
+    stream: str
+    consumer: str
+    epoch: Callable[[], int] = lambda: 0
+    is_replica: Callable[[], bool] = lambda: False  # a silent second reader: its positions are no acks
+
+
+class Reading(Protocol):
+    """A stream that is being read."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def watch(self) -> None:
+        """Called regularly by another thread: ends a call that has fallen silent."""
+
+    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None) -> bool:
+        """Send (level, position) pairs to who serves us; False if that has to be done again."""
+
+    @property
+    def connections(self) -> int:
+        """How often a producer began to serve us: a new one has not heard earlier acks."""
 
 
 class StreamReader(threading.Thread):
     def __init__(
         self,
-        stream: str,
-        consumer: str,
+        asking: Asking,
         handler: Handler,
         addresses: Callable[[], list[str]],
         silence_ms: int,
-        epoch: Callable[[], int] = lambda: 0,
-        replica: bool = False,
+        origin: Origin = Origin.POSITION,
+        only: str | None = None,
     ) -> None:
-        super().__init__(name=f"reader-{stream}", daemon=True)
-        self.stream = stream
-        self._consumer = consumer
+        super().__init__(name=f"reader-{asking.stream}", daemon=True)
+        self.stream = asking.stream
+        self.connections = 0
+        self.origin = origin
+        self.finished = False
+        self._asking = asking
         self._handler = handler
         self._addresses = addresses
         self._silence_ms = silence_ms
-        self._epoch = epoch
-        self._replica = replica  # a silent second reader: its positions are no acks
+        self._only = only  # read from this address, whoever else serves the stream
         self._stopping = threading.Event()
         self._call: flight.FlightStreamReader | None = None
         self._heard = now_ms()
         self._standby: str | None = None
         self._serving: str | None = None
         self._client: flight.FlightClient | None = None
-        self.finished = False
-        self.start_at_newest = False
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopping.is_set()
 
     def run(self) -> None:
-        while not self._stopping.is_set() and not self.finished:
+        while not self.stopped and not self.finished:
             for address in self._candidates():
-                if self._stopping.is_set() or self.finished or self._pull(address):
+                if self.stopped or self.finished or self._pull(address):
                     break
             else:
                 self._stopping.wait(RETRY_SECONDS)
 
     def _candidates(self) -> Iterator[str]:
+        if self._only is not None:
+            yield self._only
+            return
         known = dict.fromkeys(a for a in (self._standby, self._serving) if a)
         yield from known
         yield from (a for a in self._addresses() if a not in known)
@@ -110,11 +162,10 @@ class StreamReader(threading.Thread):
                         log.info("refused", stream=self.stream, by=address, why=meta["refused"])
                         return False
                     if not served:
-                        served, self._serving, self._client = True, address, client
-                        log.info("reading", stream=self.stream, address=address, epoch=meta["epoch"])
-                        self._handler.redirected(self.stream, meta["epoch"])
+                        served = True
+                        self._begin(address, client, meta["epoch"])
                     self._deliver(rows, meta)
-                    if self._stopping.is_set() or self.finished:
+                    if self.stopped or self.finished:
                         return True
         except (flight.FlightError, pa.ArrowException, OSError) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
@@ -122,39 +173,51 @@ class StreamReader(threading.Thread):
             self._client = self._call = None
         return served
 
+    def _begin(self, address: str, client: flight.FlightClient, epoch: int) -> None:
+        log.info("reading", stream=self.stream, address=address, epoch=epoch)
+        self._serving, self._client = address, client
+        self.connections += 1
+        self._handler.redirected(self, epoch)
+
     def _ticket(self) -> flight.Ticket:
-        start = self._handler.expected(self.stream)
+        at_position = self.origin is Origin.POSITION
         return wire.ticket(
             "stream",
             stream=self.stream,
-            consumer=self._consumer,
-            start=start,
-            epoch=self._epoch(),
-            replica=self._replica,
+            consumer=self._asking.consumer,
+            origin=self.origin,
+            start=self._handler.expected(self.stream) if at_position else None,
+            mark=step_to_json(self._handler.mark(self.stream)) if at_position else None,
+            epoch=self._asking.epoch(),
+            replica=self._asking.is_replica(),
         )
 
     def _deliver(self, rows: pa.Table, meta: dict[str, Any]) -> None:
         self._standby = meta.get("standby")
         if "resumes" in meta:
-            self._handler.resumes(self.stream, meta["resumes"]["released"], meta["resumes"]["start"])
-        message = Incoming(rows, meta["epoch"], meta.get("progress"), meta["next"], meta.get("end"))
-        self._handler.incoming(self.stream, message)
+            self._handler.resumes(self, meta["resumes"]["released"], meta["resumes"]["start"])
+            self.origin = Origin.POSITION
+        if "held" in meta:
+            self._handler.released(self, meta["held"])
+            self.origin = Origin.POSITION
+        mark = step_from_json(meta.get("mark"))
+        message = Incoming(rows, meta["epoch"], meta.get("progress"), meta["next"], meta.get("end"), mark)
+        self._handler.incoming(self, message)
         self.finished = message.end is not None
 
     def watch(self) -> None:
-        """Called regularly by another thread: ends a call that has fallen silent."""
         call = self._call
         if call is not None and now_ms() - self._heard > self._silence_ms:
             log.info("producer silent", stream=self.stream, address=self._serving)
             call.cancel()
 
-    def ack(self, acks: list[tuple[int, int]]) -> bool:
-        """Send (level, position) pairs to the instance that serves us."""
-        client = self._client
+    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None) -> bool:
+        client, asking = self._client, self._asking
         if client is None:
             return False
+        said = {"stream": self.stream, "consumer": asking.consumer, "acks": acks, "epoch": asking.epoch()}
         try:
-            wire.do(client, "ack", 1.0, stream=self.stream, consumer=self._consumer, acks=acks, epoch=self._epoch())
+            wire.do(client, "ack", 1.0, **said, tree=tree)
         except (flight.FlightError, pa.ArrowException, StopIteration):
             return False
         return True

@@ -67,6 +67,7 @@ class Scene:
         self.stopping = threading.Event()
         self.generation = 0
         self.shelf = Shelf()
+        self.superseded: dict[str, int] = {}  # per stream: seqs before were given up by a renumbering, not lost
         self.story = Story()
         self.post: Callable[[Event], None]
         self.reread_lease: Callable[[str], None]

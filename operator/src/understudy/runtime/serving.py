@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -15,13 +15,22 @@ from understudy.runtime import wire
 from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
 from understudy.runtime.frozen import freeze
+from understudy.runtime.reader import Origin
 from understudy.runtime.scene import Scene
 from understudy.runtime.server import Messages
 from understudy.runtime.shell import Shell
 from understudy.runtime.status import status_of
+from understudy.runtime.watermarks import (
+    positions_from_json,
+    step_from_json,
+    step_to_json,
+    tree_from_json,
+    tree_to_json,
+)
 
 log = structlog.get_logger()
 LONGEST_FREEZE = 120.0
+RECOVER_SECONDS = 1.0
 
 
 class InstanceServing:
@@ -46,20 +55,22 @@ class InstanceServing:
     def serve_stream(self, request: dict[str, Any]) -> Messages:
         scene = self._ready().scene
         stream, consumer = Stream(request["stream"]), Consumer(request["consumer"])
-        nothing = _empty(self.schemas[stream])
         interval = millis(scene.subjob.ha.heartbeat.interval) / 1000
-        while not scene.leading:
-            yield nothing, wire.pack({"waiting": True})
-            with scene.role_changed:
-                scene.role_changed.wait_for(lambda: scene.leading, interval)
+        nothing = _empty(self.schemas[stream])
+        yield from _until(scene, lambda: scene.leading, nothing, interval)
         with scene.lock:
             generation = scene.generation
             refusal = self._refusal(scene, stream, consumer, request["epoch"])
             if refusal is None:
-                at, first = self._subscribe(scene, stream, consumer, request)
+                self._hear(scene, stream, consumer, request)
         if refusal is not None:
             yield nothing, wire.pack({"refused": refusal})
             return
+        yield from _until(scene, lambda: scene.generation != generation or not scene.core.roll_open, nothing, interval)
+        with scene.lock:
+            if scene.generation != generation:
+                return
+            at, first = self._begin(scene, stream, consumer, request)
         yield from self._send(scene, stream, at, first, generation, interval)
 
     def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, epoch: int) -> str | None:
@@ -70,25 +81,41 @@ class InstanceServing:
             return f"{consumer} asks with epoch {epoch}, but {acks.epoch} has begun"
         return None
 
-    def _subscribe(
+    def _hear(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> None:
+        """A subscription says what the consumer has; a silent second reader's does not count."""
+        if request["replica"]:
+            return
+        at, _ = self._begin(scene, stream, consumer, request)
+        start = at if request["start"] is None else request["start"]
+        mark = step_from_json(request["mark"])
+        scene.post(on.Subscribed(stream, consumer, Seq(start), Epoch(request["epoch"]), mark))
+
+    def _begin(
         self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]
     ) -> tuple[int, dict[str, Any]]:
         """From where to send, and what the first message must say."""
-        start = request["start"]
-        if start is not None and not request["replica"]:
-            scene.post(on.Subscribed(stream, consumer, Seq(start), Epoch(request["epoch"])))
         queue = scene.core.ledger.queues[stream]
-        if start is not None and queue.refusal(Seq(start)) is None:
-            return start, {}
-        at = queue.next if start is None else queue.trimmed
-        return at, {"resumes": {"released": queue.acks[consumer].released, "start": at}}
+        released = queue.acks[consumer].released
+        match Origin(request["origin"]):
+            case Origin.NEWEST:
+                return queue.next, {"resumes": {"released": released, "start": queue.next}}
+            case Origin.HELD:
+                held = max(released, queue.trimmed)
+                return held, {"held": held}
+            case Origin.POSITION:
+                start = request["start"]
+                if queue.refusal(Seq(start)) is None:
+                    return start, {}
+                known = max(start, min(scene.superseded.get(stream, 0), queue.trimmed))
+                return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
 
     def _send(
         self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int, interval: float
     ) -> Messages:
-        store, seen = scene.stores[stream], None
+        store, seen, is_new = scene.stores[stream], None, True
         while True:
             delivery = store.wait(at, seen, interval)
+            at += delivery.rows.num_rows
             with scene.lock:
                 if scene.generation != generation:
                     return
@@ -98,8 +125,11 @@ class InstanceServing:
                     "standby": self._ready().peers.secondary_address,
                     **first,
                 }
-            at, first = at + delivery.rows.num_rows, {}
+                mark = scene.core.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
+            first, is_new = {}, False
             seen = delivery.progress if delivery.progress is not None else seen
+            if mark is not None:
+                meta["mark"] = step_to_json(mark)
             if delivery.progress is not None:
                 meta["progress"] = delivery.progress
             if delivery.ended:
@@ -140,17 +170,14 @@ class InstanceServing:
                 return engine.handle_action(self.inboxes, body)
             case "ack":
                 return self._ack(self._ready().scene, body)
-            case "progress":
-                positions = {Stream(s): Seq(n) for s, n in body["positions"].items()}
-                self._ready().post(on.SecondaryAt(Epoch(body["epoch"]), positions))
-                return {}
-            case "stored":
-                self._ready().post(on.CheckpointStored(Epoch(body["epoch"]), body["number"]))
-                return {}
             case "freeze":
                 return self._freeze(body["seconds"])
+            case "recover":
+                return self._recover(self._ready(), body)
             case "status":
                 return status_of(self._ready().scene)
+            case "beat" | "progress" | "stored" | "chosen":
+                return self._heard(self._ready(), kind, body)
             case _:
                 return {"error": f"unknown action {kind!r}"}
 
@@ -162,12 +189,41 @@ class InstanceServing:
         freeze(min(float(seconds), LONGEST_FREEZE))
         return {}
 
+    def _heard(self, shell: Shell, kind: str, body: dict[str, Any]) -> Any:
+        """A word of the secondary."""
+        with shell.scene.lock:
+            shell.peers.spoke(body["instance"])
+            match kind:
+                case "progress":
+                    shell.post(on.SecondaryAt(Epoch(body["epoch"]), positions_from_json(body["positions"])))
+                case "stored":
+                    shell.post(on.CheckpointStored(Epoch(body["epoch"]), body["number"]))
+                case "chosen":
+                    shell.post(on.DeterminantsStored(Epoch(body["epoch"]), body["number"]))
+        return {}
+
     def _ack(self, scene: Scene, body: dict[str, Any]) -> Any:
         if scene.leading:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
             for level, upto in body["acks"]:
-                scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch))
+                tree = tree_from_json(body.get("tree")) if level == 1 else None
+                scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch, tree))
         return {"epoch": scene.core.epoch}
+
+    def _recover(self, shell: Shell, body: dict[str, Any]) -> Any:
+        """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""
+        with shell.scene.role_changed:
+            if not shell.scene.role_changed.wait_for(lambda: shell.scene.leading, RECOVER_SECONDS):
+                return {}
+            return {"tree": tree_to_json(shell.recovery.requested(body["stream"], body["consumer"]))}
+
+
+def _until(scene: Scene, condition: Callable[[], bool], nothing: pa.RecordBatch, interval: float) -> Messages:
+    """Keep-alives until the condition holds."""
+    while not condition():
+        yield nothing, wire.pack({"waiting": True})
+        with scene.role_changed:
+            scene.role_changed.wait_for(condition, interval)
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:

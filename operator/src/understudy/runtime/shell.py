@@ -17,12 +17,14 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Stream
 from understudy.runtime.checkpoints import QUEUE, Shelf
 from understudy.runtime.clock import now_ms
+from understudy.runtime.determinants import choose, follow, lead
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.state import InboxState
 from understudy.runtime.inputs import Inputs
 from understudy.runtime.leases import LeaseKeeper
 from understudy.runtime.outputs import Outputs
 from understudy.runtime.peers import Peers
+from understudy.runtime.recovery import Recovery
 from understudy.runtime.scene import Scene
 from understudy.runtime.sources import Sources
 from understudy.runtime.timeline import TakeOver
@@ -37,6 +39,7 @@ class Shell:
         self.inputs = Inputs(scene, sources)
         self.outputs = Outputs(scene)
         self.peers = Peers(scene)
+        self.recovery = Recovery(scene)
         core = scene.core
         self._lease = LeaseKeeper(
             scene.surroundings, scene.subjob.name, core.name, scene.address, self.post, lambda: scene.leading
@@ -49,6 +52,7 @@ class Shell:
         self._lease.start()
         self._reread_lease("first look")
         self.inputs.start()
+        self.recovery.start()
         threading.Thread(target=self._tick_forever, name="ticker", daemon=True).start()
 
     def stop(self) -> None:
@@ -59,8 +63,11 @@ class Shell:
 
     def post(self, event: Event) -> None:
         with self.scene.lock:
+            was_open = self.scene.core.roll_open
             for command in self.scene.core.handle(event):
                 self._carry_out(command)
+            if was_open and not self.scene.core.roll_open:
+                self.scene.role_changed.notify_all()
 
     def _tick_forever(self) -> None:
         interval = min(millis(self.scene.subjob.ha.heartbeat.interval) / 5000, TICK_SECONDS)
@@ -68,6 +75,7 @@ class Shell:
             self.post(on.Tick(Millis(now_ms())))
             self.inputs.poll()
             with self.scene.lock:
+                self.peers.watch()
                 self.outputs.finish()
 
     def _reread_lease(self, why: str) -> None:
@@ -106,50 +114,55 @@ class Shell:
             case do.ReportLoss():
                 self.inputs.report_loss(command)
             case do.SendAck():
-                self.inputs.send_ack(command)
+                self._send_ack(command)
+            case do.Replay():
+                self.inputs.replay(command)
+            case do.Number():
+                self.outputs.number(command)
+            case do.ShipDeterminants():
+                self.peers.ship_determinants(command)
+            case do.Choose():
+                choose(self.scene.inboxes, command.determinants)
+                self.peers.confirm_choices(command)
+            case do.Elect():
+                self._try_lease(do.TryLease(command.expected, command.why))
+            case do.RequestRecovery():
+                self.recovery.request(command)
+            case do.AnswerRecovery():
+                self.recovery.answer(command)
+            case do.NotifyRecovered():
+                self.scene.role_changed.notify_all()
+            case do.ReportMovement():
+                log.info("this life has made progress", epoch=command.epoch)
             case do.Publish():
                 self.outputs.publish(command)
             case do.Trim():
                 self.outputs.trim(command)
             case do.Renumber():
                 self.outputs.renumber(command)
-            case (
-                do.Replay()
-                | do.Number()
-                | do.ShipDeterminants()
-                | do.Choose()
-                | do.Elect()
-                | do.RequestRecovery()
-                | do.AnswerRecovery()
-                | do.NotifyRecovered()
-                | do.ReportMovement()
-                | do.RequestBackup()
-                | do.AckBackup()
-                | do.PauseAt()
-                | do.MakePermanent()
-                | do.ExtendBackup()
-            ):
+            case do.RequestBackup() | do.AckBackup() | do.PauseAt() | do.MakePermanent() | do.ExtendBackup():
                 raise NotImplementedError(f"{type(command).__name__}: the modes that need it are refused by validation")
             case _:
                 assert_never(command)
 
     def _try_lease(self, command: do.TryLease) -> None:
         log.info("trying the lease", why=command.why)
-        if command.expected is not None and not self.scene.leading:
+        renews = self.scene.leading and command.expected is not None and command.expected.holder == self.scene.core.name
+        if command.expected is not None and not renews:
             self.scene.story.take_over = TakeOver(command.expected.holder, command.why, detected=now_ms())
         self._lease.order(command)
 
     def _lead(self, command: do.Lead) -> None:
         promoted = now_ms()
+        if not command.beside:
+            self.peers.unfollow()
         if command.live:
-            self.peers.leave()
-            self.scene.generation += 1
+            lead(self.scene.inboxes)
         else:
-            self.peers.leave()
             self._reset(command.checkpoint)
         log.info("leading", epoch=command.epoch, why=command.why)
         take_over = self.scene.story.take_over
-        if take_over is not None:
+        if take_over is not None and take_over.promoted is None:
             take_over.lease = take_over.promoted = promoted
             take_over.restored = now_ms()
             take_over.replayed = self._replayed()
@@ -158,14 +171,24 @@ class Shell:
     def _run(self, command: do.Run) -> None:
         """As an active secondary: the same state, the same input, but nothing is published."""
         log.info("running beside the primary", epoch=command.epoch)
-        self._reset(command.checkpoint)
+        self._reset(command.checkpoint, follows=command.waits_for_choices)
 
-    def _reset(self, checkpoint: Checkpoint | None) -> None:
+    def _send_ack(self, command: do.SendAck) -> None:
+        self.inputs.send_ack(command)
+        if command.tree is not None and command.stream in self.scene.core.wiring.replayable:
+            self.recovery.keep(command.tree)
+
+    def _reset(self, checkpoint: Checkpoint | None, *, follows: bool = False) -> None:
         self.scene.generation += 1
+        self.scene.superseded.clear()
         self.inputs.stop()
+        self.outputs.reset()
+        for inbox in self.scene.inboxes.values():
+            inbox.reset()
+        if follows:
+            follow(self.scene.inboxes)
         for name, inbox in self.scene.inboxes.items():
             self.scene.stores[name].reset(self.scene.core.ledger.queues[Stream(name)].held.start)
-            inbox.reset()
             if checkpoint is not None:
                 self._restore(name, inbox, checkpoint)
         self.outputs.feed_all()

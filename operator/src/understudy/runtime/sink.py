@@ -21,8 +21,10 @@ from understudy.modes.build import sink_consumer
 from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
+from understudy.protocol.watermarks import Step
 from understudy.runtime.ports import Surroundings
-from understudy.runtime.reader import Handler, Incoming, StreamReader
+from understudy.runtime.reader import Asking, Handler, Incoming, StreamReader
+from understudy.runtime.replicas import reading_of
 
 log = structlog.get_logger()
 ACK_SECONDS = 0.05
@@ -79,9 +81,10 @@ class SinkProcess(Handler):
         self._stop = threading.Event()
         self.error: str | None = None
         self.lost = 0
-        self._reader = StreamReader(
-            sink.input, sink_consumer(sink.name), self, lambda: surroundings.addresses(sink.input), SILENCE_MS
-        )
+        self._mark: Step | None = None
+        self._lock = threading.Lock()  # replicas of a producer are read at the same time
+        asking = Asking(sink.input, sink_consumer(sink.name))
+        self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
 
     def run(self) -> int:
         """Until the stream has ended (0), a write fails (1) or somebody asks to stop (0)."""
@@ -104,17 +107,24 @@ class SinkProcess(Handler):
     def expected(self, stream: str) -> int:
         return self._filter.expected
 
-    def incoming(self, stream: str, message: Incoming) -> None:
-        try:
-            self._write(message)
-        except (OSError, ValueError) as error:
-            self.error = f"sink {self.sink.name} cannot write: {error}"
+    def mark(self, stream: str) -> Step | None:
+        return self._mark
+
+    def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        with self._lock:
+            try:
+                self._write(message)
+            except (OSError, ValueError) as error:
+                self.error = f"sink {self.sink.name} cannot write: {error}"
         if message.end is not None and self.log.next >= message.end:
             self.done.set()
 
     def _write(self, message: Incoming) -> None:
         self._guard, admitted = self._guard.admit(Epoch(message.epoch))
-        if not admitted or not message.rows.num_rows:
+        if not admitted:
+            return
+        self._mark = message.mark or self._mark
+        if not message.rows.num_rows:
             return
         first = message.rows["_seq"][0].as_py()
         arrived = Range(Seq(first), Seq(first + message.rows.num_rows))
@@ -126,14 +136,17 @@ class SinkProcess(Handler):
             self.log.write(message.rows.slice(new.start - first))
         self._filter = filter_
 
-    def resumes(self, stream: str, released: int, start: int) -> None:
-        self._skip(Range(self._filter.expected, Seq(max(start, self._filter.expected))))
-        self._filter = DuplicateFilter(Seq(max(start, self._filter.expected)))
+    def resumes(self, reader: StreamReader, released: int, start: int) -> None:
+        """What lies between `released` and what was expected was given up by a renumbering: it is not lost."""
+        with self._lock:
+            expected = self._filter.expected
+            self._skip(Range(Seq(min(max(released, expected), max(start, expected))), Seq(max(start, expected))))
+            self._filter = DuplicateFilter(Seq(max(start, expected)))
 
     def _skip(self, missing: Range) -> None:
+        self.log.next = max(self.log.next, missing.stop)
         if len(missing):
             self.lost += len(missing)
-            self.log.next = missing.stop
             log.error("input lost", stream=self.sink.input, start=missing.start, stop=missing.stop)
 
     def status(self) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 | call | from → to | carries |
 |---|---|---|
 | get `stream` | consumer → producer | rows of a stream from a seq on, without end; each message has an epoch |
-| get `follow` | secondary → primary | keep-alives and checkpoints |
+| get `follow` | secondary → primary | keep-alives, checkpoints, queue trimming, determinants |
 | get `rows` | data source → its own driver | one part of a batch plan |
 | get `peek` | standby → producer | a few held rows, to rehearse with |
-| do `ack` | consumer → producer | level-0 and level-1 acks |
-| do `stored` | secondary → primary | a checkpoint is stored |
+| do `ack` | consumer → producer | level-0 and level-1 acks, with a savepoint tree |
+| do `recover` | consumer → producer | a recovery request; the answer is the consumer's savepoint tree |
+| do `stored`, `chosen` | secondary → primary | a checkpoint is stored, determinants are |
+| do `progress`, `beat` | secondary → primary | how far it has come, that it lives |
 | do `cut` | data source → its own driver | the next batch plan |
 | do `freeze` | operator → instance | a drill: stop for some seconds |
 | do `status` | anyone | what the instance knows of itself |

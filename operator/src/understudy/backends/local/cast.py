@@ -57,9 +57,9 @@ def standbys(mode: Mode) -> int:
     match mode:
         case Mode.AMNESIA:
             return 0
-        case Mode.PASSIVE_STANDBY | Mode.AUTO:
+        case Mode.PASSIVE_STANDBY | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP:
             return 1
-        case Mode.UPSTREAM_BACKUP | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP | Mode.SAVEPOINT:
-            raise NotImplementedError(f"mode {mode} is refused by validation")
+        case Mode.UPSTREAM_BACKUP | Mode.SAVEPOINT | Mode.AUTO:
+            return 1
         case _:
             assert_never(mode)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from understudy.backends.local.chance import Chance, chance_of, one_of_many
 from understudy.backends.local.folder import Folder
-from understudy.backends.local.history import Comparison, compare, misnumbered
+from understudy.backends.local.history import compare, misnumbered
 from understudy.backends.local.plain import NotPlain, plain_reference
-from understudy.backends.local.promises import path_of, promised, repeatable
+from understudy.backends.local.promises import path_of, promised
 from understudy.backends.local.rows import Row, Torn, alike, read_sink
 from understudy.backends.local.verdicts import Verdict, describe
 from understudy.model.guarantees import Recovery
@@ -18,8 +19,8 @@ from understudy.model.job import StreamJob
 from understudy.model.load import load
 from understudy.model.sinks import Sink
 
-Reference = Callable[[str], Sequence[Row] | None]
-"""A stream's tuples without failures, in order, as a sink writes them; None if they are different every time."""
+Reference = Callable[[str], Sequence[Row]]
+"""A stream's tuples without failures, in order, as a sink writes them; samples that draw let everything pass."""
 
 
 class NotARun(Exception):
@@ -71,13 +72,21 @@ def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
         return Verdict(promise, None, objection=str(error))
     objection = misnumbered([row["_seq"] for row in observed])
     expected = reference(sink.input)
-    if expected is not None and repeatable(run.job, sink.input):
+    chance = chance_of(run.job, sink.input)
+    if chance == Chance():
         agreed = second_opinion(run.job, sink.input, expected)
         comparison = compare(*alike(expected, observed), open_end=not run.complete)
         return Verdict(promise, comparison, objection or agreed.objection, agreed.remark)
-    remark = "the query may give another result each time, so tuples cannot be compared one by one"
-    comparison = compare(*alike(observed if expected is None else expected, observed), open_end=not run.complete)
-    return Verdict(promise, one_of_many(comparison, run.declared_losses(sink)), objection, remark)
+    comparison = compare(*alike(expected, observed), open_end=not run.complete)
+    found = one_of_many(comparison, chance, run.declared_losses(sink))
+    return Verdict(promise, found, objection, _many(chance))
+
+
+def _many(chance: Chance) -> str:
+    if chance.content:
+        return "not compared: tuples of this query may differ each time; no process has declared a loss"
+    differ = " and ".join(what for what, may in (("which tuples pass", chance.which), ("order", chance.order)) if may)
+    return f"executions of this query may differ in {differ}; it is compared with all that they may give"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +105,3 @@ def second_opinion(job: StreamJob, stream: str, expected: Sequence[Row]) -> Opin
     if found.recovery is Recovery.PRECISE:
         return Opinion("Spark and plain Python agree on the reference")
     return Opinion(objection=f"Spark and plain Python do not agree on the reference ({describe(found)}); report this")
-
-
-def one_of_many(found: Comparison, declared: int) -> Comparison:
-    """Where another execution without failures could differ too, only what the processes declared lost is lost."""
-    recovery = Recovery.GAP if declared else Recovery.DIVERGENT
-    return replace(found, recovery=recovery, lost=declared, duplicated=0, surplus=(), holes=())

@@ -63,6 +63,7 @@ class Observed:
     holders: Mapping[str, str]
     """The instance that holds each subjob's Lease."""
     done: tuple[Done, ...] = ()
+    resumed: frozenset[Done] = frozenset()
     asked_to_stop: bool = False
 
     def of(self, kind: Kind, owner: str) -> list[Seen]:
@@ -106,6 +107,13 @@ class Hurt:
 
 
 @dataclass(frozen=True, slots=True)
+class Resume:
+    """A process was stopped for long enough."""
+
+    done: Done
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     exit_code: int
     why: str
@@ -119,7 +127,7 @@ class Finish:
     """Whether every stream came to its end."""
 
 
-Intent = Start | Open | Hurt | Fail | Finish
+Intent = Start | Open | Hurt | Resume | Fail | Finish
 
 
 class Nemesis(Protocol):
@@ -179,7 +187,14 @@ def decide(cast: Cast, nemesis: Nemesis, at_once: int, observed: Observed) -> li
     intents: list[Intent] = list(_starts(cast, at_once, observed))
     if observed.started_ms is None and not intents and _all_ready(cast, observed):
         intents.append(Open(observed.now_ms + START_DELAY_MS))
-    return [*intents, *nemesis.strike(observed)]
+    return [*intents, *_resumes(observed), *nemesis.strike(observed)]
+
+
+def _resumes(observed: Observed) -> Iterator[Resume]:
+    for done in observed.done:
+        stop_ms = done.fault.stop_ms
+        if stop_ms is not None and done not in observed.resumed and observed.now_ms >= done.at_ms + stop_ms:
+            yield Resume(done)
 
 
 def _over(cast: Cast, nemesis: Nemesis, observed: Observed) -> Finish | None:

@@ -1,12 +1,12 @@
 """What to hurt, and when.
 
 `beats@15s` is the primary of beats, `beats@standby@15s` its standby, `sink/alerts@15s` a sink; `beats@10s-20s` is some
-moment in between, drawn from the run's seed.
+moment in between, drawn from the run's seed. A stop adds for how long: `beats@15s+2s`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from typing import Final
@@ -26,12 +26,23 @@ class Target(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """SIGKILL to one process: the one that plays `target` for `owner` at that moment."""
+    """A signal to one process and all that it started: the one that plays `target` for `owner` at that moment."""
 
     owner: str
     target: Target
     at_ms: int
     """Since the job's start."""
+    stop_ms: int | None = None
+    """SIGSTOP, and SIGCONT so much later; None: SIGKILL."""
+
+    @property
+    def done(self) -> str:
+        """What is done to it."""
+        return "killed" if self.stop_ms is None else f"stopped for {self.stop_ms / 1000:g} s"
+
+    @property
+    def signal(self) -> str:
+        return "SIGKILL" if self.stop_ms is None else "SIGSTOP"
 
     def __str__(self) -> str:
         return f"{self.target} of {self.owner}" if self.target is not Target.SINK else f"sink {self.owner}"
@@ -39,17 +50,32 @@ class Fault:
 
 def parse_kill(text: str, job: StreamJob, random: Random) -> Fault | str:
     """The fault that `--kill TEXT` asks for, or why it cannot be."""
+    found = _fault(text, job, random)
+    return f"--kill {text}: {found}" if isinstance(found, str) else found
+
+
+def parse_stop(text: str, job: StreamJob, random: Random) -> Fault | str:
+    """The fault that `--stop TEXT` asks for, or why it cannot be."""
+    fault, _, length = text.rpartition("+")
+    lasts_ms = _moment(length, random)
+    if lasts_ms is None or not fault:
+        return f"--stop {text}: write SUBJOB@TIME+LENGTH, such as {job.subjobs[0].name}@15s+2s"
+    found = _fault(fault, job, random)
+    return f"--stop {text}: {found}" if isinstance(found, str) else replace(found, stop_ms=lasts_ms)
+
+
+def _fault(text: str, job: StreamJob, random: Random) -> Fault | str:
     name, *target, when = text.split("@") if "@" in text else (text, "")
     at_ms = _moment(when, random)
     if at_ms is None or len(target) > 1:
-        return f"--kill {text}: write SUBJOB@TIME or SUBJOB@standby@TIME, such as {job.subjobs[0].name}@15s"
+        return f"write SUBJOB@TIME or SUBJOB@standby@TIME, such as {job.subjobs[0].name}@15s"
     owner = _owner(name, job)
     if owner is None:
         known = [s.name for s in job.subjobs] + [f"{SINK_PREFIX}{s.name}" for s in job.sinks]
-        return f"--kill {text}: there is no subjob {name!r}{did_you_mean(name, known)}; write {listed(known)}"
+        return f"there is no subjob {name!r}{did_you_mean(name, known)}; write {listed(known)}"
     found, is_sink = owner
     if target and (is_sink or target[0] not in (Target.PRIMARY, Target.STANDBY)):
-        return f"--kill {text}: {target[0]!r} is nobody to kill; write {found}@primary@TIME or {found}@standby@TIME"
+        return f"{target[0]!r} is nobody to hurt; write {found}@primary@TIME or {found}@standby@TIME"
     wanted = Target.SINK if is_sink else Target(target[0]) if target else Target.PRIMARY
     return Fault(found, wanted, at_ms)
 

@@ -71,7 +71,8 @@ def _false_suspicion(successor: str, story: Mapping[str, Any], job: StreamJob) -
 
 def _losses(record: Record) -> Iterator[_Loss]:
     for done in record.done:
-        yield _Loss(done.victim, done.at_ms, f"{done.fault.target} killed (SIGKILL)", done.had_standby)
+        cause = f"{done.fault.target} {done.fault.done} ({done.fault.signal})"
+        yield _Loss(done.victim, done.at_ms, cause, done.had_standby)
     for death in record.deaths:
         cause = f"signal {-death.exit_code}" if death.exit_code < 0 else f"exit code {death.exit_code}"
         yield _Loss(death.process, death.at_ms, f"process ended by itself ({cause})", death.had_standby)

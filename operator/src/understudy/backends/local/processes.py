@@ -79,6 +79,17 @@ class Child:
         self._process.wait()
         self._sweep()
 
+    def pause(self) -> None:
+        """SIGSTOP to the process and all that it started; the connections stay, and nobody answers on them."""
+        self._tell_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._tell_all(signal.SIGCONT)
+
+    def _tell_all(self, number: signal.Signals) -> None:
+        for pid in session_members(self.pid):
+            _signal(pid, number)
+
     def ask_to_stop(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()

@@ -42,9 +42,3 @@ def promised(job: StreamJob, stream: str) -> Guarantee:
     given = promises(job)
     guarantees = (given[subjob.name].guarantee for subjob in path_of(job, stream))
     return min(guarantees, key=lambda guarantee: guarantee.strength, default=Guarantee.PRECISE)
-
-
-def repeatable(job: StreamJob, stream: str) -> bool:
-    """Whether every execution of the query gives the same stream, so that there is one to compare with."""
-    given = promises(job)
-    return all(given[s.name].operator_class is not OperatorClass.ARBITRARY for s in path_of(job, stream))

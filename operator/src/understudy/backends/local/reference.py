@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from understudy.backends.local.chance import without_draws
 from understudy.backends.local.checking import Reference
 from understudy.backends.local.environment import cores
 from understudy.backends.local.promises import path_of
 from understudy.backends.local.rows import Row
 from understudy.model.ha import Driver, SparkSettings
 from understudy.model.job import StreamJob
-from understudy.model.operators import Sample
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,13 +36,12 @@ def batch_reference(job: StreamJob) -> Iterator[Reference]:
             spark.stop()
 
 
-def _rows(spark: SparkSession, job: StreamJob, stream: str) -> list[Row] | None:
+def _rows(spark: SparkSession, job: StreamJob, stream: str) -> list[Row]:
     from understudy.runtime.engine.reference import reference
     from understudy.runtime.sink import as_json
 
-    if not definite(job, stream):
-        return None
-    return [as_json(row) for row in reference(spark, upstream_of(job, stream), Path.cwd())[stream].to_pylist()]
+    wanted = without_draws(upstream_of(job, stream))
+    return [as_json(row) for row in reference(spark, wanted, Path.cwd())[stream].to_pylist()]
 
 
 def upstream_of(job: StreamJob, stream: str) -> StreamJob:
@@ -56,9 +55,3 @@ def upstream_of(job: StreamJob, stream: str) -> StreamJob:
             "sinks": tuple(s for s in job.sinks if s.input == stream),
         }
     )
-
-
-def definite(job: StreamJob, stream: str) -> bool:
-    """Whether there is a result to compute: a sample without a seed has none."""
-    chains = [ops for s in path_of(job, stream) for ops in (s.operators, *(e.operators for e in s.elements))]
-    return not any(isinstance(op, Sample) and op.seed is None for ops in chains for op in ops)

@@ -12,7 +12,19 @@ from typing import Protocol, assert_never
 
 from understudy.backends.local.arrivals import ArrivalWatch
 from understudy.backends.local.cast import Cast, Kind, Process
-from understudy.backends.local.direction import Done, Fail, Finish, Hurt, Nemesis, Observed, Open, Seen, Start, decide
+from understudy.backends.local.direction import (
+    Done,
+    Fail,
+    Finish,
+    Hurt,
+    Nemesis,
+    Observed,
+    Open,
+    Resume,
+    Seen,
+    Start,
+    decide,
+)
 from understudy.backends.local.environment import cores, for_children
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.pages import Page
@@ -58,6 +70,7 @@ class Supervisor:
         self._watches = {s.name: ArrivalWatch(folder.sink(s.name)) for s in job.sinks}
         self._janitor = Janitor()
         self._asked_to_stop = False
+        self._resumed: set[Done] = set()
         self.record = Record(began_ms=now_ms())
 
     def ask_to_stop(self) -> None:
@@ -85,6 +98,8 @@ class Supervisor:
                     self._open(intent.at_ms)
                 case Hurt():
                     self._hurt(intent, observed)
+                case Resume():
+                    self._resume(intent.done)
                 case Fail() | Finish():
                     self.record.outcome = intent
                 case _:
@@ -102,6 +117,7 @@ class Supervisor:
             seen=tuple(self._see(r, now) for r in self._running),
             holders={s: lease.holder for s in self._cast.subjobs if (lease := self._surroundings.read_lease(s))},
             done=tuple(self.record.done),
+            resumed=frozenset(self._resumed),
             asked_to_stop=self._asked_to_stop,
         )
 
@@ -158,9 +174,18 @@ class Supervisor:
         victim = next(r for r in self._running if r.process == intent.victim)
         victim.hurt = True
         at = now_ms()
-        victim.child.kill()
+        if intent.fault.stop_ms is None:
+            victim.child.kill()
+        else:
+            victim.child.pause()
         self.record.done.append(Done(intent.fault, intent.victim, at, observed.covered(intent.victim)))
-        self._audience.note(f"killed {intent.victim.name}, {intent.fault}")
+        self._audience.note(f"{intent.fault.done}: {intent.victim.name}, {intent.fault}")
+
+    def _resume(self, done: Done) -> None:
+        victim = next(r for r in self._running if r.process == done.victim)
+        victim.child.resume()
+        self._resumed.add(done)
+        self._audience.note(f"resumed: {done.victim.name}")
 
     def tail_of(self, process: Process, count: int = 15) -> list[str]:
         running = next(r for r in self._running if r.process == process)

@@ -159,7 +159,7 @@ class Outputs:
     def _number(self, command: do.Number) -> None:
         self.stores[command.element] = Shelf(command.first)
         self.published[command.element] = command.first
-        if command.until is None and command.first and not getattr(self.process.core, "forward", False):
+        if command.until is None and command.first and command.as_new:
             self.superseded[command.element] = command.first
         self.world.at(0, self.settle)
         self.process.computing.number(command)

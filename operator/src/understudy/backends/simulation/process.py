@@ -129,7 +129,7 @@ class Process(Endpoint):
         self._restore(command.checkpoint)
         self.processing, self.serving = True, False
         for element in self.elements.values():
-            element.follows_script = bool(getattr(self.core, "determinants", False))
+            element.follows_script = command.waits_for_choices
         self.computing.kick_all()
 
     def _restore(self, checkpoint: Checkpoint | None) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from ..choice import choose
 from ..costs import loads
-from ..elements import elements_of
-from ..ha import Backups, Strategy
+from ..ha import Backups
 from ..job import StreamJob
 from ..network import Walk
 from ..operators import Correlate, Python, kind_of
@@ -41,12 +40,8 @@ def permanent_failures(job: StreamJob) -> Iterator[Refusal]:
 
 
 def checkpoints(job: StreamJob) -> Iterator[Refusal]:
-    """With one element the strategies are the same."""
     for n, subjob in enumerate(job.subjobs):
         here, checkpoint = path("spec", "subjobs", n, "ha", "checkpoint"), subjob.ha.checkpoint
-        if checkpoint.strategy is not Strategy.SYNCHRONOUS and len(elements_of(subjob)) > 1:
-            what = f"{checkpoint.strategy} for several elements"
-            yield _not_yet(f"{here}.strategy", what, str(Strategy.SYNCHRONOUS))
         if checkpoint.backups is not Backups.UNSYNCHRONIZED:
             yield _not_yet(f"{here}.backups", f"{checkpoint.backups} backups", str(Backups.UNSYNCHRONIZED))
 

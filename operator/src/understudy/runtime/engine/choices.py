@@ -22,6 +22,11 @@ class Choices:
         return not self._follows and not self._theirs
 
     @property
+    def leave_order(self) -> bool:
+        """Whether inputs are merged as they come: by our own choice, or because the next one says nothing of it."""
+        return self.are_ours or (bool(self._theirs) and not self._theirs[0].runs)
+
+    @property
     def first(self) -> Choice | None:
         return self._theirs[0] if self._theirs else None
 

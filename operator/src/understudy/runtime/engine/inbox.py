@@ -162,6 +162,10 @@ class Inbox:
         with self._changed:
             return self._intake.where()
 
+    def place_of(self, seqs: Mapping[str, int]) -> int:
+        """The place in the merged input at which each input has come to its seq."""
+        return sum(seqs[spec.name] for spec in self.inputs)
+
     @property
     def idle(self) -> bool:
         """Nothing is under way, and nothing can be made of what has arrived."""
@@ -225,6 +229,7 @@ class Inbox:
         """Cut plans as another process chose them, and none of our own until `lead`."""
         with self._changed:
             self._intake.choices.follow(choices)
+            self._intake.extend_all()
             self._changed.notify_all()
 
     def lead(self) -> None:

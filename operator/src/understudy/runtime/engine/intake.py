@@ -86,7 +86,7 @@ class Intake:
                 self._place_tail(self._lacking)
                 self._lacking = None
                 self.extend_all()
-        elif self.choices.are_ours:
+        elif self.choices.leave_order:
             self.sequence.extend(place)
 
     def extend_all(self) -> None:

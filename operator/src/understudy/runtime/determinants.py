@@ -1,0 +1,54 @@
+"""Determinants (Hwang §6) of a Spark element are its batch plans: what was taken in which order, and the salt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from understudy.model.classes import OperatorClass, class_of_element
+from understudy.model.elements import Element
+from understudy.protocol.determinants import Determinant
+from understudy.protocol.ids import Seq, Stream
+from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.engine.plan import BatchPlan, Choice, Position
+from understudy.runtime.watermarks import positions_from_json
+
+
+def leaves_to_chance(element: Element) -> bool:
+    """Whether a replica of the element has to be told what was chosen."""
+    return class_of_element(element).operator_class is OperatorClass.ARBITRARY
+
+
+def determinant_of(element: Element, before: Mapping[Stream, Seq], plan: BatchPlan, at: Position) -> Determinant | None:
+    """What the step that took `plan` chose; `before`: the positions it started from."""
+    if not leaves_to_chance(element):
+        return None
+    return Determinant(element.name, before, positions_from_json(at.seqs), plan.choice().to_ints())
+
+
+def follow(inboxes: Mapping[str, Inbox]) -> None:
+    """Non-deterministic elements wait for the choices of the primary."""
+    for inbox in inboxes.values():
+        if leaves_to_chance(inbox.element):
+            inbox.follow(())
+
+
+def lead(inboxes: Mapping[str, Inbox]) -> None:
+    for inbox in inboxes.values():
+        inbox.lead()
+
+
+def choose(inboxes: Mapping[str, Inbox], determinants: Iterable[Determinant]) -> None:
+    for step in determinants:
+        inboxes[step.element].follow([Choice.of(step.choice)])
+
+
+def to_json(determinants: Iterable[Determinant]) -> list[Any]:
+    return [[d.element, dict(d.at), dict(d.to), list(d.choice)] for d in determinants]
+
+
+def from_json(value: Iterable[Sequence[Any]]) -> tuple[Determinant, ...]:
+    return tuple(
+        Determinant(element, positions_from_json(at), positions_from_json(to), tuple(choice))
+        for element, at, to, choice in value
+    )

@@ -1,0 +1,50 @@
+"""Watermarks and savepoint trees as JSON: they travel with tuples, subscriptions, checkpoints and acks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from understudy.protocol.ids import Consumer, Seq, Stream
+from understudy.protocol.savepoints import Savepoint, Tree
+from understudy.protocol.watermarks import Step
+
+
+def positions_from_json(value: Mapping[str, int]) -> dict[Stream, Seq]:
+    return {Stream(s): Seq(n) for s, n in value.items()}
+
+
+def step_to_json(step: Step | None) -> list[Any] | None:
+    return [step.first, step.stop, dict(step.low), dict(step.at), dict(step.high)] if step is not None else None
+
+
+def step_from_json(value: list[Any] | None) -> Step | None:
+    if value is None:
+        return None
+    low, at, high = (positions_from_json(marks) for marks in value[2:])
+    return Step(Seq(value[0]), Seq(value[1]), low, at, high)
+
+
+def tree_to_json(tree: Tree | None) -> dict[str, Any] | None:
+    if tree is None:
+        return None
+    children = {s: {c: tree_to_json(t) for c, t in per.items()} for s, per in tree.children.items()}
+    root = tree.root
+    savepoint = {"selection": dict(root.selection), "positions": dict(root.positions), "next": root.next}
+    return savepoint | {"children": children}
+
+
+def tree_from_json(value: Mapping[str, Any] | None) -> Tree | None:
+    if value is None:
+        return None
+    root = Savepoint(
+        positions_from_json(value["selection"]), positions_from_json(value["positions"]), Seq(value["next"])
+    )
+    return Tree(root, trees_from_json(value["children"]))
+
+
+def trees_from_json(value: Mapping[str, Mapping[str, Any]]) -> dict[Stream, dict[Consumer, Tree]]:
+    return {
+        Stream(s): {Consumer(c): t for c, v in per.items() if (t := tree_from_json(v)) is not None}
+        for s, per in value.items()
+    }

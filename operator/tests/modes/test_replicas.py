@@ -1,0 +1,82 @@
+"""Replica backup where there is a Lease: who begins, who joins, who is told that it has been replaced."""
+
+from __future__ import annotations
+
+from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, kinds, lease, processed
+from understudy.modes.instance import Role
+from understudy.modes.replica_backup import ReplicaBackup
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.detector import Detector
+from understudy.protocol.ids import Epoch, Millis, Seq
+
+
+def replica(name: str) -> ReplicaBackup:
+    return ReplicaBackup(name, WIRING, Detector.of(100, 3), interval=50)
+
+
+def pair() -> tuple[ReplicaBackup, ReplicaBackup]:
+    """The first has processed up to 10 and made 5 tuples; the second has joined it."""
+    first, second = replica("job-0"), replica("job-1")
+    first.handle(on.LeaseSeen(None))
+    first.handle(on.LeaseWon(lease("job-0", 1)))
+    first.handle(processed(10, 5))
+    assert second.handle(on.LeaseSeen(lease("job-0", 1))) == (do.Follow(lease("job-0", 1)),)
+    second.handle(on.KeepAlive(Millis(0), Epoch(1)))
+    (ship,) = first.handle(on.SecondaryJoined("job-1"))
+    assert isinstance(ship, do.Ship)
+    store, lead, publish, read = second.handle(on.CheckpointArrived(ship.checkpoint))
+    assert isinstance(lead, do.Lead)
+    assert lead.beside
+    assert (publish, read) == (do.Publish(OUT, Seq(5), False), do.ReadInput(UP, Seq(10)))
+    assert store == do.Store(ship.checkpoint)
+    first.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    return first, second
+
+
+def test_a_newcomer_gets_the_state_of_the_holder_and_leads_beside_it() -> None:
+    first, second = pair()
+    assert (first.role, second.role) == (Role.PRIMARY, Role.PRIMARY)
+    assert first.protected
+
+
+def test_upstream_keeps_what_either_still_needs() -> None:
+    first, _ = pair()
+    first.handle(processed(30, 5))
+    first.handle(on.SecondaryAt(Epoch(1), {UP: Seq(20)}))
+    assert do.SendAck(UP, 1, Seq(20)) in first.handle(on.Tick(Millis(1_000)))
+
+
+def test_the_survivor_takes_the_lease_and_goes_on_without_a_pause() -> None:
+    _, second = pair()
+    assert kinds(second.handle(on.PeerClosed(Millis(500)))) == [do.Elect]
+    (lead,) = second.handle(on.LeaseWon(lease("job-1", 2)))
+    assert isinstance(lead, do.Lead)
+    assert lead.live
+    assert second.epoch == Epoch(2)
+    assert not second.protected
+
+
+def test_the_holder_begins_a_new_epoch_when_its_peer_is_gone() -> None:
+    first, _ = pair()
+    assert kinds(first.handle(on.SecondaryLeft("job-1"))) == [do.Elect]
+    first.handle(on.LeaseWon(lease("job-0", 2)))
+    assert first.epoch == Epoch(2)
+    assert first.handle(on.LeaseSeen(lease("job-0", 2))) == ()
+
+
+def test_a_replica_that_was_replaced_steps_down_and_joins_again() -> None:
+    first, second = pair()
+    assert second.handle(on.LeaseSeen(lease("job-0", 1))) == ()
+    assert kinds(second.handle(on.LeaseSeen(lease("job-0", 2)))) == [do.StepDown, do.ReadLease]
+    assert first.handle(on.LeaseSeen(lease("job-0", 1))) == ()
+    assert second.role is Role.STANDBY
+    assert not second.could_continue()
+
+
+def test_who_finds_only_dead_replicas_begins_anew() -> None:
+    late = replica("job-2")
+    late.handle(on.LeaseSeen(lease("job-0", 3)))
+    assert kinds(late.handle(on.PeerClosed(Millis(1)))) == [do.TryLease]
+    lead, read = late.handle(on.LeaseWon(lease("job-2", 4)))
+    assert (type(lead), read) == (do.Lead, do.ReadInput(UP, Seq(0)))

@@ -1,0 +1,70 @@
+"""Savepoint recovery where there is a Lease, and what predecessors in other modes keep."""
+
+from __future__ import annotations
+
+from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, instance, kinds, lease, primary, processed
+from understudy.modes.instance import Role
+from understudy.modes.savepoint import SavepointMode
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.detector import Detector
+from understudy.protocol.ids import Consumer, Epoch, Millis, Seq
+from understudy.protocol.savepoints import Savepoint, Tree
+
+DOWN = Consumer("down")
+
+
+def operator(name: str = "job-0") -> SavepointMode:
+    return SavepointMode(name, WIRING, Detector.of(100, 3))
+
+
+def acked() -> tuple[SavepointMode, Tree]:
+    """Two steps of five tuples, each with a selection of four; the consumer has released the first step."""
+    found = operator()
+    found.handle(on.LeaseSeen(None))
+    found.handle(on.LeaseWon(lease("job-0", 1)))
+    found.handle(processed(10, 5, selection=6))
+    found.handle(processed(20, 5, selection=16))
+    commands = found.handle(on.Acked(OUT, DOWN, 1, Seq(5), Epoch(1)))
+    (ack,) = [c for c in commands if isinstance(c, do.SendAck)]
+    assert ack.tree is not None
+    return found, ack.tree
+
+
+def test_an_ack_carries_the_selection_of_the_first_step_that_follows() -> None:
+    _, tree = acked()
+    assert tree.root == Savepoint({UP: Seq(6)}, {UP: Seq(10)}, Seq(5))
+
+
+def test_a_spare_asks_for_its_tree_and_begins_with_its_selection() -> None:
+    _, tree = acked()
+    spare = operator("job-1")
+    spare.handle(on.LeaseSeen(lease("job-0", 1)))
+    assert kinds(spare.handle(on.PeerClosed(Millis(1)))) == [do.TryLease]
+    assert spare.handle(on.LeaseWon(lease("job-1", 2))) == (do.RequestRecovery(UP),)
+    assert spare.role is Role.STANDBY
+    lead, skip, number, read, _ = spare.handle(on.RecoveryInformation(UP, tree))
+    assert isinstance(lead, do.Lead)
+    assert (skip, read) == (do.Skip(UP, Seq(6)), do.ReadInput(UP, Seq(6)))
+    assert number == do.Number("job", Seq(5), {UP: Seq(10)})
+    assert (spare.role, spare.epoch) == (Role.PRIMARY, Epoch(2))
+
+
+def test_a_new_producer_is_sent_the_tree_again() -> None:
+    found, tree = acked()
+    assert found.handle(on.Redirected(UP, Epoch(2))) == (do.SendAck(UP, 1, Seq(6), tree),)
+
+
+def test_a_predecessor_in_another_mode_keeps_the_tree() -> None:
+    _, tree = acked()
+    found = primary()
+    found.handle(processed(10, 5))
+    found.handle(on.Acked(OUT, DOWN, 1, Seq(2), Epoch(1), tree))
+    assert found.handle(on.RecoveryRequested(OUT, DOWN)) == (do.AnswerRecovery(OUT, DOWN, tree),)
+    found.handle(on.SecondaryJoined("job-1"))
+    (ship,) = found.handle(on.Tick(Millis(1_000)))
+    assert isinstance(ship, do.Ship)
+    secondary = instance("job-1")
+    secondary.handle(on.CheckpointArrived(ship.checkpoint))
+    secondary.handle(on.LeaseWon(lease("job-1", 2)))
+    assert secondary.handle(on.RecoveryRequested(OUT, DOWN)) == (do.AnswerRecovery(OUT, DOWN, tree),)
