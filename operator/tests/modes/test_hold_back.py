@@ -5,7 +5,9 @@ from __future__ import annotations
 from tests.modes.test_passive_standby_roles import OUT, instance, lease, primary, processed, protected
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.protocol.ids import Epoch, Millis, Seq
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq
+
+DOWN = Consumer("down")
 
 
 def test_a_primary_without_a_secondary_forwards_at_once() -> None:
@@ -54,3 +56,13 @@ def test_a_standby_forgets_a_checkpoint_of_an_epoch_that_is_over() -> None:
     assert standby.could_continue()
     standby.handle(on.KeepAlive(Millis(1), Epoch(2)))
     assert not standby.could_continue()
+
+
+def test_who_begins_without_a_checkpoint_sends_its_tuples_as_new_ones() -> None:
+    late = instance("job-2", hold_back=True)
+    late.handle(on.LeaseSeen(lease("job-1", 2)))
+    late.handle(on.LeaseWon(lease("job-2", 3)))
+    assert late.roll_open
+    assert late.handle(processed(10, 5)) == ()
+    commands = late.handle(on.Subscribed(OUT, DOWN, Seq(40), Epoch(1)))
+    assert commands == (do.Renumber(OUT, Range(Seq(0), Seq(5)), Seq(40)), do.Publish(OUT, Seq(45), False))

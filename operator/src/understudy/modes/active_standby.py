@@ -25,7 +25,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Pending
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Millis, Range, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks, Step, StepLog, newest, older
@@ -150,6 +150,9 @@ class ActiveStandby(Instance):
         return (lead, *(self.publish(str(s)) for s in self.wiring.inputs))
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
+        """From nothing: what an arbitrary network makes now differs from what an earlier life sent."""
+        differs = self.determinants or not self.exact
+        self._roll = RollCall(self.wiring) if differs and self.epoch > Epoch(1) else None
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
     @property

@@ -95,7 +95,8 @@ class PassiveStandby(Instance):
                 return ()
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
-        self._roll = None if self.exact or self.epoch == Epoch(1) else RollCall(self.wiring)
+        differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
+        self._roll = RollCall(self.wiring) if differs and self.epoch > Epoch(1) else None
         at = {s: checkpoint.position(s) if checkpoint else None for s in self.wiring.entering}
         resent = () if self._roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
         return (*resent, *(do.ReadInput(s, at[s] or Seq(0)) for s in self.wiring.entering))
