@@ -59,6 +59,14 @@ def numbers_job(name: str, rate: int, limit: int | None, mode: str = "passiveSta
     }
 
 
+def kept_job(name: str, rate: int, limit: int | None = None) -> Json:
+    """Only the first subjob and its sink: half the pods, for stories that need no more."""
+    body = numbers_job(name, rate, limit)
+    body["spec"]["subjobs"] = body["spec"]["subjobs"][:1]
+    body["spec"]["sinks"] = body["spec"]["sinks"][:1]
+    return body
+
+
 def claim(name: str) -> Json:
     return {"persistentVolumeClaim": {"claimName": name}}
 

@@ -6,19 +6,18 @@ The tests tell one story, in this order. The last ones compare every tuple that 
 from __future__ import annotations
 
 import json
-import os
 import sys
-import time
 
 import pytest
 from kubectl import PATIENCE, Job, Json, Namespace, name_of, node_of, run, until
 from numbers_job import claims, expected_kept, expected_sums, numbers_job
+from story import TAKE_OVER, assert_flowing, read_volume, standby_of, wait_for_take_over, wait_until_protected
 
 NAME = "story"
 RATE = 200
 LIMIT = round(RATE * 200 * PATIENCE)
 
-START, TAKE_OVER, REPLACED = 240, 30, 180
+START = 240
 
 
 @pytest.fixture(scope="module")
@@ -27,33 +26,6 @@ def job(namespace: Namespace) -> Job:
     job = Job(namespace, NAME)
     job.wait_for("Ready", START)
     return job
-
-
-def assert_flowing(job: Job, sink: str = "kept", seconds: float = TAKE_OVER) -> None:
-    """Tuples keep arriving, and the stream has not ended: a kill after that would prove nothing."""
-    before = job.written(sink)
-    until(f"more than {before} tuples in {sink}", lambda: job.written(sink) > before, seconds)
-    assert job.status()["phase"] != "Completed", "the stream ended before the story did: try with E2E_PATIENCE=2"
-
-
-def wait_until_protected(job: Job) -> None:
-    """The condition may be a second old, so it is asked for together with what it must speak of."""
-
-    def settled() -> bool:
-        job.wait_for("Protected", REPLACED)
-        return all(len(job.pods(subjob=subjob)) == 2 for subjob in ("keep", "sums"))
-
-    until("two instances of each subjob, protected", settled, REPLACED)
-
-
-def wait_for_take_over(job: Job, subjob: str, gone: str, epoch: int) -> str:
-    """Who leads now. On a busy machine a slow primary may be suspected, too, so more than one epoch may have passed."""
-
-    def successor() -> str | None:
-        holder, now = job.lease(subjob)
-        return holder if holder != gone and now > epoch else None
-
-    return until(f"another instance than {gone} holds the Lease", successor, TAKE_OVER, every=0.1)
 
 
 def labelled_as_leased(job: Job, subjob: str) -> bool:
@@ -79,7 +51,8 @@ def test_a_ready_job_is_protected_and_its_pairs_are_on_different_nodes(job: Job)
         roles = sorted(pod["metadata"]["labels"]["understudy.dev/role"] for pod in pods)
         assert roles == ["primary", "standby"]
     status = job.status()
-    assert status["summary"] == {"subjobs": "2/2", "protected": "2/2", "guarantee": "precise"}
+    figures = {"subjobs": "2/2", "protected": "2/2", "guarantee": "precise", "attention": ""}
+    assert {name: status["summary"][name] for name in figures} == figures
     assert {subjob["mode"] for subjob in status["subjobs"]} == {"passiveStandby"}
 
 
@@ -87,6 +60,8 @@ def test_kubectl_get_shows_at_a_glance_whether_the_job_is_safe(job: Job) -> None
     heads, row = job.namespace.kubectl("get", "sj", NAME).splitlines()
     assert heads.split() == ["NAME", "READY", "SUBJOBS", "PROTECTED", "GUARANTEE", "LAST-FAILOVER", "AGE"]
     assert row.split()[:5] == [NAME, "True", "2/2", "2/2", "precise"]
+    wide = job.namespace.kubectl("get", "sj", NAME, "-o", "wide").splitlines()[0].split()
+    assert wide[7:] == ["PHASE", "RECOVERY", "OBJECTIVE", "IF-IT-FAILED-NOW", "ATTENTION"]
 
 
 def test_the_plugin_says_that_it_is_safe(job: Job) -> None:
@@ -110,7 +85,7 @@ def test_pods_are_restricted_and_may_touch_only_their_own_leases(job: Job) -> No
 
 def test_a_killed_primary_is_taken_over_from(job: Job) -> None:
     primary, epoch = job.lease("keep")
-    standby = next(name_of(pod) for pod in job.pods(subjob="keep") if name_of(pod) != primary)
+    standby = standby_of(job, "keep")
     assert_flowing(job)
     job.namespace.kill(primary)
     assert wait_for_take_over(job, "keep", primary, epoch) == standby
@@ -183,8 +158,7 @@ def test_the_operator_comes_back_and_makes_good_what_it_missed(job: Job, operato
 
 
 def test_a_killed_standby_is_replaced_and_the_output_never_stops(job: Job) -> None:
-    primary, _ = job.lease("sums")
-    standby = next(name_of(pod) for pod in job.pods(subjob="sums") if name_of(pod) != primary)
+    standby = standby_of(job, "sums")
     job.namespace.kill(standby)
     until("the loss is noticed", lambda: not job.is_true("Protected"), 30, every=0.2)
     assert job.is_true("Ready")
@@ -230,23 +204,3 @@ def test_delete_removes_every_object(job: Job) -> None:
     job.namespace.kubectl("delete", "sj", NAME)
     kinds = "pods,services,configmaps,leases,serviceaccounts,roles,rolebindings,incidents"
     until("everything of the job is gone", lambda: not job.namespace.list(kinds, f"understudy.dev/job={NAME}"), 60)
-
-
-def read_volume(namespace: Namespace, claim: str) -> str:
-    """By a pod that only reads it, on whatever node the volume is."""
-    image = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
-    name = f"read-{claim}"
-    container = {
-        "name": "read",
-        "image": image,
-        "command": ["cat", "/output/part-00000.jsonl"],
-        "volumeMounts": [{"name": "output", "mountPath": "/output"}],
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-    }
-    restricted = {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}}
-    volume = {"name": "output", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
-    spec = {"restartPolicy": "Never", "securityContext": restricted, "containers": [container], "volumes": [volume]}
-    namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
-    until("it has been read", lambda: (namespace.get("pod", name) or {})["status"].get("phase") == "Succeeded", 120)
-    time.sleep(0.5)
-    return namespace.kubectl("logs", name)

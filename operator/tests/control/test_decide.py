@@ -104,6 +104,19 @@ def test_amnesia_needs_no_standby() -> None:
     assert world.status["summary"]["guarantee"] == "gap"
 
 
+def test_the_summary_says_what_needs_a_look_and_nothing_when_nothing_does(started: World) -> None:
+    assert started.status["summary"]["attention"] == ""
+    assert "lastRecovery" not in started.status["summary"]
+    started.kill(started.standby("keep"))
+    started.run_for(2)
+    assert "keep" in started.status["summary"]["attention"]
+    started.run_for(30)
+    started.kill(started.primary("keep"))
+    started.run_for(30)
+    assert started.status["summary"]["attention"] == ""
+    assert started.status["summary"]["lastRecovery"] == "0.4s"
+
+
 # ---- losses ----------------------------------------------------------------------------------------------
 
 

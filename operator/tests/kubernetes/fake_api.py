@@ -109,7 +109,7 @@ class FakeApi:
     # ---- life
 
     @contextmanager
-    def serving(self, timeout: float = 2.0) -> Iterator[Api]:
+    def serving(self, timeout: float = 30.0) -> Iterator[Api]:
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()

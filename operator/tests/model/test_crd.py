@@ -62,8 +62,11 @@ def test_lists_and_texts_are_bounded_where_users_write() -> None:
 
 def test_kubectl_get_shows_the_columns_of_the_documentation() -> None:
     (version,) = definition(KINDS[0])["spec"]["versions"]
-    names = [column["name"] for column in version["additionalPrinterColumns"]]
+    columns = version["additionalPrinterColumns"]
+    names = [column["name"] for column in columns if not column.get("priority")]
     assert names == ["READY", "SUBJOBS", "PROTECTED", "GUARANTEE", "LAST-FAILOVER", "AGE"]
+    wide = [column["name"] for column in columns if column.get("priority")]
+    assert wide == ["PHASE", "RECOVERY", "OBJECTIVE", "IF-IT-FAILED-NOW", "ATTENTION"]
     assert version["subresources"] == {"status": {}}
 
 

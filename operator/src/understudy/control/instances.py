@@ -23,7 +23,7 @@ from understudy.control.intents import (
     Severity,
 )
 from understudy.control.observed import Observed, Pod, Role, Run, Spread
-from understudy.control.placement import nodes_to_avoid, spread_for
+from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
 from understudy.control.revision import Digests, digests_of, revision_of
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
@@ -95,11 +95,15 @@ def _creation(
         spread, where = Spread.PREFERRED, "beside its peer if need be, since no other node has room"
     role = Role.STANDBY if live else Role.PRIMARY
     name = names.instance(seen.name, subjob, number)
-    why = f"{name} is made as {role} of {subjob}" + (f", {where}" if live else "") + _after(view)
+    prefer, nearest = elect_node(seen, job, subjob, live, avoid, name)
+    clauses = [clause for clause in (where, nearest) if clause and live]
+    why = ", ".join([f"{name} is made as {role} of {subjob}", *clauses]) + _after(view)
     entries: dict[str, str | None] = {f"next.{subjob}": str(number + 1), f"made.{subjob}": str(seen.now_ms)}
     return (
         Record(entries, f"number {number} is given to an instance of {subjob}"),
-        CreateInstance(name, subjob, role, spread, avoid, digests, revision_of(job), certificate_for(seen), why),
+        CreateInstance(
+            name, subjob, role, spread, avoid, prefer, digests, revision_of(job), certificate_for(seen), why
+        ),
         Emit(Severity.NORMAL, Reason.INSTANCE_CREATED, why),
     )
 

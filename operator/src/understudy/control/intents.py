@@ -90,6 +90,8 @@ class CreateInstance:
     spread: Spread
     avoid: frozenset[str]
     """Nodes that must not be used."""
+    prefer: str | None
+    """The node that was elected; another will do if it has no room."""
     digests: Digests
     revision: str
     certificate: int

@@ -124,6 +124,14 @@ class Access:
     bound: bool = False
 
 
+class Placement(StrEnum):
+    """How the node of a new standby is chosen, among those that can take it."""
+
+    LATENCY = "latency"
+    RANDOM = "random"
+    SCHEDULER = "scheduler"
+
+
 @dataclass(frozen=True, slots=True)
 class Safeguards:
     """What a job's pods are guarded by."""
@@ -170,6 +178,9 @@ class Observed:
     safeguards: Safeguards = Safeguards()
     nodes: tuple[Node, ...] = ()
     """Empty if the operator may not read nodes."""
+    placement: Placement = Placement.LATENCY
+    distances: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Between nodes, in milliseconds, as far as pods have measured them."""
     pages: Mapping[str, Seen] = field(default_factory=dict)
     """Pod → its page."""
     incidents: tuple[IncidentSeen, ...] = ()

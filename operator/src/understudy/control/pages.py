@@ -67,6 +67,8 @@ class InstancePage:
     take_over: TakeOver | None
     lost: int
     """Input tuples that nobody will process any more."""
+    latencies: Mapping[str, float]
+    """Address of another of the job's instances → milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class SinkPage:
     error: str | None
     tuples: int
     lost: int
+    latencies: Mapping[str, float]
 
 
 Page = InstancePage | SinkPage
@@ -93,6 +96,7 @@ def read(raw: Mapping[str, Any]) -> Page | None:
                 raw.get("error"),
                 _int(raw, "tuples") or 0,
                 _int(raw, "lost") or 0,
+                _latencies(raw),
             )
         case _:
             return None
@@ -113,7 +117,13 @@ def _instance(raw: Mapping[str, Any]) -> InstancePage:
         if_it_failed_now=raw.get("ifItFailedNow"),
         take_over=_take_over(taken) if taken else None,
         lost=sum((_int(loss, "to") or 0) - (_int(loss, "from") or 0) for loss in raw.get("losses") or ()),
+        latencies=_latencies(raw),
     )
+
+
+def _latencies(raw: Mapping[str, Any]) -> Mapping[str, float]:
+    found = (raw.get("latencies") or {}).items()
+    return {str(host): float(took) for host, took in found if isinstance(took, int | float) and took >= 0}
 
 
 def _queue(raw: Mapping[str, Any]) -> Queue:

@@ -1,10 +1,14 @@
-"""Where a new instance may go: never on its peer's node if another can take it."""
+"""Where a new instance goes: never on its peer's node if another can take it; among those, by CLEA to the nearest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import assert_never
 
-from understudy.control.observed import Observed, Pod, Spread
+from understudy.control.observed import Observed, Placement, Pod, Spread
+from understudy.model.job import StreamJob
+from understudy.protocol.placement import candidates, elect
 
 
 def usable_nodes(seen: Observed) -> set[str]:
@@ -34,3 +38,48 @@ def spread_for(seen: Observed, peers: Iterable[Pod], avoid: frozenset[str]) -> t
 
 def _listed(nodes: Iterable[str]) -> str:
     return ", ".join(sorted(nodes))
+
+
+# ---- which node ------------------------------------------------------------------------------------------
+
+
+def elect_node(
+    seen: Observed, job: StreamJob, subjob: str, peers: Sequence[Pod], avoid: frozenset[str], name: str
+) -> tuple[str | None, str]:
+    """The node for a new instance, and a clause that says why; None leaves it to the scheduler."""
+    taken = {peer.node for peer in peers if peer.node}
+    free = sorted(usable_nodes(seen) - taken - avoid)
+    if len(free) < 2 or not taken:
+        return None, ""
+    match seen.placement:
+        case Placement.LATENCY:
+            return _nearest(seen, free, _ends(seen, job, subjob, peers))
+        case Placement.RANDOM:
+            chosen = free[int(sha256(name.encode()).hexdigest(), 16) % len(free)]
+            return chosen, f"on {chosen}, drawn by lot"
+        case Placement.SCHEDULER:
+            return None, ""
+        case _:
+            assert_never(seen.placement)
+
+
+def _ends(seen: Observed, job: StreamJob, subjob: str, peers: Sequence[Pod]) -> dict[str, str]:
+    """Where the streams of the subjob come from and go to, and where its peer is: pod → node."""
+    read = next((found.inputs for found in job.subjobs if found.name == subjob), ())
+    beside = [found.name for found in job.subjobs if found.name in read or subjob in found.inputs]
+    leaders = [pod for name in beside if (lease := seen.lease(name)) and (pod := seen.pod(lease.holder))]
+    sinks = [pod for sink in job.sinks if sink.input == subjob and (pod := seen.sink_pod(sink.name))]
+    return {pod.name: pod.node for pod in (*leaders, *peers, *sinks) if pod.node}
+
+
+def _nearest(seen: Observed, free: Sequence[str], ends: Mapping[str, str]) -> tuple[str | None, str]:
+    """CLEA: the least mean latency to upstream, peer and downstream. Nodes that nobody measured are not in it."""
+    targets = tuple(ends.values())
+    known = {**seen.distances, **{(node, node): 0.0 for node in free}}
+    nodes = [node for node in free if all((node, target) in known for target in targets)]
+    measured = candidates(nodes, frozenset(), known, targets)
+    chosen = elect(measured)
+    if chosen is None:
+        return None, "on a node of the scheduler's choice, since no free one was measured"
+    means = ", ".join(f"{each.node} {each.mean:.2f} ms" for each in measured)
+    return chosen, f"on {chosen}, the nearest to {', '.join(sorted(ends))} (mean latency: {means})"

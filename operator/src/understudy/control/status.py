@@ -15,6 +15,8 @@ from understudy.control.views import SubjobView, views
 from understudy.model.job import StreamJob
 from understudy.model.sinks import Sink
 from understudy.model.status import (
+    ConditionStatus,
+    ConditionType,
     Edge,
     Failover,
     IfItFailedNow,
@@ -34,6 +36,7 @@ CONFIRM_MS: Final = 60_000  # the same figures again
 _FIGURES: Final = ("measuredAt",)
 _SUBJOB_FIGURES: Final = ("edges", "ifItFailedNow")
 _REPLICA_FIGURES: Final = ("lag",)
+_SUMMARY_FIGURES: Final = ("ifItFailedNow",)
 _SINK_FIGURES: Final = ("tuples",)
 
 Json = dict[str, Any]
@@ -82,6 +85,7 @@ def _without_figures(status: Mapping[str, Any]) -> Json:
         | {"replicas": [_drop(replica, _REPLICA_FIGURES) for replica in subjob.get("replicas") or ()]}
         for subjob in status.get("subjobs") or ()
     ]
+    plain["summary"] = _drop(status.get("summary") or {}, _SUMMARY_FIGURES)
     plain["sinks"] = [_drop(sink, _SINK_FIGURES) for sink in status.get("sinks") or ()]
     return plain
 
@@ -92,13 +96,38 @@ def _drop(raw: Mapping[str, Any], unwanted: Iterable[str]) -> Json:
 
 def _summary(seen: Observed, found: Sequence[SubjobView]) -> Summary:
     paired = [view for view in found if view.wanted > 1 and not seen.completed]
-    failovers = [failover.time for view in found if (failover := last_failover(seen, view))]
+    failovers = [failover for view in found if (failover := last_failover(seen, view))]
+    last = max(failovers, key=lambda failover: failover.time, default=None)
+    took = last.recovery_seconds if last else None
     return Summary(
         subjobs=f"{sum(view.serving for view in found)}/{len(found)}",
         protected=f"{sum(view.protected for view in paired)}/{len(paired)}",
         guarantee=min((promise_of(seen, view).guarantee for view in found), key=lambda g: g.strength, default=None),
-        last_failover=max(failovers, default=None),
+        last_failover=last.time if last else None,
+        last_recovery=f"{took:.1f}s" if took is not None else None,
+        if_it_failed_now=_worst(found),
+        attention=_attention(seen, found),
     )
+
+
+def _worst(found: Sequence[SubjobView]) -> str | None:
+    """Over all subjobs; None while one of them does not know."""
+    costs = [view.page.if_it_failed_now if view.page else None for view in found]
+    known = [IfItFailedNow.model_validate(cost) for cost in costs if cost]
+    if not known or len(known) < len(costs):
+        return None
+    return f"{max(k.replay_seconds for k in known):.1f}s replay, {sum(k.lost_tuples for k in known)} lost"
+
+
+def _attention(seen: Observed, found: Sequence[SubjobView]) -> str:
+    """The first of these that does not hold says it."""
+    good = {ConditionType.DEGRADED: ConditionStatus.FALSE}
+    wanted = (ConditionType.ACCEPTED, ConditionType.READY, ConditionType.DEGRADED, ConditionType.PROTECTED)
+    findings = {f.type: f for f in conditions_of(seen, found)}
+    bad = (
+        f.message for kind in wanted if (f := findings.get(kind)) and f.status != good.get(kind, ConditionStatus.TRUE)
+    )
+    return next(bad, "")
 
 
 # ---- subjobs ---------------------------------------------------------------------------------------------

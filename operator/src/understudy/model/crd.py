@@ -35,6 +35,8 @@ class Column:
     path: str
     description: str
     type: str = "string"
+    wide: bool = False
+    """Only with `-o wide`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ KINDS: Final = (
             Column("GUARANTEE", ".status.summary.guarantee", "The weakest guarantee in force."),
             Column("LAST-FAILOVER", ".status.summary.lastFailover", "When the last take-over was over.", "date"),
             AGE,
+            Column("PHASE", ".status.phase", "Rejected, Starting, Running, Recovering or Completed.", wide=True),
+            Column("RECOVERY", ".status.summary.lastRecovery", "How long the last take-over took.", wide=True),
+            Column("OBJECTIVE", _condition("RecoveryObjectiveMet"), "Whether maxRecovery was kept.", wide=True),
+            Column("IF-IT-FAILED-NOW", ".status.summary.ifItFailedNow", "What a failure now would cost.", wide=True),
+            Column("ATTENTION", ".status.summary.attention", "What needs a look.", wide=True),
         ),
     ),
     Kind(
@@ -166,6 +173,7 @@ def _printer_column(column: Column) -> dict[str, Any]:
         "type": column.type,
         "jsonPath": column.path,
         "description": column.description,
+        **({"priority": 1} if column.wide else {}),
     }
 
 

@@ -248,6 +248,15 @@ class Summary(Value):
     last_failover: Moment | None = None
     """When the last take-over was over."""
 
+    last_recovery: Short | None = None
+    """How long it took from the detection to the first new output: 0.8s."""
+
+    if_it_failed_now: Short | None = None
+    """What a failure at this moment would cost at worst: 0.2s replay, 0 lost."""
+
+    attention: Text = ""
+    """What needs a look, in a sentence; empty if nothing does."""
+
 
 class StreamJobStatus(Value):
     """What the operator sees of the job."""

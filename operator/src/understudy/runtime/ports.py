@@ -21,6 +21,9 @@ class Surroundings(Protocol):
     def addresses(self, subjob: str) -> list[str]:
         """Where instances of a subjob listen, dead ones possibly among them."""
 
+    def neighbours(self) -> list[str]:
+        """Status pages of the job's instances on other machines; none where all are on one."""
+
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """This process listens at `address`; its status page is at `status`."""
 

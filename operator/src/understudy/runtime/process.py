@@ -22,6 +22,7 @@ from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.query import ElementQuery
 from understudy.runtime.engine.schemas import inputs_of, stream_specs
 from understudy.runtime.engine.session import parallelism, start_session
+from understudy.runtime.latencies import Latencies
 from understudy.runtime.ports import Surroundings
 from understudy.runtime.rehearsal import rehearse
 from understudy.runtime.scene import Scene
@@ -60,6 +61,7 @@ class SubjobProcess:
         self._stop = threading.Event()
         self._failure: str | None = None
         self._shell: Shell | None = None
+        self._latencies = Latencies(surroundings.neighbours)
 
     def run(self) -> int:
         """Live until asked to stop. Returns the exit code."""
@@ -128,6 +130,9 @@ class SubjobProcess:
         shutil.rmtree(self.place.scratch, ignore_errors=True)
 
     def _status(self) -> dict[str, Any]:
+        return {**self._own_status(), "latencies": self._latencies.figures()}
+
+    def _own_status(self) -> dict[str, Any]:
         if self._shell is None:
             return {"kind": "subjob", "subjob": self.subjob.name, "instance": self.place.instance, "state": "starting"}
         return status_of(self._shell.scene)

@@ -22,6 +22,7 @@ from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
 from understudy.protocol.watermarks import Step
+from understudy.runtime.latencies import Latencies
 from understudy.runtime.ports import Surroundings
 from understudy.runtime.reader import Asking, Handler, Incoming, StreamReader
 from understudy.runtime.replicas import reading_of
@@ -81,6 +82,7 @@ class SinkProcess(Handler):
         self._stop = threading.Event()
         self.error: str | None = None
         self.lost = 0
+        self._latencies = Latencies(surroundings.neighbours)
         self._mark: Step | None = None
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
         asking = Asking(sink.input, sink_consumer(sink.name))
@@ -161,6 +163,7 @@ class SinkProcess(Handler):
             "next": self.log.next,
             "lost": self.lost,
             "ended": self.done.is_set(),
+            "latencies": self._latencies.figures(),
         }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from understudy.backends.kubernetes.act import CORE, LEASES, NETWORKING, OURS, POLICY, RBAC
 from understudy.backends.kubernetes.admitted import Admitted
 from understudy.backends.kubernetes.api import Api, ApiError
+from understudy.backends.kubernetes.distances import NodeDistances
 from understudy.backends.kubernetes.poll import Poller
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.backends.kubernetes.sight import (
@@ -55,6 +56,7 @@ class Observer:
         self._poller = poller
         self._admitted = admitted
         self._settings = settings
+        self._distances = NodeDistances()
 
     def find(self, namespace: str, name: str) -> Json | None:
         return self._api.find(f"{OURS}/namespaces/{namespace}/streamjobs/{name}")
@@ -67,6 +69,7 @@ class Observer:
         running = self._running(metadata["name"], run, found.config_maps)
         wanted = self._wanted(body, run, running, found.leases)
         job = wanted if isinstance(wanted, StreamJob) else running
+        pages = self._poller.pages(found.pods)
         return Observed(
             now_ms=now_ms(),
             name=metadata["name"],
@@ -86,7 +89,9 @@ class Observer:
             access=found.access,
             safeguards=found.safeguards,
             nodes=found.nodes,
-            pages=self._poller.pages(found.pods),
+            placement=self._settings.placement,
+            distances=self._distances.learn(found.pods, pages),
+            pages=pages,
             incidents=tuple(incident_of(incident) for incident in found.incidents),
             status=body.get("status") or {},
         )

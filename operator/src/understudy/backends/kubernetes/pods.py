@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from understudy.backends.kubernetes.objects import Owner, source_folder
@@ -45,7 +45,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
         raise LookupError(f"there is no subjob {intent.subjob}")
     labels = {names.SUBJOB: subjob.name, names.ROLE: str(intent.role), names.INSTANCE: intent.name}
     sources = [s for s in job.sources if s.name in subjob.inputs and s.files and s.files.volume]
-    spec = _spec(owner, intent.revision, settings, intent.avoid)
+    spec = _spec(owner, intent.revision, settings, intent.avoid, intent.prefer)
     spec["restartPolicy"] = "Always"  # a process that dies comes back in its place, as a standby
     spec["affinity"]["podAntiAffinity"] = _apart(owner, subjob.name, intent.spread)
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
@@ -103,7 +103,7 @@ def _volume(source: Source) -> Json:
 # ---- what all of them share ------------------------------------------------------------------------------
 
 
-def _spec(owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[str]) -> Json:
+def _spec(owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[str], prefer: str | None = None) -> Json:
     return {
         "serviceAccountName": names.account(owner.name),
         "automountServiceAccountToken": True,
@@ -112,7 +112,7 @@ def _spec(owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[s
         "imagePullSecrets": [{"name": name} for name in settings.image_pull_secrets],
         "nodeSelector": dict(settings.node_selector),
         "tolerations": [dict(toleration) for toleration in settings.tolerations],
-        "affinity": _away_from(avoid),
+        "affinity": _on_nodes(avoid, prefer),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": USER,
@@ -129,11 +129,18 @@ def _spec(owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[s
     }
 
 
-def _away_from(nodes: frozenset[str]) -> Json:
-    if not nodes:
-        return {}
-    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": sorted(nodes)}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+def _on_nodes(avoid: frozenset[str], prefer: str | None) -> Json:
+    def term(operator: str, nodes: Iterable[str]) -> Json:
+        key = "kubernetes.io/hostname"
+        return {"matchExpressions": [{"key": key, "operator": operator, "values": sorted(nodes)}]}
+
+    found: Json = {}
+    if avoid:
+        found["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": [term("NotIn", avoid)]}
+    if prefer:
+        wish = {"weight": 100, "preference": term("In", [prefer])}
+        found["preferredDuringSchedulingIgnoredDuringExecution"] = [wish]
+    return {"nodeAffinity": found} if found else {}
 
 
 def _apart(owner: Owner, subjob: str, spread: Spread) -> Json:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from understudy.control.observed import Placement
+
 
 @dataclass(frozen=True, slots=True)
 class PodSettings:
@@ -26,6 +28,7 @@ class PodSettings:
     """Make a NetworkPolicy for each job."""
     mutual_tls: bool = False
     """Give each new job certificates of its own."""
+    placement: Placement = Placement.LATENCY
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
 
@@ -40,6 +43,7 @@ class PodSettings:
             disruption_budgets=bool(raw.get("disruptionBudgets")),
             network_policies=bool(raw.get("networkPolicies")),
             mutual_tls=bool(raw.get("mutualTLS")),
+            placement=Placement(raw.get("placement", Placement.LATENCY)),
             node_selector=raw.get("nodeSelector") or {},
             tolerations=tuple(raw.get("tolerations") or ()),
         )

@@ -28,16 +28,17 @@ TIMEOUT: Final = 2.0
 
 
 class KubernetesSurroundings:
-    def __init__(self, api: Api, namespace: str, job: str) -> None:
+    def __init__(self, api: Api, namespace: str, job: str, subjobs: tuple[str, ...] = ()) -> None:
         self._api = api
         self._namespace = namespace
         self._job = job
+        self._subjobs = subjobs
         self._start: int | None = None
 
     @classmethod
     def from_pod(cls, job: StreamJob) -> KubernetesSurroundings:
         namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
-        return cls(Api(Login.from_pod(), TIMEOUT), namespace, job.name)
+        return cls(Api(Login.from_pod(), TIMEOUT), namespace, job.name, tuple(subjob.name for subjob in job.subjobs))
 
     # ---- the Lease
 
@@ -80,13 +81,18 @@ class KubernetesSurroundings:
 
     def addresses(self, subjob: str) -> list[str]:
         """By DNS, so that it works while the API server does not answer. Standbys are among them."""
+        return self._resolve(subjob, names.FLIGHT_PORT)
+
+    def neighbours(self) -> list[str]:
+        return [address for subjob in self._subjobs for address in self._resolve(subjob, names.STATUS_PORT)]
+
+    def _resolve(self, subjob: str, port: int) -> list[str]:
+        name = names.service(self._job, subjob)
         try:
-            found = socket.getaddrinfo(
-                names.service(self._job, subjob), names.FLIGHT_PORT, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-            )
+            found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         except OSError:
             return []
-        return [f"{where[0]}:{names.FLIGHT_PORT}" for *_, where in found]
+        return [f"{where[0]}:{port}" for *_, where in found]
 
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """Nothing to do: the Service finds a pod by its labels."""

@@ -80,6 +80,9 @@ class LocalSurroundings:
     def addresses(self, subjob: str) -> list[str]:
         return [a.address for a in self.announced() if a.subjob == subjob]
 
+    def neighbours(self) -> list[str]:
+        return []
+
     def announced(self) -> list[Announcement]:
         return [Announcement(**found) for path in sorted(self._instances.glob("*.json")) if (found := _read_json(path))]
 

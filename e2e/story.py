@@ -1,0 +1,109 @@
+"""What the stories on the cluster have in common: a job with tuples flowing, faults, and the comparison at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from kubectl import Job, Json, Namespace, name_of, run, until
+from numbers_job import expected_kept
+
+TAKE_OVER, REPLACED = 30, 180
+CLUSTER = Path(__file__).parent / "cluster"
+
+
+def assert_flowing(job: Job, sink: str = "kept", seconds: float = TAKE_OVER) -> None:
+    """Tuples keep arriving, and the stream has not ended: a kill after that would prove nothing."""
+    before = job.written(sink)
+    until(f"more than {before} tuples in {sink}", lambda: job.written(sink) > before, seconds)
+    assert job.status()["phase"] != "Completed", "the stream ended before the story did: try with E2E_PATIENCE=2"
+
+
+def wait_until_protected(job: Job) -> None:
+    """The condition may be a second old, so it is asked for together with what it must speak of."""
+
+    def settled() -> bool:
+        job.wait_for("Protected", REPLACED)
+        return all(len(job.pods(subjob=subjob["name"])) == 2 for subjob in job.status()["subjobs"])
+
+    until("two instances of each subjob, protected", settled, REPLACED)
+
+
+def wait_for_take_over(job: Job, subjob: str, gone: str, epoch: int, seconds: float = TAKE_OVER) -> str:
+    """Who leads now. On a busy machine a slow primary may be suspected, too, so more than one epoch may have passed."""
+
+    def successor() -> str | None:
+        holder, now = job.lease(subjob)
+        return holder if holder != gone and now > epoch else None
+
+    return until(f"another instance than {gone} holds the Lease", successor, seconds, every=0.1)
+
+
+def standby_of(job: Job, subjob: str) -> str:
+    primary, _ = job.lease(subjob)
+    return next(name_of(pod) for pod in job.pods(subjob=subjob) if name_of(pod) != primary)
+
+
+def node_of_pod(job: Job, pod: str) -> str:
+    found = job.namespace.get("pod", pod)
+    assert found is not None
+    return str(found["spec"]["nodeName"])
+
+
+# ---- faults of the test cluster --------------------------------------------------------------------------
+
+
+def has_faults() -> bool:
+    """Whether this is the cluster whose nodes can be hurt."""
+    return subprocess.run([str(CLUSTER / "node"), "--help"], capture_output=True, check=False).returncode == 0 and (
+        "understudy-cluster" in os.environ.get("KUBECONFIG", "")
+    )
+
+
+def hurt(node: str, fault: str, *pod: str) -> None:
+    run(str(CLUSTER / "node"), node, fault, *pod)
+
+
+def apiserver(fault: str) -> None:
+    run(str(CLUSTER / "apiserver"), fault)
+
+
+def node_is_ready(name: str) -> bool:
+    found: Json = json.loads(run("kubectl", "get", "node", name, "-o", "json"))
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in found["status"]["conditions"])
+
+
+# ---- what came out ---------------------------------------------------------------------------------------
+
+
+def assert_kept_is_right(job: Job) -> int:
+    """Every tuple that was written so far is the one that had to come, each once and in order."""
+    lines = read_volume(job.namespace, f"{job.name}-kept").splitlines(keepends=True)
+    written = [json.loads(line) for line in lines if line.endswith("\n")]
+    assert written == expected_kept(len(written) * 2 + 100)[: len(written)]
+    return len(written)
+
+
+def read_volume(namespace: Namespace, claim: str) -> str:
+    """By a pod that only reads it, on whatever node the volume is."""
+    image = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
+    name = f"read-{claim}"
+    container = {
+        "name": "read",
+        "image": image,
+        "command": ["cat", "/output/part-00000.jsonl"],
+        "volumeMounts": [{"name": "output", "mountPath": "/output"}],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    restricted = {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}}
+    volume = {"name": "output", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
+    spec = {"restartPolicy": "Never", "securityContext": restricted, "containers": [container], "volumes": [volume]}
+    namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+    until("it has been read", lambda: (namespace.get("pod", name) or {})["status"].get("phase") == "Succeeded", 120)
+    time.sleep(0.5)
+    text = namespace.kubectl("logs", name)
+    namespace.kubectl("delete", "pod", name, "--wait=false")
+    return text

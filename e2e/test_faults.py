@@ -1,0 +1,146 @@
+"""One job with tuples flowing while one fault after the other comes: processes, pods, memory, images, the operator.
+
+Drills make the faults that a drill can make. The last test compares every tuple that came out with what had to.
+"""
+
+from __future__ import annotations
+
+import pytest
+from kubectl import Job, Json, Namespace, name_of, run, until
+from numbers_job import claims, kept_job
+from story import (
+    REPLACED,
+    TAKE_OVER,
+    assert_flowing,
+    assert_kept_is_right,
+    standby_of,
+    wait_for_take_over,
+    wait_until_protected,
+)
+
+NAME = "faulty"
+RATE = 200
+
+
+@pytest.fixture(scope="module")
+def job(namespace: Namespace) -> Job:
+    namespace.apply(*claims(NAME), kept_job(NAME, RATE))
+    job = Job(namespace, NAME)
+    job.wait_for("Ready", 240)
+    return job
+
+
+def drill(job: Job, fault: str, recovery: str = "30s", **spec: object) -> Json:
+    """Runs it to its end; its status."""
+    name = f"drill-{fault.lower()}"
+    expect = {"recovery": recovery, "lost": 0, "duplicated": 0}
+    body = {"job": NAME, "subjob": "keep", "fault": fault, "expect": expect, **spec}
+    kind = {"apiVersion": "understudy.dev/v1alpha1", "kind": "FailoverDrill"}
+    job.namespace.apply({**kind, "metadata": {"name": name}, "spec": body})
+
+    def over() -> Json | None:
+        status = (job.namespace.get("failoverdrill", name) or {}).get("status") or {}
+        return status if status.get("phase") in ("Passed", "Failed") else None
+
+    return until(f"drill {name} is over", over, REPLACED)
+
+
+def test_no_stranger_gets_anything_from_the_jobs_flight_ports(job: Job) -> None:
+    """A pod with the same image and no certificate: a connection, and nothing on it."""
+    script = (
+        "import sys, pyarrow.flight as f\n"
+        "for scheme, tls in (('grpc', {}), ('grpc+tls', {'disable_server_verification': True})):\n"
+        "    client = f.FlightClient(f'{scheme}://{sys.argv[1]}:7070', **tls)\n"
+        "    try:\n"
+        "        found = list(client.do_action(f.Action('status', b'{}'), f.FlightCallOptions(timeout=10.0)))\n"
+        "        print('LEAK', found)\n"
+        "    except f.FlightError as error:\n"
+        "        print('refused', type(error).__name__)\n"
+    )
+    primary, _ = job.lease("keep")
+    sink = f"{NAME}-sink-kept"
+    address = job.namespace.get("pod", primary)["status"]["podIP"]  # type: ignore[index]
+    told = job.namespace.kubectl("exec", sink, "--", "env", "-u", "UNDERSTUDY_CREDENTIALS",
+                                 "/opt/understudy/bin/python", "-c", script, address)  # fmt: skip
+    assert told.split() == ["refused", "FlightUnavailableError"] * 2
+
+
+@pytest.mark.parametrize("fault", ["podKill", "processStop"])
+def test_a_drill_passes_and_gives_its_figures(job: Job, fault: str) -> None:
+    wait_until_protected(job)
+    status = drill(job, fault)
+    assert status["phase"] == "Passed", status
+    assert status["measured"]["lost"] == status["measured"]["duplicated"] == 0
+    print(f"{fault}: first new output after {status['measured']['recoverySeconds']} s")
+    assert_flowing(job)
+
+
+def test_a_drill_refuses_a_job_that_is_not_protected(job: Job) -> None:
+    wait_until_protected(job)
+    job.namespace.kill(standby_of(job, "keep"))
+    until("the loss is noticed", lambda: not job.is_true("Protected"), 30, every=0.2)
+    status = drill(job, "nodeLoss")
+    assert status["phase"] == "Failed"
+    assert "refused" in status["message"]
+    assert_flowing(job)
+
+
+def test_a_driver_that_runs_out_of_memory_is_taken_over_from(job: Job) -> None:
+    """Many small processes fill the pod's memory, so that its biggest one, the JVM, is killed."""
+    wait_until_protected(job)
+    primary, epoch = job.lease("keep")
+    hog = "import time; held = bytearray(b'x') * (64 << 20); time.sleep(60)"
+    script = f'for _ in $(seq 60); do /opt/understudy/bin/python -c "{hog}" & sleep 0.05; done; wait'
+    with pytest.raises(AssertionError):  # it ends with its container
+        job.namespace.kubectl("exec", primary, "--", "sh", "-c", script)
+    wait_for_take_over(job, "keep", primary, epoch)
+    assert_flowing(job)
+
+
+def test_an_image_that_cannot_be_pulled_is_made_good_on_another_pod(job: Job) -> None:
+    wait_until_protected(job)
+    primary, epoch = job.lease("keep")
+    job.namespace.kubectl("set", "image", f"pod/{primary}", "subjob=localhost/nowhere:none")
+    wait_for_take_over(job, "keep", primary, epoch)
+    assert_flowing(job)
+    until("it is replaced", lambda: primary not in {name_of(pod) for pod in job.pods(subjob="keep")}, 120)
+
+
+def test_an_operator_that_dies_in_the_middle_of_a_failover_is_continued_by_another(
+    job: Job, operator: Namespace
+) -> None:
+    wait_until_protected(job)
+    primary, epoch = job.lease("keep")
+    leader = operator.get("lease", "understudy")["spec"]["holderIdentity"]  # type: ignore[index]
+    job.namespace.kill(primary)
+    operator.kill(leader)
+    wait_for_take_over(job, "keep", primary, epoch)
+    assert_flowing(job)
+
+    def another() -> bool:
+        holder = (operator.get("lease", "understudy") or {})["spec"].get("holderIdentity")
+        return bool(holder) and holder != leader
+
+    until("another operator leads", another, TAKE_OVER)
+    wait_until_protected(job)
+    until("the incident is told", lambda: _told(job, primary), TAKE_OVER)
+
+
+def _told(job: Job, gone: str) -> bool:
+    return any(incident["spec"]["from"] == gone for incident in job.namespace.list("incidents"))
+
+
+def test_the_chart_is_upgraded_while_the_job_runs(job: Job) -> None:
+    pods = {name_of(pod): pod["metadata"]["uid"] for pod in job.pods()}
+    run("kubectl", "-n", "understudy-system", "rollout", "restart", "deployment/understudy")
+    run("kubectl", "-n", "understudy-system", "rollout", "status", "deployment/understudy", "--timeout=120s")
+    assert_flowing(job)
+    assert {name_of(pod): pod["metadata"]["uid"] for pod in job.pods()} == pods
+
+
+def test_after_all_that_every_tuple_came_out_once_and_in_order(job: Job) -> None:
+    print(f"{assert_kept_is_right(job)} tuples compared")
+    incidents = job.namespace.list("incidents")
+    assert sum(incident["status"].get("lost", 0) for incident in incidents) == 0
+    for incident in incidents:
+        print(incident["spec"]["cause"], incident["spec"]["class"], incident["status"].get("recoverySeconds"))

@@ -1,0 +1,125 @@
+"""Whole nodes and the API server fail while tuples flow: lost, cut off and healed, drained. Needs the test cluster.
+
+Node loss does not wait for Kubernetes: output resumes while the node is still shown as ready.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import pytest
+from kubectl import Job, Namespace, name_of, node_of, run, until
+from numbers_job import claims, kept_job
+from story import (
+    TAKE_OVER,
+    apiserver,
+    assert_flowing,
+    assert_kept_is_right,
+    has_faults,
+    hurt,
+    node_is_ready,
+    node_of_pod,
+    wait_for_take_over,
+    wait_until_protected,
+)
+
+pytestmark = pytest.mark.skipif(not has_faults(), reason="the nodes of this cluster cannot be hurt")
+
+NAME = "nodes"
+RATE = 200
+
+
+@pytest.fixture(scope="module")
+def job(namespace: Namespace) -> Job:
+    namespace.apply(*claims(NAME), kept_job(NAME, RATE))
+    job = Job(namespace, NAME)
+    job.wait_for("Ready", 240)
+    return job
+
+
+def produced(job: Job, pod: str) -> int:
+    page = job.page(pod)
+    return int(page["outputs"]["keep"]["next"]) if page and "outputs" in page else 0
+
+
+def assert_producing(job: Job, pod: str) -> None:
+    before = until(f"{pod} produces", lambda: produced(job, pod), TAKE_OVER)
+    until(f"{pod} produces more than {before}", lambda: produced(job, pod) > before, TAKE_OVER)
+
+
+def test_a_lost_node_is_taken_over_from_while_kubernetes_still_shows_it_ready(job: Job) -> None:
+    wait_until_protected(job)
+    primary, epoch = job.lease("keep")
+    node = node_of_pod(job, primary)
+    hurt(node, "lose")
+    try:
+        successor = wait_for_take_over(job, "keep", primary, epoch)
+        assert_producing(job, successor)
+        assert node_is_ready(node), "Kubernetes was faster: this proves nothing"
+        wait_until_protected(job)
+        assert all(node_of(pod) != node for pod in job.pods(subjob="keep") if name_of(pod) != primary)
+    finally:
+        hurt(node, "start")
+    assert_flowing(job, seconds=120)
+
+
+def test_a_node_that_is_cut_off_is_fenced_and_after_it_heals_there_is_one_primary(job: Job) -> None:
+    wait_until_protected(job)
+    primary, epoch = job.lease("keep")
+    node = node_of_pod(job, primary)
+    hurt(node, "partition")
+    try:
+        successor = wait_for_take_over(job, "keep", primary, epoch)
+        assert_producing(job, successor)
+    finally:
+        hurt(node, "heal")
+
+    def fenced() -> bool:
+        page = job.page(primary)
+        return page is None or page.get("role") != "primary"
+
+    until(f"{primary} no longer leads", fenced, 60)
+    wait_until_protected(job)
+    assert_flowing(job, seconds=60)
+
+
+def test_a_primary_killed_while_the_api_server_is_away_is_taken_over_from_when_it_is_back(job: Job) -> None:
+    """The Lease decides who writes, and it cannot be asked: nobody writes meanwhile, and nothing is lost."""
+    wait_until_protected(job)
+    primary, epoch = job.lease("keep")
+    node = node_of_pod(job, primary)
+    pid = f"{job.namespace.name}/{primary}"
+    hurt(node, "stop-pod", pid)
+    apiserver("stop")
+    try:
+        time.sleep(30)
+    finally:
+        apiserver("start")
+    wait_for_take_over(job, "keep", primary, epoch, 60)
+    hurt(node, "continue-pod", pid)
+    assert_flowing(job, seconds=60)
+    wait_until_protected(job)
+
+
+def test_a_drained_node_is_left_without_a_loss(job: Job) -> None:
+    wait_until_protected(job)
+    primary, _ = job.lease("keep")
+    node = node_of_pod(job, primary)
+    try:
+        drained = ["kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=150s"]
+        done = subprocess.run(drained, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        wait_until_protected(job)
+        assert all(node_of(pod) != node for pod in job.pods())
+    finally:
+        run("kubectl", "uncordon", node)
+    assert_flowing(job, seconds=60)
+
+
+def test_after_all_that_every_tuple_came_out_once_and_in_order(job: Job) -> None:
+    print(f"{assert_kept_is_right(job)} tuples compared")
+    incidents = job.namespace.list("incidents")
+    assert sum(incident["status"].get("lost", 0) for incident in incidents) == 0
+    for incident in incidents:
+        print(incident["spec"]["cause"], incident["spec"]["class"], incident["status"].get("recoverySeconds"))
