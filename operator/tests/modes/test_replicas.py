@@ -8,7 +8,7 @@ from understudy.modes.replica_backup import ReplicaBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
-from understudy.protocol.ids import Epoch, Millis, Seq
+from understudy.protocol.ids import Epoch, Millis, Range, Seq
 
 
 def replica(name: str) -> ReplicaBackup:
@@ -80,3 +80,21 @@ def test_who_finds_only_dead_replicas_begins_anew() -> None:
     assert kinds(late.handle(on.PeerClosed(Millis(1)))) == [do.TryLease]
     lead, read = late.handle(on.LeaseWon(lease("job-2", 4)))
     assert (type(lead), read) == (do.Lead, do.ReadInput(UP, Seq(0)))
+
+
+def test_a_replica_that_is_behind_what_upstream_holds_begins_anew_with_its_peer() -> None:
+    first, second = pair()
+    first.handle(on.SecondaryAt(Epoch(1), {UP: Seq(20)}))
+    assert kinds(first.handle(on.Resumes(UP, Seq(10), Seq(15)))) == [do.StepDown, do.ReadLease]
+    assert first.handle(on.LeaseSeen(lease("job-0", 1))) == (), "the peer has the first chance"
+    assert kinds(second.handle(on.PeerClosed(Millis(500)))) == [do.Elect]
+    second.handle(on.LeaseWon(lease("job-1", 2)))
+    first.handle(on.Tick(Millis(1_000)))
+    assert kinds(first.handle(on.Tick(Millis(2_000)))) == [do.TryLease]
+    assert first.handle(on.LeaseSeen(lease("job-1", 2))) == (do.Follow(lease("job-1", 2)),)
+
+
+def test_a_replica_that_is_alone_goes_on_with_what_there_is() -> None:
+    first, _ = pair()
+    first.handle(on.SecondaryLeft("job-1"))
+    assert do.ReportLoss(UP, Range(Seq(10), Seq(15))) in first.handle(on.Resumes(UP, Seq(10), Seq(15)))

@@ -48,7 +48,7 @@ class ReplicaBackup(Instance):
             case on.KeepAlive():
                 return ()
             case on.PeerClosed():
-                return self._gone("its connection closed: the process is dead", proven=True)
+                return self._closed("its connection closed: the process is dead")
             case on.SecondaryLeft():
                 return self._alone("it left")
             case on.LeaseSeen():
@@ -59,6 +59,8 @@ class ReplicaBackup(Instance):
                 return self._beat(event.now)
             case on.NewerEpoch():
                 return self._newer(event.epoch)
+            case on.Resumes() if self.role is Role.PRIMARY and self._peer is not None:
+                return self._rejoin("upstream no longer has what follows this state, and the peer has come further")
             case _ if self.role is Role.PRIMARY:
                 return self._as_primary(event)
             case _:
@@ -81,10 +83,10 @@ class ReplicaBackup(Instance):
         self.epoch, self._electing = record.epoch, False
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
 
-    def _gone(self, why: str, *, proven: bool) -> Commands:
-        """The peer is gone, or silent. Who has not joined it yet may have to begin in its place."""
+    def _closed(self, why: str) -> Commands:
+        """The peer is gone. Who has not joined it yet may have to begin in its place."""
         if self.role is Role.STANDBY and self.lease is not None:
-            return self._suspect(why, proven=proven)
+            return self._suspect(why, proven=True)
         return self._alone(why)
 
     def could_continue(self) -> bool:
@@ -113,6 +115,12 @@ class ReplicaBackup(Instance):
         if event.positions is not None and self._offered is None:
             self._peer, self._electing = event.positions, False
         return ()
+
+    def _rejoin(self, why: str) -> Commands:
+        """Begin anew with the peer's state. A Lease that names this replica is left to the peer first."""
+        self.role, self.ledger, self.trees = Role.STANDBY, Ledger.empty(self.wiring), {}
+        self.forget()
+        return (do.StepDown(why), do.ReadLease("to join the peer"))
 
     def _alone(self, why: str) -> Commands:
         self.detector = self.detector.forget()
@@ -147,8 +155,10 @@ class ReplicaBackup(Instance):
                 return ()
 
     def _beat(self, now: Millis) -> Commands:
+        if self.role is Role.STANDBY and self.lease is not None:
+            return self._tick(now)
         if self.detector.suspects(now):
-            return self._gone(f"no heart-beat for {self.detector.tau} ms", proven=False)
+            return self._alone(f"no heart-beat for {self.detector.tau} ms")
         if self.role is not Role.PRIMARY or not due(self._told_at, now, self.interval):
             return ()
         self._told_at = now
