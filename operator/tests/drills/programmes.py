@@ -99,7 +99,8 @@ ALL = (
         ("act@standby@5s-7s", "sav@standby@12s-14s"),
         ("rep@18s-20s+3s", "ups@24s-26s+3s", "act@primary@30s-32s+150ms", "sav@34s-36s+150ms"),
     ),
-    Programme("again", CHAIN, 130, (*IN_TURN, "act@95s-98s", "rep@100s-103s", "ups@106s-109s", "sav@112s-115s")),
+    # The second round begins when everyone has a new standby.
+    Programme("again", CHAIN, 165, (*IN_TURN, "act@125s-128s", "rep@131s-134s", "ups@137s-140s", "sav@143s-146s")),
     Programme(
         "chance-stops",
         CHANCE,
