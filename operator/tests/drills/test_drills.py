@@ -48,7 +48,7 @@ def test_promises_are_kept(programme: Programme, tmp_path: Path) -> None:
 def record(programme: Programme, folder: Path, results: Path) -> None:
     """Kept or not: the page says what happened."""
     report = json.loads((folder / "out" / "report.json").read_text())
-    verdicts = json.loads((folder / "out" / "verdict.json").read_text())
+    verdicts = json.loads((folder / "out" / "verify.json").read_text())
     promised = {name: verdict["promised"] for name, verdict in verdicts.items()}
     told = {"name": programme.name, "seed": SEED, "report": report, "promised": promised}
     results.mkdir(parents=True, exist_ok=True)
