@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.migration import Phase
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -84,7 +85,8 @@ class ActiveStandby(Instance):
                 return self._arrived(event)
             case on.Processed() if self.running:
                 self.book(event)
-                return self._release_inner()
+                inner = () if Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
+                return (*inner, *self._release_inner())
             case on.Acked() if self.running and event.consumer in self.wiring.inputs:
                 self.ledger, held_from = self.ledger.acked(event)
                 return (do.Trim(event.stream, held_from),)
@@ -174,6 +176,22 @@ class ActiveStandby(Instance):
             self.logs[stream] = moved
             commands += [do.Renumber(stream, held, first), self.publish(str(stream))]
         return tuple(commands)
+
+    # --- migration: the secondary is live already
+
+    must_withdraw = False
+
+    def ready_for(self, target: str) -> bool:
+        return self._secondary == target and self._peer is not None and self._roll is None
+
+    def advance(self) -> Commands:
+        if self.move is None or self.move.phase is not Phase.JOINING or not self.ready_for(self.move.target):
+            return ()
+        return self.hand_over(None)
+
+    @property
+    def moving(self) -> bool:
+        return False
 
     # --- primary
 

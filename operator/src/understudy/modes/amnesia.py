@@ -32,6 +32,10 @@ class Amnesia(Instance):
         self._roll = None
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
+    def continue_moved(self, checkpoint: Checkpoint) -> Commands:
+        self._roll = None
+        return super().continue_moved(checkpoint)
+
     def lead(self, event: Event) -> Commands:
         match event:
             case on.Subscribed() if self._roll is not None:

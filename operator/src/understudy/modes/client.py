@@ -24,6 +24,12 @@ class Client(Instance):
             return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
         return super().handle(event)
 
+    def lead(self, event: Event) -> Commands:
+        """What a sink has received is as good as a backup: it needs nothing again."""
+        if isinstance(event, on.BackupRequested):
+            return (do.SendAck(event.stream, 1, self.ledger.received(event.stream)),)
+        return ()
+
     def lead_tick(self, now: Millis) -> Commands:
         if not due(self._acked_at, now, self.interval):
             return ()

@@ -7,12 +7,17 @@
 | standby   | Lease won             | primary   | leads from what it has stored |
 | standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set on what it last saw) |
 | primary   | newer epoch           | standby   | steps down, forgets everything |
+| standby   | handed over to        | standby   | tries the Lease |
+
+A primary may be asked to move (`migration`), and asks for it itself when its backlog only grows (`load`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 
+from understudy.modes.migration import Move, Phase
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
@@ -21,13 +26,14 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.duplicates import Hole
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
+from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
-WAIT = 3  # times τ that a restarted primary without state leaves to its standbys
+WAIT = 6  # times τ that a restarted primary without state leaves to its standbys: what they have is lost otherwise
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
 RETRIES = 2  # how often a standby without state tries to follow a silent primary before it replaces it
 
@@ -40,10 +46,15 @@ class Role(Enum):
 class Instance:
     """The part of an instance that no mode changes. Modes override the hooks at the end."""
 
+    load: LoadWatch | None = None  # None: an overload is not watched for
+
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         self.name = name
         self.wiring = wiring
         self.detector = detector
+        self.move: Move | None = None
+        self._follower: str | None = None  # as a primary: who joined last
+        self._handed: on.HandedOver | None = None  # as a standby: a primary stands still and wants to be succeeded
         self.role = Role.STANDBY
         self.epoch = Epoch(0)
         self.lease: LeaseRecord | None = None
@@ -70,6 +81,8 @@ class Instance:
                 return self._tick(event.now)
             case on.NewerEpoch():
                 return self._newer(event.epoch)
+            case on.HandedOver():
+                return self._handed_over(event)
             case _ if self.role is Role.PRIMARY:
                 return self._as_primary(event)
             case _:
@@ -100,16 +113,29 @@ class Instance:
         self._trying = False
         if self.role is Role.PRIMARY:
             self.lease, self.epoch = record, record.epoch
-            return self.renewed()
+            return (*self.renewed(), *self._withdrawn())
         self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
         self.detector = self.detector.forget()
-        checkpoint = self.stored()
+        checkpoint, live = self._inheritance(record)
         self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
         self.trees = {s: dict(per) for s, per in checkpoint.trees.items()} if checkpoint else {}
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.lossy = False
+        if checkpoint is not None and live:
+            return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
         return (do.Lead(record.epoch, checkpoint, why), *self.start_inputs(checkpoint))
+
+    def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
+        """What a new primary continues from, and whether that is exactly where the former one stood still.
+
+        It is if the Lease went from hand to hand: a primary that gives up a move takes the Lease anew first.
+        """
+        handed, self._handed = self._handed, None
+        live = handed is not None and handed.lease.epoch + 1 == record.epoch
+        if live and handed is not None and handed.checkpoint is not None:
+            return handed.checkpoint, True
+        return self.stored(), live
 
     def _heard(self, event: on.KeepAlive) -> Commands:
         if event.epoch < self.epoch:
@@ -120,7 +146,7 @@ class Instance:
 
     def _tick(self, now: Millis) -> Commands:
         if self.role is Role.PRIMARY:
-            return self.lead_tick(now)
+            return (*self.lead_tick(now), *self._move_tick(now), *self._watch_load(now))
         self.detector = self.detector.on_tick(now)
         if self.detector.suspects(now):
             return self._suspect(f"no keep-alive for {self.detector.tau} ms")
@@ -156,11 +182,95 @@ class Instance:
         if epoch <= self.epoch or self.role is not Role.PRIMARY:
             return ()
         why = f"epoch {epoch} has begun, ours was {self.epoch}"
-        self.detector = self.detector.on_false_suspicion()  # it was us, and we live: the machine is slow
+        if self.move is None:
+            self.detector = self.detector.on_false_suspicion()  # it was us, and we live: the machine is slow
+        keep = self.kept_back() if self.move is not None and self.move.handed else None
         self.role = Role.STANDBY
         self.ledger, self.trees = Ledger.empty(self.wiring), {}
+        self.move = self._follower = None
         self.forget()
-        return (do.StepDown(why), do.ReadLease("to follow the new primary"))
+        self.keep(keep)
+        return (do.StepDown(why, keep), do.ReadLease("to follow the new primary"))
+
+    # --- migration
+
+    def _watch_load(self, now: Millis) -> Commands:
+        """A resource failure is noticed by the side it affects: its backlog grows and grows."""
+        if self.load is None or self.move is not None:
+            return ()
+        backlog = max((self._backlog(ins) for ins in self.wiring.inputs.values()), default=0)
+        self.load, overload = self.load.look(now, backlog)
+        return (do.RequestMigration(overload.why),) if overload is not None else ()
+
+    def _backlog(self, inputs: tuple[Stream, ...]) -> int:
+        """What waits on every input from outside: a tuple that waits for another input is no load."""
+        outside = [s for s in inputs if s in self.wiring.external]
+        return min((self.ledger.received(s) - self.ledger.position(s) for s in outside), default=0)
+
+    def _moves(self, event: Event) -> Commands:
+        match event:
+            case on.MigrationRequested() if self.move is None:
+                self.move = Move(event.target, event.why)
+                return self.advance()
+            case on.Paused() if self.move is not None and self.move.phase is Phase.PAUSING:
+                return self.move_state(self.move)
+            case on.SecondaryJoined(name):
+                self._follower = name
+                return self.advance()
+            case on.SecondaryLeft(name):
+                self._follower = None if name == self._follower else self._follower
+                return self._give_up() if self.move is not None and self.move.target == name else ()
+            case _:
+                return ()
+
+    def advance(self) -> Commands:
+        """Begin the move as soon as the target is ready for it."""
+        if self.move is None or self.move.phase is not Phase.JOINING or not self.ready_for(self.move.target):
+            return ()
+        self.move = self.move.enters(Phase.PAUSING)
+        return (do.Pause(f"moves to {self.move.target}: {self.move.why}"),)
+
+    def _move_tick(self, now: Millis) -> Commands:
+        if self.move is None:
+            return ()
+        self.move = self.move.seen(now)
+        return self._give_up() if self.move.overdue(now, self.detector.tau) else self.advance()
+
+    def hand_over(self, checkpoint: Checkpoint | None) -> Commands:
+        if self.move is None or self.lease is None:
+            return ()
+        self.move = self.move.enters(Phase.HANDING_OVER)
+        return (do.HandOver(self.move.target, self.lease, checkpoint),)
+
+    def _give_up(self) -> Commands:
+        move = self.move
+        if move is None or move.phase is Phase.WITHDRAWING:
+            return ()
+        if move.handed and self.must_withdraw:
+            self.move = move.enters(Phase.WITHDRAWING)
+            return (do.TryLease(self.lease, f"to fence off {move.target}, which did not take over"),)
+        self.move = None
+        return () if move.phase is Phase.JOINING else (do.Resume(f"{move.target} did not take over"),)
+
+    def _withdrawn(self) -> Commands:
+        if self.move is None or self.move.phase is not Phase.WITHDRAWING:
+            return ()
+        move, self.move = self.move, None
+        return (do.Resume(f"{move.target} is fenced off"),)
+
+    def _handed_over(self, event: on.HandedOver) -> Commands:
+        if self.role is Role.PRIMARY or event.lease.epoch < self.epoch:
+            return ()
+        if event.checkpoint is None and not self.could_continue():
+            return ()
+        self.lease, self.epoch, self._handed = event.lease, event.lease.epoch, event
+        kept = (do.Store(event.checkpoint),) if event.checkpoint is not None else ()
+        return (*kept, *self._try(f"{event.lease.holder} hands over"))
+
+    @property
+    def moving(self) -> bool:
+        """Whether processing stands still for a move."""
+        return self.move is not None and self.move.phase is not Phase.JOINING
 
     # --- the primary's books
 
@@ -190,7 +300,7 @@ class Instance:
                 self.ledger = self.ledger.redirected(event.stream, event.epoch)
                 return self.redirected(event.stream)
             case _:
-                return self.lead(event)
+                return (*self.lead(event), *self._moves(event))
 
     def _arrived(self, event: on.Arrived) -> Commands:
         self.ledger, new = self.ledger.arrived(event)
@@ -267,6 +377,33 @@ class Instance:
     def could_continue(self) -> bool:
         """Whether a take-over by this standby would lose nothing."""
         return True
+
+    def ready_for(self, target: str) -> bool:
+        """Whether a move to this instance can begin."""
+        return self._follower == target and not self.roll_open
+
+    def move_state(self, move: Move) -> Commands:
+        """Processing stands still: give the state away. The number of a live state is 0: it is no checkpoint."""
+        marks = {s: m for s in self.marks if (m := self.mark_of(s, self.ledger.position(s))) is not None}
+        return self.hand_over(replace(self.ledger.checkpoint(self.epoch, 0), marks=marks, steps=self.steps()))
+
+    def kept_back(self) -> Checkpoint | None:
+        """After a hand-over: the state that can be taken up again if the target fails at once."""
+        return None
+
+    def keep(self, checkpoint: Checkpoint | None) -> None:
+        """As a standby again, hold on to it."""
+
+    must_withdraw = True  # whether a move can be given up only by fencing off the target
+
+    def steps(self) -> dict[Stream, tuple[Step, ...]]:
+        """The steps behind what is in the queues, in modes that log them."""
+        return {}
+
+    def continue_moved(self, checkpoint: Checkpoint) -> Commands:
+        """A new primary that was given the live state of the former one."""
+        resent = tuple(self.publish(name) for name in self.wiring.inputs)
+        return (*resent, *(do.ReadInput(s, checkpoint.covers(s) or Seq(0)) for s in self.wiring.entering))
 
     def redirected(self, stream: Stream) -> Commands:
         """A new producer of an input has not heard earlier acks: those that are not repeated anyway are sent again."""

@@ -23,6 +23,7 @@ from dataclasses import replace
 from enum import Enum
 
 from understudy.modes.instance import Commands, Instance
+from understudy.modes.migration import Move, Phase
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -97,11 +98,15 @@ class PassiveStandby(Instance):
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
         self._roll = RollCall(self.wiring) if differs and self.epoch > Epoch(1) else None
-        at = {s: checkpoint.position(s) if checkpoint else None for s in self.wiring.entering}
+        at = {s: checkpoint.covers(s) if checkpoint else None for s in self.wiring.entering}
         resent = () if self._roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
         return (*resent, *(do.ReadInput(s, at[s] or Seq(0)) for s in self.wiring.entering))
 
     # --- primary
+
+    def continue_moved(self, checkpoint: Checkpoint) -> Commands:
+        self._roll = None
+        return super().continue_moved(checkpoint)
 
     def lead(self, event: Event) -> Commands:
         match event:
@@ -138,6 +143,8 @@ class PassiveStandby(Instance):
 
     def renewed(self) -> Commands:
         """The lost secondary is fenced off: nobody can take over from an older checkpoint."""
+        if not self._fencing:
+            return ()
         self._fencing, self._changed = False, True
         self._secondary, self._joiner = self._joiner, None
         return tuple(self.publish(s) for s in self.wiring.leaving)
@@ -162,6 +169,27 @@ class PassiveStandby(Instance):
             commands += [do.Renumber(stream, held, first), self.publish(str(stream))]
         return tuple(commands)
 
+    # --- migration: the last checkpoint is one like any other
+
+    def ready_for(self, target: str) -> bool:
+        return self._secondary == target and self._confirmed is not None and self._roll is None
+
+    def move_state(self, move: Move) -> Commands:
+        self.move = move.enters(Phase.SHIPPING)
+        return self.ship_final()
+
+    def ship_final(self) -> Commands:
+        return self._ship(tuple(self.wiring.inputs))
+
+    def kept_back(self) -> Checkpoint | None:
+        if self.hold_back:
+            return None
+        state = self.ledger.checkpoint(self.epoch, self._number)
+        return replace(state, marks=self._marks(state))
+
+    def keep(self, checkpoint: Checkpoint | None) -> None:
+        self._kept = checkpoint
+
     # --- when to ship
 
     def lead_tick(self, now: Millis) -> Commands:
@@ -170,7 +198,11 @@ class PassiveStandby(Instance):
         if self._in_flight is not None and now - (self._shipped_at or 0) > self.interval * RESEND:
             self._in_flight = self._confirmed = None  # never confirmed: what the secondary has is not known
             self._changed = True
-        if self._secondary is None or self._fencing or self._in_flight or not self._changed or self._roll is not None:
+        if self._secondary is None or self._fencing or self._in_flight or self._roll is not None:
+            return ()
+        if self.move is not None and self.move.phase is Phase.SHIPPING:
+            return self.ship_final()
+        if not self._changed:
             return ()
         if self._confirmed is None or self.strategy is Strategy.SYNCHRONOUS:
             return self._ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
@@ -208,7 +240,7 @@ class PassiveStandby(Instance):
         return (do.Ship(self._in_flight, self._confirmed),)
 
     def _marks(self, state: Checkpoint) -> dict[Stream, Step]:
-        found = ((s, self.mark_of(s, state.position(s) or Seq(0))) for s in self.marks)
+        found = ((s, self.mark_of(s, state.covers(s) or Seq(0))) for s in self.marks)
         return {s: m for s, m in found if m is not None}
 
     def processed(self, event: on.Processed) -> Commands:
@@ -228,15 +260,16 @@ class PassiveStandby(Instance):
         if self._in_flight is None or self._in_flight.number != number:
             return ()
         self._confirmed, self._in_flight = self._in_flight, None
-        return (*self._release(self._confirmed), *self._forward(self._confirmed))
+        over = self.hand_over(None) if self.move is not None and self.move.phase is Phase.SHIPPING else ()
+        return (*self._release(self._confirmed), *self._forward(self._confirmed), *over)
 
     def _release(self, checkpoint: Checkpoint) -> Commands:
         streams = dict.fromkeys(s for ins in self.wiring.inputs.values() for s in ins)
-        found = ((s, checkpoint.position(s)) for s in streams)
+        found = ((s, checkpoint.covers(s)) for s in streams)
         return tuple(do.SendAck(s, 1, upto) for s, upto in found if upto is not None)
 
     def redirected(self, stream: Stream) -> Commands:
-        upto = self._confirmed.position(stream) if self._confirmed else None
+        upto = self._confirmed.covers(stream) if self._confirmed else None
         return (do.SendAck(stream, 1, upto),) if upto is not None else ()
 
     def _forward(self, checkpoint: Checkpoint) -> Commands:
@@ -259,5 +292,5 @@ class PassiveStandby(Instance):
 
     def covered(self, stream: Stream) -> Seq:
         """The input position that a take-over now would continue from."""
-        found = self._confirmed.position(stream) if self._confirmed else None
+        found = self._confirmed.covers(stream) if self._confirmed else None
         return found or Seq(0)

@@ -112,8 +112,9 @@ class ReplicaBackup(Instance):
     def _heard_peer(self, event: on.KeepAlive) -> Commands:
         self.epoch = event.epoch
         self.detector = self.detector.on_keep_alive(event.now)
+        self._electing = False  # there is a peer, or one is starting; if it falls silent too, another is needed
         if event.positions is not None and self._offered is None:
-            self._peer, self._electing = event.positions, False
+            self._peer = event.positions
         return ()
 
     def _rejoin(self, why: str) -> Commands:
@@ -149,7 +150,7 @@ class ReplicaBackup(Instance):
             case on.CheckpointStored(epoch, number) if self._offered is not None and epoch == self.epoch:
                 if self._offered.number == number:
                     self._peer = {s: self._offered.position(s) or Seq(0) for s in self.wiring.entering}
-                    self._offered, self._electing = None, False
+                    self._offered = None
                 return ()
             case _:
                 return ()

@@ -53,6 +53,8 @@ class SavepointMode(Instance):
                 return self._restore_if_all_answered()
             case on.RecoveryNotified() if self._answers is not None and event.stream not in self._answers:
                 return (do.RequestRecovery(event.stream),)
+            case on.Resumes() if self.role is Role.PRIMARY:
+                return self._recover_again()
             case on.RecoveryNotified() | on.RecoveryInformation() | on.Subscribed():
                 return ()
             case _:
@@ -90,6 +92,15 @@ class SavepointMode(Instance):
         self._answers = {}
         asked = tuple(do.RequestRecovery(s) for s in self.wiring.entering)
         return asked or self._restore_if_all_answered()
+
+    def _recover_again(self) -> Commands:
+        """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer one is
+        there. (In the paper the answer carries the events with the tree.)"""
+        self.role = Role.STANDBY
+        self.forget()
+        self.ledger = Ledger.empty(self.wiring)
+        self._answers = {}
+        return tuple(do.RequestRecovery(s) for s in self.wiring.entering)
 
     def _restore_if_all_answered(self) -> Commands:
         answers = self._answers

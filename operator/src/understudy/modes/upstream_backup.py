@@ -49,6 +49,15 @@ class UpstreamBackup(Instance):
         self._roll = RollCall(self.wiring)
         return tuple(do.Replay(s) for s in self.wiring.external)
 
+    def continue_moved(self, checkpoint: Checkpoint) -> Commands:
+        self.forget()
+        self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
+        self.logs |= {s: StepLog(steps) for s, steps in checkpoint.steps.items()}
+        return super().continue_moved(checkpoint)
+
+    def steps(self) -> dict[Stream, tuple[Step, ...]]:
+        return {s: log.steps for s, log in self.logs.items()}
+
     def lead(self, event: Event) -> Commands:
         match event:
             case on.Subscribed() if self._roll is not None:

@@ -34,11 +34,25 @@ class Checkpoint:
     elements: Mapping[str, ElementState]
     marks: Mapping[Stream, Step] = field(default_factory=dict)  # watermarks that upstream sent with the last tuples
     trees: Mapping[Stream, Mapping[Consumer, Tree]] = field(default_factory=dict)  # savepoint trees of consumers
+    steps: Mapping[Stream, tuple[Step, ...]] = field(default_factory=dict)  # behind the queues, where a mode logs them
+    extended: Mapping[Stream, Seq] = field(default_factory=dict)  # input kept beyond a position (Brettlecker §4.6)
 
     def position(self, stream: Stream) -> Seq | None:
         """The position on a subjob input that this checkpoint covers: the least of all elements that read it."""
         found = [e.positions[stream] for e in self.elements.values() if stream in e.positions]
         return min(found) if found else None
+
+    def covers(self, stream: Stream) -> Seq | None:
+        """Upstream need not keep what comes before: it is processed, or the input is in the checkpoint itself."""
+        at = self.position(stream)
+        return at if at is None else Seq(max(at, self.extended.get(stream, at)))
+
+    @property
+    def tuples(self) -> int:
+        """How many it holds."""
+        tails = sum(len(e.tail(s)) for e in self.elements.values() for s in e.positions)
+        ahead = sum(upto - (self.position(s) or 0) for s, upto in self.extended.items())
+        return tails + ahead + sum(len(e.held) for e in self.elements.values())
 
 
 def missing(wanted: Range, stored: Range | None) -> Range:

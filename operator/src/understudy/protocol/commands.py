@@ -115,9 +115,14 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class StepDown:
-    """Stop serving at once: a newer epoch exists. Forget everything and start again as a standby."""
+    """Stop serving at once: a newer epoch exists. Start again as a standby and forget everything but `keep`.
+
+    `keep` is the state in which this instance stood still when it handed over: until the new primary has a secondary
+    of its own, nobody else has it.
+    """
 
     why: str
+    keep: Checkpoint | None = None
 
 
 # --- upstream backup, active standby, replica backup
@@ -231,44 +236,80 @@ class ReportMovement:
     epoch: Epoch
 
 
-# --- synchronized backups
+# --- backups of neighbouring subjobs (Brettlecker §4.5, §4.6)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestBackup:
+    """Ask every consumer of the stream for a backup at this position. The answer is its level-1 ack of it."""
+
     stream: Stream
     upto: Seq
 
 
 @dataclass(frozen=True, slots=True)
-class AckBackup:
+class CutAt:
+    """A micro-batch must end where the position on this input is `at`."""
+
     stream: Stream
-    upto: Seq
+    at: Seq
 
 
 @dataclass(frozen=True, slots=True)
-class PauseAt:
-    """Process this input up to `upto` and no further until a backup was taken there."""
+class KeepTemporary:
+    """Keep this backup beside the permanent one, in place of an earlier temporary one."""
 
-    stream: Stream
-    upto: Seq | None
+    checkpoint: Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class MakePermanent:
-    """The secondary's temporary backup `number` replaces its permanent one."""
+    """The secondary's temporary backup `number`, extended so far, replaces its permanent one."""
 
     epoch: Epoch
     number: int
+    extended: Mapping[Stream, Seq]
 
 
 @dataclass(frozen=True, slots=True)
 class ExtendBackup:
-    """Add the input `range` of a stream to the temporary backup `number` (Brettlecker §4.6)."""
+    """Add the input `range` of a stream to the backup `number` that the secondary has."""
 
+    epoch: Epoch
     number: int
     stream: Stream
     range: Range
+
+
+# --- operator migration (Brettlecker §4.2)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMigration:
+    """This instance's machine can't keep up: have it moved."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Start no further micro-batch; reported as Paused when none is under way."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Tell the target to take this Lease; with the live state, where it has none."""
+
+    target: str
+    lease: LeaseRecord
+    checkpoint: Checkpoint | None
 
 
 Command = (
@@ -300,8 +341,12 @@ Command = (
     | NotifyRecovered
     | ReportMovement
     | RequestBackup
-    | AckBackup
-    | PauseAt
+    | CutAt
+    | KeepTemporary
     | MakePermanent
     | ExtendBackup
+    | RequestMigration
+    | Pause
+    | Resume
+    | HandOver
 )

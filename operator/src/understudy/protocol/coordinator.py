@@ -33,6 +33,7 @@ class _Watched:
     detector: Detector
     lives: dict[int, Millis] = field(default_factory=dict)  # running lives and when each last spoke
     suspected: set[int] = field(default_factory=set)
+    leaving: set[int] = field(default_factory=set)  # lives that are to be moved: their own progress does not count
     newest: int = 0
 
 
@@ -40,6 +41,8 @@ class Coordinator:
     def __init__(self, interval: int, misses: int) -> None:
         self._fresh = Detector.of(interval, misses)
         self._watched: dict[str, _Watched] = {}
+        self._interval = interval
+        self._checked: Millis | None = None
 
     def deployed(self, operator: str, life: int, now: Millis) -> None:
         """A life of an operator was started; it counts as heard from now."""
@@ -53,9 +56,13 @@ class Coordinator:
             watched.lives[life] = now
 
     def check(self, now: Millis) -> list[Decision]:
-        """Suspect the silent: one replacement per suspected newest life."""
+        """Suspect the silent: one replacement per suspected newest life. While nobody listened, nobody was silent."""
+        stalled = max(0, now - self._checked - 2 * self._interval) if self._checked is not None else 0
+        self._checked = now
         found: list[Decision] = []
         for operator, watched in self._watched.items():
+            if stalled:
+                watched.lives = {n: Millis(heard + stalled) for n, heard in watched.lives.items()}
             life = watched.newest
             silent = now - watched.lives.get(life, now)
             if silent > watched.detector.tau and life not in watched.suspected:
@@ -63,16 +70,24 @@ class Coordinator:
                 found.append(StartReplacement(operator, f"life {life} was silent for {silent} ms"))
         return found
 
+    def move(self, operator: str, why: str) -> list[Decision]:
+        """A planned move: a replacement is started elsewhere, and the present life stays until that makes progress."""
+        watched = self._watched.get(operator)
+        if watched is None or watched.leaving or watched.newest in watched.suspected:
+            return []
+        watched.leaving = set(watched.lives)
+        return [StartReplacement(operator, why)]
+
     def progressed(self, operator: str, life: int, now: Millis) -> list[Decision]:
         """This life updated its savepoint: it stays, all others go. Was it suspected, τ was too short."""
         watched = self._watched.get(operator)
-        if watched is None or life not in watched.lives:
+        if watched is None or life not in watched.lives or life in watched.leaving:
             return []
         if life in watched.suspected:
             watched.detector = watched.detector.on_false_suspicion()
         others = [other for other in watched.lives if other != life]
         watched.lives = {life: now}
-        watched.suspected = set()
+        watched.suspected, watched.leaving = set(), set()
         watched.newest = life
         return [Recall(operator, other, f"life {life} makes progress") for other in others]
 

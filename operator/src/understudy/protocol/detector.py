@@ -28,13 +28,13 @@ class Detector:
         return cls(interval, misses, interval * misses)
 
     def on_keep_alive(self, now: Millis) -> Detector:
-        return replace(self, heard=now)
+        return Detector(self.interval, self.misses, self.tau, now, self.ticked)
 
     def on_tick(self, now: Millis) -> Detector:
-        if self.heard is None or self.ticked is None:
-            return replace(self, ticked=now)
-        stalled = max(0, now - max(self.ticked, self.heard) - self.interval)
-        return replace(self, heard=Millis(self.heard + stalled), ticked=now)
+        heard = self.heard
+        if heard is not None and self.ticked is not None:
+            heard = Millis(heard + max(0, now - max(self.ticked, heard) - self.interval))
+        return Detector(self.interval, self.misses, self.tau, heard, now)
 
     def suspects(self, now: Millis) -> bool:
         return self.heard is not None and now - self.heard > self.tau

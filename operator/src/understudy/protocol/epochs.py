@@ -14,7 +14,7 @@ class EpochGuard:
     def admit(self, epoch: Epoch) -> tuple[EpochGuard, bool]:
         if epoch < self.newest:
             return self, False
-        return EpochGuard(epoch), True
+        return (self if epoch == self.newest else EpochGuard(epoch)), True
 
 
 @dataclass(frozen=True, slots=True)

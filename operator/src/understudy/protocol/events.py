@@ -197,7 +197,7 @@ class RecoveryNotified:
 
 @dataclass(frozen=True, slots=True)
 class BackupRequested:
-    """The producer of a stream asks for a backup at exactly this position (Brettlecker §4.5)."""
+    """The producer of a stream asks for a backup at this position (Brettlecker §4.5); a later one will do."""
 
     stream: Stream
     upto: Seq
@@ -205,12 +205,43 @@ class BackupRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class BackupAcked:
-    """A consumer's backup at this position is permanent."""
+class PermanentRequested:
+    """At the secondary: every consumer has a backup that matches the temporary one."""
 
+    epoch: Epoch
+    number: int
+    extended: Mapping[Stream, Seq]
+
+
+@dataclass(frozen=True, slots=True)
+class BackupExtended:
+    """At the secondary: input that belongs to backup `number` (Brettlecker §4.6)."""
+
+    epoch: Epoch
+    number: int
     stream: Stream
-    consumer: Consumer
-    upto: Seq
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationRequested:
+    """Move to the instance `target`, which follows or is about to."""
+
+    target: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """No micro-batch is under way any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """At the target: the primary wants to be succeeded, on this Lease; with its state where there was none here."""
+
+    lease: LeaseRecord
+    checkpoint: Checkpoint | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +277,10 @@ Event = (
     | RecoveryInformation
     | RecoveryNotified
     | BackupRequested
-    | BackupAcked
+    | PermanentRequested
+    | BackupExtended
+    | MigrationRequested
+    | Paused
+    | HandedOver
     | NewerEpoch
 )

@@ -24,22 +24,20 @@ class Wiring:
     inputs: Mapping[str, tuple[Stream, ...]]
     consumers: Mapping[str, tuple[Consumer, ...]]
     replayable: frozenset[Stream] = frozenset()  # sources read inside the subjob: nobody to ack
+    external: tuple[Stream, ...] = field(init=False)
+    """Streams pulled from another subjob, in the manifest's order."""
+    entering: tuple[Stream, ...] = field(init=False)
+    """All that comes from outside the subjob: other subjobs' streams and sources."""
+    leaving: tuple[Stream, ...] = field(init=False)
+    """Streams that consumers outside the subjob read."""
 
-    @property
-    def external(self) -> tuple[Stream, ...]:
-        """Streams pulled from another subjob, in the manifest's order."""
-        return tuple(s for s in self.entering if s not in self.replayable)
-
-    @property
-    def entering(self) -> tuple[Stream, ...]:
-        """All that comes from outside the subjob: other subjobs' streams and sources."""
+    def __post_init__(self) -> None:
         seen = dict.fromkeys(s for ins in self.inputs.values() for s in ins)
-        return tuple(s for s in seen if s not in self.inputs)
-
-    @property
-    def leaving(self) -> tuple[Stream, ...]:
-        """Streams that consumers outside the subjob read."""
-        return tuple(Stream(n) for n, readers in self.consumers.items() if set(readers) - set(self.inputs))
+        entering = tuple(s for s in seen if s not in self.inputs)
+        leaving = tuple(Stream(n) for n, readers in self.consumers.items() if set(readers) - set(self.inputs))
+        object.__setattr__(self, "entering", entering)
+        object.__setattr__(self, "external", tuple(s for s in entering if s not in self.replayable))
+        object.__setattr__(self, "leaving", leaving)
 
     def readers(self, stream: Stream) -> Iterator[str]:
         return (name for name, ins in self.inputs.items() if stream in ins)
@@ -76,7 +74,7 @@ class Ledger:
             queue = OutputQueue.empty(Stream(name), wiring.consumers[name], element.held.start)
             queues[Stream(name)] = replace(queue, next=element.held.stop, ended=element.ended)
         elements = {n: Inputs(e.positions, e.selection) for n, e in checkpoint.elements.items()}
-        filters = {s: DuplicateFilter(p) for s in wiring.external if (p := checkpoint.position(s)) is not None}
+        filters = {s: DuplicateFilter(p) for s in wiring.external if (p := checkpoint.covers(s)) is not None}
         return cls(wiring, elements, queues, filters)
 
     def arrived(self, event: Arrived) -> tuple[Ledger, Range | Hole | None]:
@@ -91,6 +89,8 @@ class Ledger:
 
     def redirected(self, stream: Stream, epoch: Epoch) -> Ledger:
         guard, _ = self.producers.get(stream, EpochGuard()).admit(epoch)
+        if guard is self.producers.get(stream):
+            return self
         return replace(self, producers={**self.producers, stream: guard})
 
     def skipped_to(self, stream: Stream, seq: Seq) -> Ledger:
@@ -151,8 +151,12 @@ class Ledger:
 
     def acked(self, event: Acked) -> tuple[Ledger, Seq]:
         """Take an ack and trim; also says from where the queue is held now."""
-        queue, held_from = self.queues[event.stream].acked(event.consumer, event.level, event.upto, event.epoch).trim()
-        return replace(self, queues={**self.queues, event.stream: queue}), held_from
+        before = self.queues[event.stream]
+        queue, held_from = before.acked(event.consumer, event.level, event.upto, event.epoch).trim()
+        if queue is before:
+            return self, held_from
+        queues = {**self.queues, event.stream: queue}
+        return Ledger(self.wiring, self.elements, queues, self.filters, self.producers), held_from
 
     def checkpoint(self, epoch: Epoch, number: int) -> Checkpoint:
         states = {}

@@ -21,10 +21,11 @@ class Acks:
     epoch: Epoch = Epoch(0)  # of the consumer's newest ack
 
     def advance(self, level: int, upto: Seq, epoch: Epoch) -> Acks:
-        if level == 0:
-            return replace(self, received=Seq(max(self.received, upto)), epoch=epoch)
-        released = Seq(max(self.released, upto))
-        return Acks(Seq(max(self.received, released)), released, epoch)
+        released = self.released if level == 0 else Seq(max(self.released, upto))
+        received = Seq(max(self.received, upto, released))
+        if received == self.received and released == self.released and epoch == self.epoch:
+            return self
+        return Acks(received, released, epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,18 @@ class OutputQueue:
         known = self.acks.get(consumer)
         if known is None or epoch < known.epoch:
             return self
-        return replace(self, acks={**self.acks, consumer: known.advance(level, upto, epoch)})
+        acks = known.advance(level, upto, epoch)
+        if acks is known:
+            return self
+        return OutputQueue(self.stream, self.trimmed, self.next, {**self.acks, consumer: acks}, self.ended)
 
     def trim(self) -> tuple[OutputQueue, Seq]:
         """Drop what every consumer released (the oldest level-1 ack of all); also says from where it is held now."""
-        upto = min((a.released for a in self.acks.values()), default=self.next)
+        upto = min([a.released for a in self.acks.values()], default=self.next)
         trimmed = Seq(max(self.trimmed, min(upto, self.next)))
-        return (self if trimmed == self.trimmed else replace(self, trimmed=trimmed)), trimmed
+        if trimmed == self.trimmed:
+            return self, trimmed
+        return OutputQueue(self.stream, trimmed, self.next, self.acks, self.ended), trimmed
 
     def refusal(self, start: Seq) -> str | None:
         """Why a consumer can't be served from `start`, or None."""

@@ -45,6 +45,10 @@ class StepLog:
     def __len__(self) -> int:
         return len(self._steps)
 
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(self._steps)
+
     def append(self, step: Step) -> None:
         if self._firsts and step.first <= self._firsts[-1]:
             return  # known already: a replay

@@ -140,7 +140,17 @@ class Shell:
                 self.outputs.trim(command)
             case do.Renumber():
                 self.outputs.renumber(command)
-            case do.RequestBackup() | do.AckBackup() | do.PauseAt() | do.MakePermanent() | do.ExtendBackup():
+            case (
+                do.RequestBackup()
+                | do.CutAt()
+                | do.KeepTemporary()
+                | do.MakePermanent()
+                | do.ExtendBackup()
+                | do.RequestMigration()
+                | do.Pause()
+                | do.Resume()
+                | do.HandOver()
+            ):
                 raise NotImplementedError(f"{type(command).__name__}: the modes that need it are refused by validation")
             case _:
                 assert_never(command)

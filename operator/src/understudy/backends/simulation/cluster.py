@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from understudy.backends.simulation.control import ControlPlane
 from understudy.backends.simulation.element import Shelf
 from understudy.backends.simulation.endpoint import HELD, Endpoint, Subscription
 from understudy.backends.simulation.operators import Operator, Row
@@ -16,10 +17,10 @@ from understudy.modes.instance import Instance
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.coordinator import Coordinator, StartReplacement
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
+from understudy.protocol.failures import Handling, LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.queue import OutputQueue
@@ -39,11 +40,16 @@ class SubjobSpec:
     mode: str = ""
     promise: str = "precise"  # precise | rollback | gap
     replicas: int = 2
+    alternative: tuple[tuple[str, Operator, tuple[str, ...]], ...] | None = None
+    """The alternative branch: elements that make the same stream with less accuracy, on the upstream's machine."""
+    process: bool = False
+    """Whether a failure process is declared."""
+    inputs: tuple[str, ...] = field(init=False)
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
+    def __post_init__(self) -> None:
         own = {n for n, _, _ in self.elements}
-        return tuple(dict.fromkeys(s for _, _, ins in self.elements for s in ins if s not in own))
+        found = dict.fromkeys(s for _, _, ins in self.elements for s in ins if s not in own)
+        object.__setattr__(self, "inputs", tuple(found))
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,13 @@ class Monitor:
 
     def stored(self, process: Process, checkpoint: Checkpoint) -> None: ...
 
+    def numbered(self, process: Process, stream: str, first: int) -> None: ...
+
+    def acked(self, process: Process, command: do.SendAck) -> None: ...
+
     def crashed(self, process: Process) -> None: ...
+
+    def handled(self, subjob: str, handling: Handling) -> None: ...
 
     def sent(self, process: Process, stream: str, stop: int, target: Endpoint) -> None: ...
 
@@ -181,14 +193,15 @@ class Cluster:
     running: dict[str, list[Process]] = field(default_factory=dict)
     sinks: dict[str, Process] = field(default_factory=dict)
     control_down: bool = False
+    spares: int = 1_000  # nodes that could still take an instance
+    load: LoadWatch | None = None  # how instances watch for overload, if they do
 
     def __post_init__(self) -> None:
         self._producer_of: dict[str, str] = {}
         self._consumers: dict[str, list[str]] = {}
-        self._epochs: dict[str, int] = {}
         self._lives = 0
         self._known: dict[tuple[str, str], list[Process]] = {}
-        self.coordinator = Coordinator(self.heartbeat // MS, self.misses)
+        self.control = ControlPlane(self)
 
     # --- building
 
@@ -213,8 +226,7 @@ class Cluster:
             self._start(spec)
         for sink, stream in sinks.items():
             self._start_sink(sink, stream)
-        if any(s.family == "savepoint" for s in subjobs):
-            self.world.at(self.heartbeat, self._check)
+        self.control.begin()
 
     def wiring(self, spec: SubjobSpec) -> Wiring:
         inner = {n: tuple(Consumer(r) for r, _, ins in spec.elements if n in ins) for n, _, _ in spec.elements}
@@ -226,6 +238,7 @@ class Cluster:
         self._lives += 1
         detector = Detector.of(self.heartbeat // MS, self.misses)
         core = spec.build(instance, self.wiring(spec), detector)
+        core.load = self.load if spec.family == "lease" else None
         process = Process(self, spec, f"{instance}.{self._lives}", host, core)
         self.processes[process.name] = process
         self.running.setdefault(spec.name, []).append(process)
@@ -233,15 +246,12 @@ class Cluster:
         return process
 
     def _start(self, spec: SubjobSpec) -> None:
-        self._epochs[spec.name] = 1
         fresh = on.Started(Epoch(1), fresh=True)
         count = 1 if spec.family == "savepoint" else spec.replicas
         for i in range(count):
             event = None if spec.family == "lease" else fresh
             process = self.launch(spec, f"{spec.name}-{i}", f"host-{spec.name}-{i}", event)
-            if spec.family == "savepoint":
-                process.life = 1
-                self.coordinator.deployed(spec.name, 1, self.world.millis)
+            self.control.deployed(process, 1)
         if spec.family == "replica":
             for process in self.running[spec.name]:
                 self.world.at(1, process.post, on.KeepAlive(self.world.millis, Epoch(1), None))
@@ -282,111 +292,17 @@ class Cluster:
     def peers(self, process: Process) -> list[Process]:
         return [p for p in self.running[process.spec.name] if p is not process]
 
-    # --- failures and the control plane
-
     def crash(self, process: Process, silent: bool, restart: int | None) -> None:
-        if not process.alive:
-            return
-        self.world.note(f"{process.name} dies{' silently' if silent else ''}")
-        self.monitor.crashed(process)
-        process.crash()
-        if not silent:
-            for other in self.running[process.spec.name]:
-                if other is not process and other.alive:
-                    process.send(other, "control", 0, "rx_closed", process)
-        if restart is not None and process.spec.family == "lease":
-            self.world.at(restart, self._restart, process)
-        if process.spec.family == "replica" and not any(p.alive for p in self.running[process.spec.name]):
-            self.world.at(restart or 100 * MS, self._start_over, process.spec)
-
-    def _restart(self, process: Process) -> None:
-        if self.control_down:
-            self.world.at(50 * MS, self._restart, process)
-            return
-        self.running[process.spec.name].remove(process)
-        self.launch(process.spec, process.core.name, process.host, None)
-
-    def stepped_down(self, process: Process) -> None:
-        if process.spec.family != "lease":
-            process.crash()
-
-    def elect(self, survivor: Process, why: str) -> None:
-        self.world.note(f"{survivor.name}: {why}")
-        self.world.at(self.deploy, self._replace_peer, survivor)
-
-    def _replace_peer(self, survivor: Process) -> None:
-        if self.control_down:
-            self.world.at(50 * MS, self._replace_peer, survivor)
-            return
-        if not survivor.alive or survivor not in self.running[survivor.spec.name]:
-            return
-        name = survivor.spec.name
-        self._epochs[name] += 1
-        epoch = Epoch(self._epochs[name])
-        for old in self.peers(survivor):
-            self.running[name].remove(old)
-            self.world.send("control", "control", old.host, 0, old.receive, "rx_newer", (epoch,))
-        count = self._epochs[name]
-        event = on.Started(epoch, fresh=False)
-        joiner = self.launch(survivor.spec, f"{name}-r{count}", f"host-{name}-r{count}", event)
-        joiner.peers.primary = survivor
-        self._join(joiner, survivor, epoch)
-
-    def _join(self, joiner: Process, survivor: Process, epoch: Epoch) -> None:
-        """Until the survivor's state has come, ask for it."""
-        if not joiner.alive or not survivor.alive or joiner.processing:
-            return
-        self.world.send(
-            "control", "control", survivor.host, 0, survivor.receive, "rx_keep_alive", (joiner, epoch, None)
-        )
-        joiner.send(survivor, "control", 0, "rx_follow", joiner)
-        self.world.at(120 * MS, self._join, joiner, survivor, epoch)
-
-    def _start_over(self, spec: SubjobSpec) -> None:
-        """No replica is left: the job goes on from whatever upstream still holds."""
-        if any(p.alive for p in self.running[spec.name]):
-            return
-        self._epochs[spec.name] += 1
-        epoch = Epoch(self._epochs[spec.name])
-        self.running[spec.name] = []
-        for i in range(spec.replicas):
-            name = f"{spec.name}-s{epoch}{i}"
-            process = self.launch(spec, name, f"host-{name}", on.Started(epoch, fresh=True))
-            self.world.at(1, process.post, on.KeepAlive(self.world.millis, epoch, None))
-
-    # --- savepoint: the coordinator
-
-    def beat(self, process: Process) -> None:
-        if not self.control_down and self.world.network.reaches(process.host, "control"):
-            self.coordinator.beat(process.spec.name, process.life, self.world.millis)
-
-    def _check(self) -> None:
-        if not self.control_down:
-            for decision in self.coordinator.check(self.world.millis):
-                if isinstance(decision, StartReplacement):
-                    self.world.note(f"replacement for {decision.operator}: {decision.why}")
-                    self.world.at(self.deploy, self._replace_operator, decision.operator)
-        self.world.at(self.heartbeat, self._check)
-
-    def _replace_operator(self, name: str) -> None:
-        self._epochs[name] += 1
-        life = self._epochs[name]
-        spec = self.subjobs[name]
-        process = self.launch(spec, f"{name}-{life}", f"host-{name}-{life}", on.Started(Epoch(life), fresh=False))
-        process.life = life
-        self.coordinator.deployed(name, life, self.world.millis)
-
-    def progressed(self, process: Process) -> None:
-        name, life = process.spec.name, process.life
-        for decision in self.coordinator.progressed(name, life, self.world.millis):
-            gone = [p for p in self.running[name] if p.life == decision.life]  # type: ignore[union-attr]
-            for other in gone:
-                self.world.note(f"{other.name} is recalled")
-                other.crash()
-                self.running[name].remove(other)
+        self.control.crash(process, silent, restart)
 
     # --- life of the job
 
     @property
     def finished(self) -> bool:
-        return all(s.elements[n].finished for n, s in self.sinks.items())
+        return all(s.elements[n].finished or self._cut_off(s.spec.inputs) for n, s in self.sinks.items())
+
+    def _cut_off(self, streams: tuple[str, ...]) -> bool:
+        """Whether a stream comes from a subjob that no one runs any more."""
+        dead = self.control.dead
+        makers = (self.subjobs[self._producer_of[s]] for s in streams if s in self._producer_of) if dead else ()
+        return any(m.name in dead or self._cut_off(m.inputs) for m in makers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from understudy.backends.simulation.element import Element, Shelf
@@ -21,12 +21,15 @@ class Computing:
     def __init__(self, process: Process) -> None:
         self.process, self.cluster, self.world = process, process.cluster, process.world
         self.elements: dict[str, Element] = {}
+        self.standing = False  # no micro-batch is begun
+        self.slowdown = 1  # an overloaded machine takes so many times as long
         self._free = 0  # when the machine has done what it was given
 
     def clear(self) -> None:
+        self.standing = False
         self.elements = {n: Element.empty(n, op, ins) for n, op, ins in self.process.spec.elements}
 
-    def restore(self, name: str, state: ElementState, saved: dict[str, Any] | None) -> None:
+    def restore(self, name: str, state: ElementState, saved: dict[str, Any] | None, ahead: Mapping[str, Shelf]) -> None:
         element = self.elements[name]
         for i, stream in enumerate(element.inputs):
             at = int(state.positions[Stream(stream)])
@@ -34,6 +37,8 @@ class Computing:
             element.inbox[i] = saved["tails"][i].copy(0, at) if saved else Shelf(at)
             if not element.inbox[i].rows:
                 element.inbox[i] = Shelf(at)
+            if stream in ahead:
+                element.inbox[i].append(ahead[stream].base, ahead[stream].rows)
             element.ends[i] = saved["ends"][i] if saved else None
         element.held_from = element.inbox[0].base
         element.finished = state.ended
@@ -81,7 +86,7 @@ class Computing:
             self.kick(element)
 
     def kick(self, element: Element) -> None:
-        if element.busy or element.waiting or element.finished or not self.process.processing:
+        if element.busy or element.waiting or element.finished or not self.process.processing or self.standing:
             return
         order, cost = element.batch(self.cluster.batch)
         if not order:
@@ -91,7 +96,7 @@ class Computing:
             return
         element.busy = True
         starts = max(self.world.now, self._free)
-        self._free = starts + round(cost)
+        self._free = starts + round(cost * self.slowdown)
         self.world.at(self._free - self.world.now, self._done, element, order, self.process.generation)
 
     def _done(self, element: Element, order: list[int], generation: int) -> None:
@@ -112,6 +117,8 @@ class Computing:
             after = {s: Seq(p) for s, p in zip(names, element.positions, strict=True)}
             choice = Determinant(element.name, before, after, tuple(order) if element.op.arity > 1 else bits)
         self._emit(element, out, choice, ended=False)
+        if self.standing:
+            process.moves.settled()
         self.kick(element)
 
     def _compute(

@@ -57,6 +57,7 @@ class Element:
     script: deque[Determinant] = field(default_factory=deque)  # choices of the primary
     follows_script: bool = False
     finished: bool = False
+    cuts: dict[int, int] = field(default_factory=dict)  # input: where a batch must end
     held_from: int = 0  # since which position tuples have entered the state
 
     @classmethod
@@ -95,6 +96,8 @@ class Element:
             cost += self.op.price(p[i] - self.held_from)
             p[i] += 1
             order.append(i)
+            if self.cuts and self.cuts.get(i) == p[i]:
+                break
         return order, cost
 
     def _chosen(self, limit: int) -> tuple[list[int], float]:

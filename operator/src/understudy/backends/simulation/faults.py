@@ -18,22 +18,29 @@ from understudy.backends.simulation.networks import INTERVAL, Cores, Job, draw
 from understudy.backends.simulation.oracle import Oracle
 from understudy.backends.simulation.process import Process
 from understudy.backends.simulation.world import MS, SECOND, Network, World
+from understudy.protocol.failures import LoadWatch
 
 LIMIT = 12 * SECOND
 KINDS = (
-    "crash",
-    "crash",
-    "crash",
+    *("crash",) * 3,
     "standby",
     "together",
     "cascade",
     "again",
+    "gone",
     "partition",
     "pause",
     "slow",
+    "overload",
     "lease",
     "control",
+    *("migrate",) * 2,
+    "migrate, source dies",
+    "migrate, target dies",
+    "migrate, control plane restarts",
+    "migrate, Lease store unreachable",
 )
+SILENCING = ("crash", "standby", "together", "cascade", "again", "gone", "migrate, source dies", "migrate, target dies")
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,7 @@ class Fault:
 
     def __str__(self) -> str:
         who = f" {self.subjob}" + (f" and {self.other}" if self.other else "")
-        manner = (
-            ", without a word"
-            if self.silent and self.kind in ("crash", "standby", "together", "cascade", "again")
-            else ""
-        )
+        manner = ", without a word" if self.silent and self.kind in SILENCING else ""
         return f"{self.at / MS:7.1f} ms  {self.kind}{who} ({self.lasts / MS:.0f} ms{manner})"
 
 
@@ -70,12 +73,14 @@ def schedule(rng: random.Random, job: Job) -> list[Fault]:
     faults = []
     for _ in range(rng.choice((0, 1, 1, 1, 2, 2, 3, 4))):
         kind = rng.choice(KINDS)
-        at, lasts = rng.randrange(80, 900) * MS, rng.randrange(30, 260) * MS
+        at, lasts = rng.randrange(5, 900) * MS, rng.randrange(30, 260) * MS
         name = rng.choice(names)
         other = ""
         if kind in ("together", "cascade"):
             near = [s.name for s in job.subjobs if any(i in s.inputs for i in (name,))]
             other = rng.choice(near or names)
+        elif kind.startswith("migrate") and rng.random() < 0.5:
+            other = "another node"
         faults.append(Fault(at, kind, name, lasts, rng.random() < 0.5, other))
     return sorted(faults, key=lambda f: f.at)
 
@@ -88,8 +93,8 @@ class Nemesis:
 
     def _act(self, fault: Fault) -> None:
         self.world.note(f"fault: {str(fault)[12:]}")
-        network = self.world.network
-        match fault.kind:
+        kind, _, during = fault.kind.partition(", ")
+        match kind:
             case "crash":
                 self._kill(fault, fault.subjob)
             case "standby":
@@ -104,24 +109,63 @@ class Nemesis:
                 self._kill(fault, fault.subjob)
                 self.world.at(fault.lasts, self._kill, fault, fault.subjob)
                 self.world.at(3 * fault.lasts, self._kill, fault, fault.subjob)
-            case "partition":
-                for process in self._processes(fault.subjob)[:1]:
+            case "gone":
+                for process in self._processes(fault.subjob)[: 1 + fault.silent]:
+                    self.cluster.crash(process, fault.silent, None)
+            case "migrate":
+                self._migrate(fault, during)
+            case "lease":
+                self._lease_down(fault.lasts)
+            case "control":
+                self._control_down(fault.lasts)
+            case _:
+                self._hamper(fault)
+
+    def _hamper(self, fault: Fault) -> None:
+        """The first of a subjob lives, but is cut off, stopped, far away or slow for a while."""
+        network = self.world.network
+        for process in self._processes(fault.subjob)[:1]:
+            match fault.kind:
+                case "partition":
                     cut = (process.host, "*")
                     network.cut.add(cut)
                     self.world.at(fault.lasts, network.cut.discard, cut)
-            case "pause":
-                for process in self._processes(fault.subjob)[:1]:
+                case "pause":
                     process.paused = max(process.paused, self.world.now + fault.lasts)
-            case "slow":
-                for process in self._processes(fault.subjob)[:1]:
+                case "slow":
                     network.slow[process.host] = 40 * MS
                     self.world.at(fault.lasts, self._at_speed, process.host)
-            case "lease":
-                self.world.lease_down = True
-                self.world.at(fault.lasts, self._lease_up)
-            case "control":
-                self.cluster.control_down = True
-                self.world.at(fault.lasts, self._control_up)
+                case "overload":
+                    process.computing.slowdown = 2_000
+                    self.world.at(5 * fault.lasts, self._relieve, process)
+
+    def _migrate(self, fault: Fault, during: str) -> None:
+        """A planned move, and what happens in the middle of it."""
+        found = self._processes(fault.subjob)
+        soon = fault.lasts // 4
+        self.cluster.control.migrate(fault.subjob, "planned", elsewhere=bool(fault.other))
+        match during:
+            case "source dies" if found:
+                self.world.at(soon, self.cluster.crash, found[0], fault.silent, fault.lasts)
+            case "target dies":
+                self.world.at(soon, self._kill, fault, fault.subjob, True)
+            case "control plane restarts":
+                self._control_down(fault.lasts)
+            case "Lease store unreachable":
+                self.world.at(soon // 4, self._lease_down, fault.lasts)
+            case _:
+                pass
+
+    def _lease_down(self, lasts: int) -> None:
+        self.world.lease_down = True
+        self.world.at(lasts, self._lease_up)
+
+    def _control_down(self, lasts: int) -> None:
+        self.cluster.control_down = True
+        self.world.at(lasts, self._control_up)
+
+    def _relieve(self, process: Process) -> None:
+        process.computing.slowdown = 1
 
     def _lease_up(self) -> None:
         self.world.lease_down = False
@@ -166,6 +210,8 @@ def run(
     cluster.batch = rng.choice((1, 3, 1000))
     cluster.chunk = rng.choice((2, 1000))
     cluster.deploy = rng.randrange(10, 60) * MS
+    cluster.spares = rng.choice((0, 1, 2, 1_000))
+    cluster.load = LoadWatch(8, 3, 50) if rng.random() < 0.5 else None
     cluster.build(job.sources, job.subjobs, job.sinks)
     Nemesis(cluster, faults)
     try:

@@ -93,6 +93,10 @@ class Inputs:
             self.process.post(on.Resumes(Stream(stream), Seq(released), Seq(start)))
             self.process.outputs.align()
 
+    def rx_bye(self, stream: str, by: str) -> None:
+        if stream in self.connections:
+            self.connections[stream].targets.pop(by, None)
+
     def rx_alive(self, stream: str, by: str, position: int) -> None:
         connection = self.connections.get(stream)
         if connection is None or by not in connection.targets:
@@ -140,6 +144,7 @@ class Inputs:
                 by = Consumer(reader.name)
                 process.post(on.Acked(stream, by, command.level, command.upto, process.core.epoch))
             return
+        self.cluster.monitor.acked(process, command)
         size = self.cluster.id_size if command.tree is None else ack_size(command.tree)
         args = (stream, Consumer(process.consumer), command.level, command.upto, process.core.epoch, command.tree)
         for producer in self.cluster.producers(stream, process):

@@ -28,9 +28,19 @@ from understudy.modes.amnesia import Amnesia
 from understudy.modes.passive_standby import PassiveStandby, Strategy
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
+from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.modes.upstream_backup import UpstreamBackup
 
-MODES = ("amnesia", "passiveStandby", "upstreamBackup", "activeStandby", "replicaBackup", "savepoint")
+MODES = (
+    "amnesia",
+    "passiveStandby",
+    "passiveStandby/synchronized",
+    "passiveStandby/extended",
+    "upstreamBackup",
+    "activeStandby",
+    "replicaBackup",
+    "savepoint",
+)
 INTERVAL = 40  # M, milliseconds
 
 
@@ -44,6 +54,7 @@ class Cores:
     active: type[ActiveStandby] = ActiveStandby
     replica: type[ReplicaBackup] = ReplicaBackup
     savepoint: type[SavepointMode] = SavepointMode
+    synchronized: type[SynchronizedBackup] = SynchronizedBackup
 
 
 @dataclass
@@ -103,7 +114,8 @@ def _subjob(
         mode = "passiveStandby"
     build, fam, promise, chain = _mode(rng, mode, op, cores, exact)
     elements = _elements(rng, name, op, tuple(inputs), chain and exact)
-    return SubjobSpec(name, elements, build, fam, mode, promise)
+    simpler = ((name, Filter(5), (inputs[0],)),) if rng.random() < 0.3 else None
+    return SubjobSpec(name, elements, build, fam, mode, promise, alternative=simpler, process=rng.random() < 0.3)
 
 
 def _operator(rng: random.Random, arity: int, exact: bool) -> Operator:
@@ -124,6 +136,8 @@ def _fits(mode: str, op: Operator, inputs: list[str], quality: dict[str, str], f
             return not op.arbitrary and all(family[s] in ("source", "savepoint") for s in inputs)
         case "replicaBackup":
             return not op.arbitrary and settled
+        case "passiveStandby/synchronized" | "passiveStandby/extended":
+            return not op.arbitrary
         case "activeStandby":
             return settled
         case _:
@@ -149,6 +163,14 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
             return (lambda n, w, d: cores.active(n, w, d, interval=m)), "lease", "precise", True
         case "replicaBackup":
             return (lambda n, w, d: cores.replica(n, w, d, interval=20)), "replica", "precise", True
+        case "passiveStandby/synchronized" | "passiveStandby/extended":
+            extended = mode == "passiveStandby/extended"
+            return (
+                (lambda n, w, d: cores.synchronized(n, w, d, interval=m, extended=extended)),
+                "lease",
+                "precise",
+                True,
+            )
         case "savepoint":
             return (lambda n, w, d: cores.savepoint(n, w, d)), "savepoint", "precise", False
     if op.arbitrary:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from understudy.backends.simulation.cluster import Monitor, Source, SubjobSpec
+from understudy.backends.simulation.cluster import Monitor, SubjobSpec
 from understudy.backends.simulation.networks import Job
 from understudy.backends.simulation.operators import Operator, Row, reference
 from understudy.backends.simulation.process import Process
 from understudy.modes.instance import Role
+from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.protocol import commands as do
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.ids import Consumer, Range, Stream
+from understudy.protocol.failures import AlternativeBranch, FailureProcess, Handling, Report
+from understudy.protocol.ids import Range, Stream
 
 QUEUE_LIMIT = 40  # tuples in a queue when all is quiet
 
@@ -31,8 +33,11 @@ class Oracle(Monitor):
         self._stored: dict[tuple[str, str], int] = defaultdict(int)
         self._next: dict[str, int] = defaultdict(int)
         self._conflicts: dict[str, str] = {}
+        self._begins: dict[str, int] = {}  # where the queue of a restarted producer begins
+        self._released1: dict[tuple[str, str], int] = defaultdict(int)  # level-1 acks
         self._taken: dict[tuple[str, int, str], int] = defaultdict(int)
         self.ended: set[str] = set()  # sinks that came to the end
+        self.replaced: set[str] = set()  # subjobs whose alternative branch runs
 
     def problem(self, text: str) -> None:
         if len(self.problems) < 20:
@@ -66,11 +71,34 @@ class Oracle(Monitor):
         if other != process.name:
             self.problem(f"{process.spec.name}: {other} and {process.name} both lead in epoch {command.epoch}")
 
+    def numbered(self, process: Process, stream: str, first: int) -> None:
+        self._begins[stream] = first
+
+    def acked(self, process: Process, command: do.SendAck) -> None:
+        if command.level == 1:
+            key = (process.spec.name, command.stream)
+            self._released1[key] = max(self._released1[key], command.upto)
+
     def stored(self, process: Process, checkpoint: Checkpoint) -> None:
         for stream in process.spec.inputs:
-            at = int(checkpoint.position(Stream(stream)) or 0)
+            at = int(checkpoint.covers(Stream(stream)) or 0)
             key = (process.spec.name, stream)
             self._stored[key] = max(self._stored[key], at)
+        self._joins_up(process.spec, checkpoint)
+
+    def _joins_up(self, spec: SubjobSpec, checkpoint: Checkpoint) -> None:
+        """A backup with which a consumer's does not match leaves a gap when both fail (Brettlecker, Figure 5c)."""
+        if spec.promise != "precise" or spec.name in self.exceeded or not _passive(spec):
+            return
+        stream = spec.elements[-1][0]
+        start = int(checkpoint.elements[stream].held.start)
+        for other in self.job.subjobs:
+            if _passive(other) and stream in other.inputs and other.name not in self.exceeded:
+                covered = self._stored[other.name, stream]
+                if covered < start:
+                    self.problem(
+                        f"a backup of {spec.name} holds {stream} from {start} on; {other.name}'s covers {covered}"
+                    )
 
     def trimmed(self, process: Any, command: do.Trim) -> None:
         """A queue may drop what each consumer's recovery no longer needs: for passive standby, what was stored."""
@@ -78,18 +106,30 @@ class Oracle(Monitor):
         if producer is not None and (producer.promise != "precise" or producer.name in self.exceeded):
             return  # seqs may be given up
         for spec in self.job.subjobs:
-            if spec.mode == "passiveStandby" and command.stream in spec.inputs and spec.name not in self.exceeded:
-                limit = self._stored[spec.name, command.stream]
+            if _passive(spec) and command.stream in spec.inputs and spec.name not in self.exceeded:
+                limit = max(self._stored[spec.name, command.stream], self._begins.get(command.stream, 0))
                 if command.upto > limit:
                     self.problem(
                         f"{command.stream} was trimmed up to {command.upto}; {spec.name} has stored only up to {limit}"
                     )
+
+    def handled(self, subjob: str, handling: Handling) -> None:
+        match handling:
+            case AlternativeBranch():
+                self.replaced.add(subjob)
+                self.exceeded[subjob] = handling.why
+            case FailureProcess() | Report():
+                self.losses.add(subjob)
+                self.exceeded.setdefault(subjob, handling.why)
+            case _:
+                pass
 
     def crashed(self, process: Process) -> None:
         """Is there still someone who could go on? Asked before the process dies."""
         spec = process.spec
         if spec.family == "savepoint":
             return
+        self._served_by_a_new_life(process)
         if spec.mode in ("upstreamBackup", "amnesia"):
             self._upstream_backup_crashed(process)
             return
@@ -98,26 +138,34 @@ class Oracle(Monitor):
             return
         self.exceeded[spec.name] = f"{process.name} was the last with the state of {spec.name}"
 
+    def _served_by_a_new_life(self, process: Process) -> None:
+        """Upstream backup makes again what consumers had not *received* (Hwang §5.2.1: level-1 acks follow level-0
+        acks). One that fails before it has released what it received from the earlier life asks for what is gone."""
+        for stream in process.spec.inputs if process.serving else ():
+            producer = self.stream_of.get(stream)
+            gone = producer is not None and producer.mode == "upstreamBackup"
+            if gone and self._released1[process.spec.name, stream] < self._begins.get(stream, 0):
+                self.exceeded.setdefault(process.spec.name, f"it failed too soon after its producer of {stream}")
+
     def _could_go_on(self, process: Process) -> bool:
         if process.core.role is Role.PRIMARY:
-            return True
-        if process.spec.mode == "passiveStandby":
+            moved = process.core.move is not None and process.core.kept_back() is not None
+            return process.spec.family != "lease" or self._leads(process) or moved
+        if _passive(process.spec):
             return process.core.stored() is not None
         return bool(getattr(process.core, "running", False))
+
+    def _leads(self, process: Process) -> bool:
+        """Whether the Lease is its own: a primary that was replaced forgets its state as soon as it learns of it."""
+        record = process.world.lease(process.spec.name)
+        return record is not None and record.address == process.name
 
     def _untouched(self, process: Process) -> bool:
         """Nothing was released and nothing non-deterministic was sent: a start from zero does the same again."""
         spec = process.spec
         if any(op.arbitrary for _, op, _ in spec.elements):
             return False
-        return all(self._released(process, s) == 0 for s in spec.inputs)
-
-    def _released(self, process: Process, stream: str) -> int:
-        found = 0
-        for producer in process.cluster.producers(stream, process):
-            queue = producer.queue if isinstance(producer, Source) else producer.core.ledger.queues[Stream(stream)]
-            found = max(found, int(queue.acks[Consumer(process.spec.name)].released))
-        return found
+        return all(self._released1[spec.name, s] == 0 for s in spec.inputs)
 
     def _upstream_backup_crashed(self, process: Process) -> None:
         """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""
@@ -168,14 +216,15 @@ class Oracle(Monitor):
         if quality[out] == "exact":
             rows[out] = self._exact(spec, rows, finished)
         else:
-            rows[out] = self._expected_rows(spec, rows)
+            rows[out] = None if spec.name in self.replaced else self._expected_rows(spec, rows)
 
     def _exact(self, spec: SubjobSpec, rows: dict[str, Any], finished: bool) -> list[Row]:
         got = self.tuples[spec.elements[-1][0]]
         if any(op.arbitrary for _, op, _ in spec.elements):
             made = [got[i] for i in sorted(got)]
             if len(made) == len(got) == max(got, default=-1) + 1:
-                self._valid_choice(spec, [rows[s] for s in spec.inputs], made, finished)
+                whole = finished and self._read_to_the_end(spec.elements[-1][0])
+                self._valid_choice(spec, [rows[s] for s in spec.inputs], made, whole)
             return made  # type: ignore[return-value]
         known = dict(rows)
         for name, op, ins in spec.elements:
@@ -186,6 +235,11 @@ class Oracle(Monitor):
                 self.problem(f"{spec.name}[{seq}] is not what it would be without failures")
                 break
         return expected
+
+    def _read_to_the_end(self, stream: str) -> bool:
+        """Whether somebody who skips nothing reads the stream: only then all of it has been seen."""
+        readers = (s for s in self.job.subjobs if stream in s.inputs and s.name not in self.exceeded)
+        return stream in self.job.sinks.values() or any(s.promise != "gap" for s in readers)
 
     def _valid_choice(self, spec: SubjobSpec, inputs: list[list[Row]], made: list[Any], finished: bool) -> None:
         """A union interleaves its inputs; a random filter leaves some out. Each row once, in order."""
@@ -261,7 +315,7 @@ class Oracle(Monitor):
         self._long: list[str] = []
         if self.exceeded or self.losses:
             return []
-        late = {s for j in self.job.subjobs if j.mode == "upstreamBackup" and _holds(j) for s in j.inputs}
+        late = self._late(cluster)
         for source in (s for s in cluster.sources.values() if s.queue.acks and s.name not in late):
             self._short(source.name, len(source.queue.held))
         for spec in self.job.subjobs:
@@ -277,6 +331,17 @@ class Oracle(Monitor):
                     self._short(f"{process.name}'s log", len(queue.held) - (step.stop - step.first if step else 0))
         return self._long
 
+    def _late(self, cluster: Any) -> set[str]:
+        """Streams that are released late, or not at all: to upstream backup, which releases what is behind its newest
+        acked output; to a subjob that has no standby; and to a synchronized backup that waits for one of these."""
+        late: set[str] = set()
+        for spec in reversed(self.job.subjobs):
+            alone = spec.family != "savepoint" and sum(p.alive for p in cluster.running[spec.name]) < spec.replicas
+            waits = isinstance(cluster.running[spec.name][0].core, SynchronizedBackup) and spec.elements[-1][0] in late
+            if alone or waits or (spec.mode == "upstreamBackup" and _holds(spec)):
+                late |= set(spec.inputs)
+        return late
+
     def _short(self, name: str, held: int) -> None:
         if held > QUEUE_LIMIT:
             self._long.append(f"the queue of {name} still holds {held} tuples when all is quiet")
@@ -285,6 +350,10 @@ class Oracle(Monitor):
 def _holds(spec: SubjobSpec) -> bool:
     """Upstream backup releases what is behind its newest acked output: an operator that makes none releases none."""
     return any(not _rowwise(op) for _, op, _ in spec.elements)
+
+
+def _passive(spec: SubjobSpec) -> bool:
+    return spec.mode.startswith("passiveStandby")
 
 
 def _rowwise(op: Operator) -> bool:

@@ -39,6 +39,9 @@ class Outputs:
         self.ended, self.superseded = {}, {}
 
     def close(self) -> None:
+        """Readers whose connection ends notice it."""
+        for sub in self.subscriptions.values():
+            self.process.send(sub.target, "control", 0, "rx_bye", sub.stream, self.process.name)
         self.subscriptions = {}
 
     def restore(self, name: str, held: Shelf, ended: bool) -> None:
@@ -157,6 +160,7 @@ class Outputs:
     # --- seqs
 
     def _number(self, command: do.Number) -> None:
+        self.cluster.monitor.numbered(self.process, command.element, command.first)
         self.stores[command.element] = Shelf(command.first)
         self.published[command.element] = command.first
         if command.until is None and command.first and command.as_new:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from understudy.backends.simulation.shelves import Shelves
 from understudy.backends.simulation.world import MS
 from understudy.modes.instance import Role
 from understudy.protocol import commands as do
@@ -15,7 +16,7 @@ from understudy.protocol.ids import Epoch, Millis, Stream
 if TYPE_CHECKING:
     from understudy.backends.simulation.process import Process
 
-FIRST_CONTACT = 200  # milliseconds before a primary that was never heard is suspected
+FIRST_CONTACT = 100  # milliseconds before a primary that was never heard is suspected
 
 
 class Peers:
@@ -23,9 +24,8 @@ class Peers:
         self.process, self.cluster, self.world = process, process.cluster, process.world
         self.secondary: Process | None = None
         self.primary: Process | None = None
-        self.shelf: tuple[Checkpoint, dict[str, Any]] | None = None  # the newest checkpoint stored here
+        self.shelves = Shelves()
         self._secondary_heard = 0
-        self._incoming: dict[str, Any] = {}
         process.carry |= {
             do.Follow: self._follow,
             do.Ship: self._ship,
@@ -44,6 +44,8 @@ class Peers:
         self.primary = primary
         if primary is not None:
             self.process.send(primary, "control", 0, "rx_follow", self.process)
+            if not primary.alive and not primary.silent:  # its machine refuses the connection
+                primary.send(self.process, "control", 0, "rx_closed", primary)
 
     def rx_follow(self, follower: Process) -> None:
         if self.process.core.role is not Role.PRIMARY:
@@ -89,16 +91,23 @@ class Peers:
     def rx_newer(self, epoch: Epoch) -> None:
         self.process.post(on.NewerEpoch(epoch))
 
+    def step_down(self, keep: Checkpoint | None) -> None:
+        rows, _ = self.rows(keep, None) if keep is not None else ({}, 0)
+        self.secondary, self.shelves = None, Shelves()
+        if keep is not None:
+            self.shelves.take(rows)
+            self.shelves.store(keep)
+
     # --- checkpoints
 
     def _ship(self, command: do.Ship) -> None:
         if self.secondary is not None:
-            rows, size = self._rows(command.checkpoint, command.base)
+            rows, size = self.rows(command.checkpoint, command.base)
             self.process.send(
                 self.secondary, "checkpoints", size, "rx_checkpoint", self.process, command.checkpoint, rows
             )
 
-    def _rows(self, checkpoint: Checkpoint, base: Checkpoint | None) -> tuple[dict[str, Any], int]:
+    def rows(self, checkpoint: Checkpoint, base: Checkpoint | None) -> tuple[dict[str, Any], int]:
         """The rows that a checkpoint names, and how many bytes they take for a receiver that has `base`."""
         cluster, process = self.cluster, self.process
         rows: dict[str, Any] = {}
@@ -123,14 +132,12 @@ class Peers:
         return rows, size
 
     def rx_checkpoint(self, by: Process, checkpoint: Checkpoint, rows: dict[str, Any]) -> None:
-        if self.shelf is not None:
-            rows = {n: r if r is not None else self.shelf[1].get(n) for n, r in rows.items()}
-        self._incoming = rows
+        self.shelves.take(rows)
         self.primary = by
         self.process.post(on.CheckpointArrived(checkpoint))
 
     def _store(self, command: do.Store) -> None:
-        self.shelf = (command.checkpoint, self._incoming)
+        self.shelves.store(command.checkpoint)
         self.cluster.monitor.stored(self.process, command.checkpoint)
         if self.primary is not None:
             args = (command.checkpoint.epoch, command.checkpoint.number)

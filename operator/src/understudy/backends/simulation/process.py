@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from understudy.backends.simulation.backups import Backups
 from understudy.backends.simulation.computing import Computing
 from understudy.backends.simulation.element import Element, Shelf
 from understudy.backends.simulation.endpoint import Endpoint
 from understudy.backends.simulation.inputs import Inputs
 from understudy.backends.simulation.leases import Leases
+from understudy.backends.simulation.moves import Moves
 from understudy.backends.simulation.outputs import Outputs
 from understudy.backends.simulation.peers import Peers
 from understudy.backends.simulation.recovery import Recovery
@@ -35,6 +37,7 @@ class Process(Endpoint):
         self.spec, self.core = spec, core
         self.life = 0  # counted by the coordinator of savepoint recovery
         self.generation = 0
+        self.silent = False
         self.processing = self.serving = False
         self._beat_at = -(10**9)
         self._lease_at = 0
@@ -43,15 +46,16 @@ class Process(Endpoint):
             do.Run: self._run,
             do.StepDown: self._step_down,
             do.ReportLoss: lambda c: cluster.monitor.lost(self, c.stream, c.missing),
-            do.Elect: lambda c: cluster.elect(self, c.why),
+            do.Elect: lambda c: cluster.control.elect(self, c.why),
         }
         self.computing, self.leases, self.inputs = Computing(self), Leases(self), Inputs(self)
         self.outputs, self.peers, self.recovery = Outputs(self), Peers(self), Recovery(self)
+        self.backups, self.moves = Backups(self), Moves(self)
         self._clear()
 
     @property
     def parts(self) -> tuple[object, ...]:
-        return (self.inputs, self.outputs, self.peers, self.recovery)
+        return (self.inputs, self.outputs, self.peers, self.recovery, self.backups, self.moves)
 
     @property
     def elements(self) -> dict[str, Element]:
@@ -69,8 +73,9 @@ class Process(Endpoint):
         for command in self.core.handle(event):
             self.carry[type(command)](command)
 
-    def crash(self) -> None:
-        self.alive = False
+    def crash(self, silent: bool = True) -> None:
+        """`silent`: its machine is gone, too, so that nobody is told."""
+        self.alive, self.silent = False, silent
         self.generation += 1
 
     # --- time
@@ -100,7 +105,7 @@ class Process(Endpoint):
         if self.spec.family == "lease":
             self.peers.keep_alive()
         elif self.spec.family == "savepoint":
-            self.cluster.beat(self)
+            self.cluster.control.beat(self)
         if self.cluster.lossy and self.serving:
             for sub in self.outputs.subscriptions.values():
                 self.send(sub.target, "keep-alive", 0, "rx_alive", sub.stream, self.name, sub.next)
@@ -137,11 +142,10 @@ class Process(Endpoint):
         self.inputs.close()
         self.outputs.close()
         self._clear()
-        shelf = self.peers.shelf
-        rows = shelf[1] if shelf is not None and checkpoint is not None else {}
+        shelf = self.peers.shelves.permanent if checkpoint is not None else None
         for name, state in (checkpoint.elements if checkpoint else {}).items():
-            saved, held = rows.get(name), state.held
-            self.computing.restore(name, state, saved)
+            saved, held = shelf.rows.get(name) if shelf else None, state.held
+            self.computing.restore(name, state, saved, shelf.ahead if shelf else {})
             kept = saved["queue"].slice(held.start, held.stop) if saved else []
             self.outputs.restore(name, Shelf(held.start, kept), state.ended)
         number = isinstance(self.core, UpstreamBackup) and self.core.roll_open
@@ -158,9 +162,9 @@ class Process(Endpoint):
         self.inputs.close()
         self.outputs.close()
         self.outputs.waiting = {}
-        self.peers.secondary = self.peers.shelf = None
+        self.peers.step_down(command.keep)
         self._clear()
-        self.cluster.stepped_down(self)
+        self.cluster.control.stepped_down(self)
 
 
 __all__ = ["Endpoint", "Process"]

@@ -24,7 +24,7 @@ class Recovery:
             do.RequestRecovery: lambda c: self._ask_producers(c.stream),
             do.AnswerRecovery: self._answer,
             do.NotifyRecovered: self._notify,
-            do.ReportMovement: lambda c: self.cluster.progressed(process),
+            do.ReportMovement: lambda c: self.cluster.control.progressed(process),
         }
 
     def _ask_producers(self, stream: str) -> None:

@@ -1,0 +1,60 @@
+"""Operator migration with live state (Brettlecker §4.2): the side that moves away.
+
+| phase        | on                                   | becomes      | does |
+|--------------|--------------------------------------|--------------|------|
+| —            | MigrationRequested                   | joining      |      |
+| joining      | the target follows                   | pausing      | Pause: at the end of a micro-batch state is only positions, tails and queues |
+| pausing      | Paused                               | shipping or handing over | ships the last checkpoint, or HandOver with all of the state |
+| shipping     | the target has it                    | handing over | HandOver |
+| handing over | a newer epoch: the target leads      | —            | StepDown |
+| pausing, shipping | the target left, or patience is over | —       | Resume |
+| handing over | the same                             | withdrawing  | takes the Lease anew, so that the target can't win it |
+| withdrawing  | Lease won                            | —            | Resume |
+| withdrawing  | a newer epoch: the target was faster | —            | StepDown |
+
+Until the target leads, the side that moves away stands still and keeps its state, also when it steps down: if the
+target fails at once, it can take over from there. A mode whose secondary runs in parallel (active standby) hands over
+without a pause, and need not withdraw.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from understudy.protocol.ids import Millis
+
+PATIENCE = 10  # times τ that a target has for each phase
+
+
+class Phase(Enum):
+    JOINING = "joining"
+    PAUSING = "pausing"
+    SHIPPING = "shipping"
+    HANDING_OVER = "handing over"
+    WITHDRAWING = "withdrawing"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A migration under way."""
+
+    target: str
+    why: str
+    phase: Phase = Phase.JOINING
+    since: Millis | None = None  # seen by a tick
+
+    def enters(self, phase: Phase) -> Move:
+        return replace(self, phase=phase, since=None)
+
+    @property
+    def handed(self) -> bool:
+        """Whether the target may take the Lease."""
+        return self.phase in (Phase.HANDING_OVER, Phase.WITHDRAWING)
+
+    def seen(self, now: Millis) -> Move:
+        return self if self.since is not None else replace(self, since=now)
+
+    def overdue(self, now: Millis, tau: int) -> bool:
+        waits = self.phase is not Phase.WITHDRAWING  # the Lease decides, however long its store is unreachable
+        return waits and self.since is not None and now - self.since > PATIENCE * tau

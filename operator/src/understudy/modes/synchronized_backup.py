@@ -1,0 +1,201 @@
+"""Synchronized backups of neighbouring subjobs (Brettlecker §4.5, §4.6), on top of passive standby.
+
+A backup holds no output that was made before it: the consumers' own backups cover that. So it may replace the former
+one only when they do; otherwise two neighbours that fail together would leave a gap (t_B^out > t_C^in, Figure 5c).
+
+| phase    | primary                                        | secondary             | consumers                  |
+|----------|------------------------------------------------|-----------------------|----------------------------|
+| planning | ships the backup, requests theirs at t^out     | keeps it as temporary | cut there, back up: cascade |
+| backup   | all acked t^out at level 1: make it permanent  | replaces the former   | ack a permanent backup     |
+| then     | acks its own input at t^in                     |                       |                            |
+
+A consumer that has gone past t^out backs up where it is: later is as safe (Figure 5a). The request goes out with the
+snapshot, behind the tuples it speaks of, so that this is the exception.
+
+`extended`: a request on one input shortly after a backup for another is served by adding the input between the two
+positions to that backup, as long as this is less than the backup itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from understudy.modes.instance import Commands
+from understudy.modes.passive_standby import PassiveStandby
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.detector import Detector
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Millis, Range, Seq, Stream
+from understudy.protocol.ledger import Wiring
+
+
+class SynchronizedBackup(PassiveStandby):
+    def __init__(
+        self,
+        name: str,
+        wiring: Wiring,
+        detector: Detector,
+        *,
+        interval: int,
+        extended: bool = False,
+        exact: bool = True,
+    ) -> None:
+        self.extended = extended
+        super().__init__(name, wiring, detector, interval=interval, exact=exact)
+
+    def forget(self) -> None:
+        super().forget()
+        self._temporary: Checkpoint | None = None  # as a secondary: not yet in force
+        self._requested: dict[Stream, Seq] = {}  # what producers ask for
+        self._cuts: dict[Stream, Seq] = {}
+        self._extension: Checkpoint | None = None  # the confirmed backup with more input, until that is confirmed
+        self._asked = False  # the backup under way was asked to be made permanent
+
+    # --- secondary
+
+    def follow(self, event: Event) -> Commands:
+        match event:
+            case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
+                self.epoch, self._temporary = checkpoint.epoch, checkpoint
+                return (do.KeepTemporary(checkpoint),)
+            case on.PermanentRequested():
+                return self._make_permanent(event)
+            case on.BackupExtended():
+                return self._add(event)
+            case _:
+                return ()
+
+    def _make_permanent(self, event: on.PermanentRequested) -> Commands:
+        found = self._temporary
+        if found is None or (found.epoch, found.number, found.extended) != (event.epoch, event.number, event.extended):
+            return ()  # part of it was lost on the way: the primary will ship another
+        self._kept, self._temporary = found, None
+        return (do.Store(found),)
+
+    def _add(self, event: on.BackupExtended) -> Commands:
+        if (found := self._temporary) is not None and _is(found, event):
+            self._temporary = _extended(found, event.stream, event.range.stop)
+            return (do.KeepTemporary(self._temporary),)
+        if (found := self._kept) is not None and _is(found, event):
+            self._kept = _extended(found, event.stream, event.range.stop)
+            return (do.Store(self._kept),)
+        return ()
+
+    # --- primary: planning phase
+
+    def _ship(self, elements: tuple[str, ...]) -> Commands:
+        super()._ship(elements)
+        assert self._in_flight is not None
+        self._asked, self._extension = False, None
+        states = dict(self._in_flight.elements)
+        for stream in self.wiring.leaving:
+            at = states[stream].held.stop
+            states[stream] = replace(states[stream], held=Range(at, at))
+        self._in_flight = replace(self._in_flight, elements=states)
+        requests = tuple(do.RequestBackup(s, states[s].held.stop) for s in self.wiring.leaving)
+        return (do.Ship(self._in_flight, self._confirmed), *requests, *self._backup_phase())
+
+    def ship_final(self) -> Commands:
+        """Before a hand-over nobody is asked: the backup has the whole queue, and is permanent at once."""
+        commands = super()._ship(tuple(self.wiring.inputs))
+        assert self._in_flight is not None
+        self._asked, self._extension = True, None
+        return (*commands, do.MakePermanent(self.epoch, self._in_flight.number, {}))
+
+    def lead_tick(self, now: Millis) -> Commands:
+        return (*super().lead_tick(now), *self._serve())
+
+    # --- primary: backup phase
+
+    def acked(self, event: on.Acked) -> Commands:
+        return (*super().acked(event), *self._backup_phase())
+
+    def _backup_phase(self) -> Commands:
+        if self._in_flight is None or self._asked or not self.matched(self._in_flight):
+            return ()
+        self._asked = True
+        return (do.MakePermanent(self.epoch, self._in_flight.number, self._in_flight.extended),)
+
+    def matched(self, backup: Checkpoint) -> bool:
+        """Whether all consumers have acked what this backup does not hold."""
+        return all(self.ledger.queues[s].trimmed >= backup.elements[s].held.start for s in self.wiring.leaving)
+
+    def _confirm(self, number: int) -> Commands:
+        extension = self._extension
+        if extension is not None and self._in_flight is None and extension.number == number:
+            self._confirmed, self._extension = extension, None
+            return (*self._release(extension), *self._serve())
+        return (*super()._confirm(number), *self._serve())
+
+    # --- primary: requests of producers
+
+    def lead(self, event: Event) -> Commands:
+        match event:
+            case on.BackupRequested():
+                asked = self._requested.get(event.stream, Seq(0))
+                self._requested[event.stream] = max(asked, event.upto)
+                return self._serve()
+            case on.SecondaryJoined() | on.SecondaryLeft():
+                self._extension, self._asked, self._cuts = None, False, {}
+                return super().lead(event)
+            case _:
+                return super().lead(event)
+
+    def processed(self, event: on.Processed) -> Commands:
+        return (*super().processed(event), *self._serve())
+
+    def _serve(self) -> Commands:
+        served = [self._serve_one(s, upto) for s, upto in tuple(self._requested.items())]
+        return tuple(c for commands in served for c in commands)
+
+    def _serve_one(self, stream: Stream, upto: Seq) -> Commands:
+        if self._secondary is None or self.roll_open:
+            return ()
+        if _covered(self._confirmed, stream) >= upto:
+            del self._requested[stream]
+            return (do.SendAck(stream, 1, _covered(self._confirmed, stream)),)
+        if _covered(self._in_flight or self._extension, stream) >= upto:
+            return ()  # it is under way
+        if (backup := self._extendable(stream, upto)) is not None:
+            return self._extend(backup, stream, upto)
+        if self._in_flight is not None or self.moving:
+            return ()
+        if self.ledger.position(stream) >= upto:
+            return self._ship(tuple(self.wiring.inputs))
+        if self._cuts.get(stream) == upto:
+            return ()
+        self._cuts[stream] = upto
+        return (do.CutAt(stream, upto),)
+
+    def _extendable(self, stream: Stream, upto: Seq) -> Checkpoint | None:
+        """The backup that may take the input up to `upto` in: the pending one, else the permanent one."""
+        backup = self._in_flight if self._in_flight is not None else self._confirmed
+        busy = self._asked if self._in_flight is not None else self._extension is not None
+        if not self.extended or len(self.wiring.external) < 2 or backup is None or busy:
+            return None
+        more = upto - _covered(backup, stream)
+        return backup if more <= max(backup.tuples, 1) and upto <= self.ledger.received(stream) else None
+
+    def _extend(self, backup: Checkpoint, stream: Stream, upto: Seq) -> Commands:
+        added = Range(_covered(backup, stream), upto)
+        if backup is self._in_flight:
+            self._in_flight = _extended(backup, stream, upto)
+        else:
+            self._extension = _extended(backup, stream, upto)
+        return (do.ExtendBackup(self.epoch, backup.number, stream, added),)
+
+
+def _covered(backup: Checkpoint | None, stream: Stream) -> Seq:
+    return (backup.covers(stream) if backup else None) or Seq(0)
+
+
+def _is(backup: Checkpoint, event: on.BackupExtended) -> bool:
+    """Whether the extension belongs to this backup and leaves no hole."""
+    same = (backup.epoch, backup.number) == (event.epoch, event.number)
+    return same and _covered(backup, event.stream) == event.range.start
+
+
+def _extended(backup: Checkpoint, stream: Stream, upto: Seq) -> Checkpoint:
+    return replace(backup, extended={**backup.extended, stream: upto})

@@ -1,0 +1,185 @@
+"""Classes of failures, how each is recognised, and what is done about it (Brettlecker §3.2, §4.1, §4.2).
+
+A service (network, provider or operator) that is silent has failed *temporarily*: the output queues of its upstream
+buffer, and send again when it is back. When the timeout has passed, or there is no more room to buffer, the failure is
+*permanent*. A *resource* failure (memory, computation, bandwidth) is noticed by the affected side itself: its backlog
+grows and grows. What follows depends on the phase of the job's life:
+
+| failure   | activation         | running                 | deactivation                                |
+|-----------|--------------------|-------------------------|---------------------------------------------|
+| temporary | buffer             | buffer                  | buffer                                      |
+| permanent | activate elsewhere | migrate from the backup | the same while tuples are owed; then nothing |
+| resource  | activate elsewhere | migrate with live state | nothing: it is about to end                 |
+
+Where no node can take the operator: the alternative branch; where none is declared: the failure process; else report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from understudy.protocol.ids import Millis
+from understudy.protocol.timer import due
+
+
+class Phase(Enum):
+    """The life of a stream process (Brettlecker §2)."""
+
+    ACTIVATION = "activation"
+    RUNNING = "running"
+    DEACTIVATION = "deactivation"
+
+
+class Resource(Enum):
+    MEMORY = "memory"
+    COMPUTATION = "computation"
+    BANDWIDTH = "bandwidth"
+
+
+# --- what failed
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Permanent:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    resource: Resource
+    why: str
+
+
+Failure = Temporary | Permanent | Overload
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceWatch:
+    """What an upstream knows of a service by its acks: silence counts while tuples wait for it."""
+
+    suspect: int  # milliseconds of silence that make a failure
+    timeout: int  # milliseconds after which it is permanent
+    room: int  # tuples that can be buffered meanwhile
+    heard: Millis
+
+    def acked(self, now: Millis) -> ServiceWatch:
+        return replace(self, heard=now)
+
+    def classify(self, now: Millis, waiting: int) -> Temporary | Permanent | None:
+        silent = now - self.heard
+        if waiting == 0 or silent <= self.suspect:
+            return None
+        if silent > self.timeout:
+            return Permanent(f"no ack for {silent} ms, more than the timeout of {self.timeout} ms")
+        if waiting > self.room:
+            return Permanent(f"no ack for {silent} ms, and no room for more than {self.room} tuples")
+        return Temporary(f"no ack for {silent} ms")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWatch:
+    """What a provider knows of its own load: a backlog above the limit that has grown in each of `rounds` looks."""
+
+    limit: int
+    rounds: int
+    interval: int  # milliseconds between looks
+    backlog: int = 0
+    grown: int = 0
+    looked: Millis | None = None
+
+    def look(self, now: Millis, backlog: int) -> tuple[LoadWatch, Overload | None]:
+        if not due(self.looked, now, self.interval):
+            return self, None
+        if backlog <= self.limit or backlog <= self.backlog:
+            return replace(self, backlog=backlog, grown=0, looked=now), None
+        if self.grown + 1 < self.rounds:
+            return replace(self, backlog=backlog, grown=self.grown + 1, looked=now), None
+        why = f"the backlog of {backlog} tuples is above {self.limit} and has grown {self.rounds} times in a row"
+        return replace(self, backlog=backlog, grown=0, looked=now), Overload(Resource.COMPUTATION, why)
+
+
+# --- what is done
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActivateElsewhere:
+    node: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateFromBackup:
+    node: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateLive:
+    node: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeBranch:
+    subjob: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailureProcess:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Nothing can be done, or nothing needs to be."""
+
+    why: str
+
+
+Handling = Buffer | ActivateElsewhere | MigrateFromBackup | MigrateLive | AlternativeBranch | FailureProcess | Report
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What there is to handle a failure with."""
+
+    node: str | None  # a suitable node, if there is one
+    alternative: str | None = None
+    process: bool = False
+
+
+def handle(failure: Failure, phase: Phase, owes: bool, means: Means) -> Handling:
+    """The table above. `owes`: the operator has tuples that its consumers have not got."""
+    if isinstance(failure, Temporary):
+        return Buffer(f"{failure.why}: upstream keeps what it needs")
+    if phase is Phase.DEACTIVATION and (isinstance(failure, Overload) or not owes):
+        return Report(f"{failure.why}, but the job is ending and nothing is owed")
+    if means.node is None:
+        return _without_a_node(failure, means)
+    if phase is Phase.ACTIVATION:
+        return ActivateElsewhere(means.node, f"{failure.why}: it had not begun")
+    if isinstance(failure, Overload):
+        return MigrateLive(means.node, failure.why)
+    return MigrateFromBackup(means.node, failure.why)
+
+
+def _without_a_node(failure: Permanent | Overload, means: Means) -> Handling:
+    if isinstance(failure, Overload):
+        return Report(f"{failure.why}; no other node can take it")
+    if means.alternative is not None:
+        return AlternativeBranch(means.alternative, f"{failure.why}; no node can take it")
+    if means.process:
+        return FailureProcess(f"{failure.why}; no node can take it, and there is no alternative branch")
+    return Report(f"{failure.why}; no node can take it, no alternative and no process is declared")
