@@ -90,7 +90,7 @@ def test_a_replica_that_is_behind_what_upstream_holds_begins_anew_with_its_peer(
     assert kinds(second.handle(on.PeerClosed(Millis(500)))) == [do.Elect]
     second.handle(on.LeaseWon(lease("job-1", 2)))
     first.handle(on.Tick(Millis(1_000)))
-    assert kinds(first.handle(on.Tick(Millis(2_000)))) == [do.TryLease]
+    assert kinds(first.handle(on.Tick(Millis(3_000)))) == [do.TryLease]
     assert first.handle(on.LeaseSeen(lease("job-1", 2))) == (do.Follow(lease("job-1", 2)),)
 
 
