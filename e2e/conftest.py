@@ -15,17 +15,22 @@ import pytest
 from kubectl import Namespace, run, until
 
 CHART = Path(__file__).parents[1] / "charts" / "understudy"
+PREVIOUS = Path(__file__).parent / "previous" / "understudy-0.1.0.tgz"
 IMAGE = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
 SYSTEM = "understudy-system"
+
+
+def install(chart: Path) -> None:
+    repository, _, tag = IMAGE.rpartition(":")
+    settings = [f"image.repository={repository}", f"image.tag={tag}"]
+    run("helm", "upgrade", "--install", "understudy", str(chart), "--namespace", SYSTEM, "--create-namespace",
+        "--set", ",".join(settings), "--wait", "--timeout", "3m")  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def operator() -> Iterator[Namespace]:
     """The chart, installed; the namespace of the operator."""
-    repository, _, tag = IMAGE.rpartition(":")
-    settings = [f"image.repository={repository}", f"image.tag={tag}"]
-    run("helm", "upgrade", "--install", "understudy", str(CHART), "--namespace", SYSTEM, "--create-namespace",
-        "--set", ",".join(settings), "--wait", "--timeout", "3m")  # fmt: skip
+    install(CHART)
     yield Namespace(SYSTEM)
     run("helm", "uninstall", "understudy", "--namespace", SYSTEM, "--wait")
 

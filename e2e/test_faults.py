@@ -6,7 +6,7 @@ Drills make the faults that a drill can make. The last test compares every tuple
 from __future__ import annotations
 
 import pytest
-from kubectl import Job, Json, Namespace, name_of, run, until
+from kubectl import Job, Json, Namespace, name_of, until
 from numbers_job import claims, kept_job
 from story import (
     REPLACED,
@@ -128,14 +128,6 @@ def test_an_operator_that_dies_in_the_middle_of_a_failover_is_continued_by_anoth
 
 def _told(job: Job, gone: str) -> bool:
     return any(incident["spec"]["from"] == gone for incident in job.namespace.list("incidents"))
-
-
-def test_the_chart_is_upgraded_while_the_job_runs(job: Job) -> None:
-    pods = {name_of(pod): pod["metadata"]["uid"] for pod in job.pods()}
-    run("kubectl", "-n", "understudy-system", "rollout", "restart", "deployment/understudy")
-    run("kubectl", "-n", "understudy-system", "rollout", "status", "deployment/understudy", "--timeout=120s")
-    assert_flowing(job)
-    assert {name_of(pod): pod["metadata"]["uid"] for pod in job.pods()} == pods
 
 
 def test_after_all_that_every_tuple_came_out_once_and_in_order(job: Job) -> None:

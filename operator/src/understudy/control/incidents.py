@@ -80,7 +80,9 @@ def _class(seen: Observed, view: SubjobView, taken: TakeOver) -> FailureClass:
     if old is None or old.name in view.losses:
         return FailureClass.PERMANENT
     spoken = seen.pages.get(old.name)
-    lived = spoken is not None and spoken.at_ms > (taken.detected or 0) and spoken.page.state.serves
+    lived = (
+        spoken is not None and not spoken.silent and spoken.at_ms > (taken.detected or 0) and spoken.page.state.serves
+    )
     return FailureClass.FALSE_SUSPICION if lived and not old.restarts else FailureClass.TEMPORARY
 
 

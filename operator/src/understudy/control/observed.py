@@ -87,10 +87,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A status page and when it was last read."""
+    """The newest status page of a pod, and when it answered with it."""
 
     page: Page
     at_ms: int
+    silent: bool = False
+    """It did not answer the newest question; `at_ms` is then when it first did not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,10 @@ class Actor:
         self._job = job
         self._settings = settings
 
+    @property
+    def job(self) -> tuple[str, str]:
+        return self._owner.namespace, self._owner.name
+
     def carry_out(self, intent: Intent) -> None:
         log.info(type(intent).__name__, job=self._owner.name, namespace=self._owner.namespace, why=intent.why)
         match intent:

@@ -1,4 +1,8 @@
-"""Asks pods for their status pages, all at once and without patience; the last answer of each is kept."""
+"""Asks pods for their status pages, all at once and without patience; the last answer of each is kept.
+
+A pod is silent from the first question on that it did not answer, not from its last answer on: it may not have been
+asked for a while.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import Final
 
 from understudy.control import names, pages
 from understudy.control.observed import Phase, Pod, Seen
+from understudy.control.pages import Page
 from understudy.runtime.clock import now_ms
 
 TIMEOUT: Final = 1.0
@@ -31,10 +36,15 @@ class Poller:
         known = tuple(pods)
         asked = [pod for pod in known if pod.ip and pod.phase is Phase.RUNNING]
         for pod, page in zip(asked, self._threads.map(_ask, asked), strict=True):
-            if page is not None:
-                with self._lock:
-                    self._seen[pod.uid] = Seen(page, now_ms())
+            with self._lock:
+                self._note(pod.uid, page)
         return {pod.name: self._seen[pod.uid] for pod in known if pod.uid in self._seen}
+
+    def _note(self, uid: str, page: Page | None) -> None:
+        if page is not None:
+            self._seen[uid] = Seen(page, now_ms())
+        elif uid in self._seen and not self._seen[uid].silent:
+            self._seen[uid] = Seen(self._seen[uid].page, now_ms(), silent=True)
 
     def forget(self, pods: Iterable[Pod]) -> None:
         with self._lock:
@@ -42,7 +52,7 @@ class Poller:
                 self._seen.pop(pod.uid, None)
 
 
-def _ask(pod: Pod) -> pages.Page | None:
+def _ask(pod: Pod) -> Page | None:
     host = f"[{pod.ip}]" if pod.ip and ":" in pod.ip else pod.ip
     try:
         with _NO_PROXY.open(f"http://{host}:{names.STATUS_PORT}/status", timeout=TIMEOUT) as answer:

@@ -1,0 +1,51 @@
+"""The chart of the version before is upgraded while one of its jobs runs: the job does not notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from conftest import CHART, PREVIOUS, install
+from kubectl import Job, Namespace, name_of, until
+from numbers_job import claims, kept_job
+from story import assert_flowing, assert_kept_is_right, wait_for_take_over
+
+NAME = "older"
+
+
+@pytest.fixture(scope="module")
+def job(namespace: Namespace) -> Iterator[Job]:
+    install(PREVIOUS)
+    namespace.apply(*claims(NAME), kept_job(NAME, 200))
+    job = Job(namespace, NAME)
+    job.wait_for("Ready", 240)
+    yield job
+    install(CHART)
+
+
+def test_an_upgrade_leaves_the_pods_of_a_running_job_alone(job: Job, operator: Namespace) -> None:
+    pods = {name_of(pod): pod["metadata"]["uid"] for pod in job.pods()}
+    assert_flowing(job)
+    install(CHART)
+    until("two operators, one of which leads", lambda: leader(operator), 60)
+    until("the new operator guards it", lambda: job.namespace.get("poddisruptionbudget", f"{NAME}-keep"), 60)
+    assert_flowing(job)
+    assert {name_of(pod): pod["metadata"]["uid"] for pod in job.pods()} == pods
+    assert job.is_true("Ready")
+
+
+def leader(operator: Namespace) -> str | None:
+    running = {name_of(pod) for pod in operator.list("pods") if pod["status"]["phase"] == "Running"}
+    lease = operator.get("lease", "understudy") or {"spec": {}}
+    holder = lease["spec"].get("holderIdentity")
+    return holder if holder in running and len(running) == 2 else None
+
+
+def test_a_job_from_before_goes_on_without_certificates_and_fails_over(job: Job) -> None:
+    """Pods with and without could not speak to each other."""
+    assert job.namespace.get("secret", f"{NAME}-certificate-1") is None
+    primary, epoch = job.lease("keep")
+    job.namespace.kill(primary)
+    wait_for_take_over(job, "keep", primary, epoch)
+    assert_flowing(job)
+    print(f"{assert_kept_is_right(job)} tuples compared")

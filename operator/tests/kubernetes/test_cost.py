@@ -1,0 +1,86 @@
+"""What a look at a calm job costs, and that nothing is missed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from understudy.backends.kubernetes.api import Api
+from understudy.backends.kubernetes.poll import Poller
+from understudy.backends.kubernetes.reconcile import CALM_SECONDS, CALMEST_SECONDS, Reconciler
+from understudy.backends.kubernetes.settings import PodSettings
+from understudy.control.observed import Phase, Pod, Role
+
+from ..control.jobs import manifest
+from .fake_api import FakeApi
+from .test_reconcile import page, submit
+
+SETTINGS = PodSettings(image="understudy:test", disruption_budgets=True, network_policies=True)
+
+
+@pytest.fixture
+def fake() -> FakeApi:
+    found = FakeApi()
+    submit(found, manifest())
+    return found
+
+
+@pytest.fixture
+def api(fake: FakeApi) -> Iterator[Api]:
+    with fake.serving() as found:
+        yield found
+
+
+def test_a_second_look_reads_only_what_changes_by_itself(fake: FakeApi, api: Api) -> None:
+    reconciler = Reconciler(api, SETTINGS)
+    for _ in range(2):
+        reconciler.reconcile("apps", "demo")
+    fake.requests.clear()
+    reconciler.reconcile("apps", "demo")
+    asked = [path.rpartition("/")[2] for method, path in fake.requests if method == "GET"]
+    assert sorted(asked) == ["demo", "leases", "pods"]
+
+
+def test_what_the_operator_changed_itself_is_read_again(fake: FakeApi, api: Api) -> None:
+    reconciler = Reconciler(api, SETTINGS)
+    for _ in range(2):
+        reconciler.reconcile("apps", "demo")
+    del fake.objects["pods", "apps", "demo-sink-out"]
+    reconciler.reconcile("apps", "demo")
+    assert fake.get("pods", "demo-sink-out") is not None
+    fake.requests.clear()
+    reconciler.reconcile("apps", "demo")
+    assert "services" in {path.rpartition("/")[2] for _, path in fake.requests}
+
+
+def test_the_more_jobs_there_are_the_longer_a_calm_one_sleeps(fake: FakeApi, api: Api) -> None:
+    reconciler = Reconciler(api, SETTINGS)
+    refused = manifest(sinks=[{"name": "out", "input": "nowhere", "files": {"path": "out"}}])
+    submit(fake, refused)
+    reconciler.reconcile("apps", "demo")
+    assert reconciler.reconcile("apps", "demo") == CALM_SECONDS
+    for number in range(400):
+        reconciler._pods["apps", f"other{number}"] = ()
+    assert reconciler.reconcile("apps", "demo") == CALMEST_SECONDS
+
+
+def test_a_pod_is_silent_from_the_first_question_on_that_it_did_not_answer(fake: FakeApi, api: Api) -> None:
+    pod = Pod("demo-keep-0", "keep", Role.PRIMARY, Phase.RUNNING, 0, ip="127.0.0.77", uid="u1")
+    poller = Poller()
+    with ExitStack() as stack:
+        stack.enter_context(page("127.0.0.77", {"kind": "subjob", "state": "ready"}))
+        answered = poller.pages([pod])["demo-keep-0"]
+        assert not answered.silent
+    first = poller.pages([pod])["demo-keep-0"]
+    assert first.silent
+    assert first.at_ms >= answered.at_ms
+    assert poller.pages([pod])["demo-keep-0"] == first
+
+
+def test_a_job_that_waits_for_a_node_for_long_is_not_asked_every_second_for_ever(fake: FakeApi, api: Api) -> None:
+    reconciler = Reconciler(api, SETTINGS)
+    pauses = [reconciler.reconcile("apps", "demo") for _ in range(60)]
+    assert pauses[:10] == [1.0] * 10
+    assert pauses[-1] == CALM_SECONDS
