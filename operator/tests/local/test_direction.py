@@ -136,6 +136,12 @@ def test_a_killed_instance_is_replaced_under_a_new_name() -> None:
     assert started(directed(running(*cast))) == ["beats-2"]
 
 
+def test_a_subjob_without_any_instance_waits_for_nobody() -> None:
+    gone = [replace(s, exit_code=-9, hurt=True) for s in everyone() if s.process.owner == "beats"]
+    others = [seen(SINK), seen(subjob("strong", 0)), seen(subjob("strong", 1), state="starting")]
+    assert started(directed(running(*others, *gone), at_once=1)) == ["beats-2"]
+
+
 def test_a_killed_sink_is_started_again() -> None:
     cast = (seen(SINK, exit_code=-9, hurt=True), *everyone()[1:])
     assert directed(running(*cast)) == [Start(Process(Kind.SINK, "alerts", 1))]

@@ -253,11 +253,13 @@ def _starts(cast: Cast, at_once: int, observed: Observed) -> Iterator[Start]:
     warming = sum(s.alive and s.process.kind is Kind.SUBJOB and not s.was_ready for s in observed.seen)
     numbers = {(kind, owner): len(observed.of(kind, owner)) for kind, owner, _ in cast.order()}
     living = {(kind, owner): len(observed.living(kind, owner)) for kind, owner, _ in cast.order()}
-    for kind, owner, wanted in cast.order():
+    running = observed.started_ms is not None
+    for kind, owner, wanted in sorted(cast.order(), key=lambda post: running and living[post[0], post[1]] > 0):
         is_sink = kind is Kind.SINK
+        bare = running and not living[kind, owner]  # the stream stands still until there is one
         if living[kind, owner] >= wanted or (is_sink and _written(observed, owner)):
             continue
-        if not is_sink and warming >= at_once:
+        if not is_sink and not bare and warming >= at_once:
             return
         warming += not is_sink
         yield Start(Process(kind, owner, numbers[kind, owner]))
