@@ -8,7 +8,8 @@ from understudy.modes.replica_backup import ReplicaBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
-from understudy.protocol.ids import Epoch, Millis, Range, Seq
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq
+from understudy.protocol.savepoints import Savepoint, Tree
 
 
 def replica(name: str) -> ReplicaBackup:
@@ -38,6 +39,18 @@ def test_a_newcomer_gets_the_state_of_the_holder_and_leads_beside_it() -> None:
     first, second = pair()
     assert (first.role, second.role) == (Role.PRIMARY, Role.PRIMARY)
     assert first.protected
+
+
+def test_a_newcomer_gets_the_savepoint_trees_of_the_consumers_too() -> None:
+    first, _ = pair()
+    tree = Tree(Savepoint({OUT: Seq(1)}, {OUT: Seq(2)}, Seq(0)))
+    first.handle(on.Acked(OUT, Consumer("down"), 1, Seq(1), Epoch(1), tree))
+    (ship,) = first.handle(on.SecondaryJoined("job-2"))
+    assert isinstance(ship, do.Ship)
+    third = replica("job-2")
+    third.handle(on.CheckpointArrived(ship.checkpoint))
+    (answer,) = third.handle(on.RecoveryRequested(OUT, Consumer("down")))
+    assert answer == do.AnswerRecovery(OUT, Consumer("down"), tree)
 
 
 def test_upstream_keeps_what_either_still_needs() -> None:

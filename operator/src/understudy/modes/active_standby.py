@@ -91,6 +91,7 @@ class ActiveStandby(Instance):
                 self.ledger, held_from = self.ledger.acked(event)
                 return (do.Trim(event.stream, held_from),)
             case on.QueueTrimming() if self.running and event.epoch == self.epoch:
+                self.keep_trees(event.trees)
                 return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
             case on.DeterminantsArrived() if self.running and event.epoch == self.epoch:
                 return self._follow_choices(event)
@@ -106,6 +107,7 @@ class ActiveStandby(Instance):
         self.forget()
         self.epoch, self.running = checkpoint.epoch, True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
+        self.keep_trees(checkpoint.trees)
         for name, e in checkpoint.elements.items():  # what is in the queue came of no more than has been processed
             if len(e.held):
                 self.logs[Stream(name)].append(Step(e.held.start, e.held.stop, e.selection, e.selection, e.positions))
@@ -244,7 +246,7 @@ class ActiveStandby(Instance):
             return self._left()
         free = self._pending.drop()
         self._secondary, self._peer, self._number = name, None, self._number + 1
-        self._offered = self.ledger.checkpoint(self.epoch, self._number)
+        self._offered = self.state(self._number)
         self._offered_at, self._pending = None, Pending()
         return (*self._publish_upto(free), do.Ship(self._offered, None))
 
@@ -298,7 +300,7 @@ class ActiveStandby(Instance):
             step = self.logs[stream].before(upto)
             if step is not None:  # of a step that was released in part, only what precedes it is certain
                 high[stream] = newest(self.logs, step.high if step.stop <= upto else step.at)
-        return (do.SendQueueTrimming(self.epoch, high),) if high else ()
+        return (do.SendQueueTrimming(self.epoch, high, self.kept_trees()),) if high else ()
 
     def _publish_upto(self, free: dict[Stream, Seq]) -> Commands:
         return tuple(self.publish(str(s), p) for s, p in free.items() if s in self.wiring.leaving)

@@ -29,7 +29,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
-from understudy.protocol.savepoints import Tree
+from understudy.protocol.savepoints import Tree, Trees
 from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
@@ -118,7 +118,7 @@ class Instance:
         self.detector = self.detector.forget()
         checkpoint, live = self._inheritance(record)
         self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
-        self.trees = {s: dict(per) for s, per in checkpoint.trees.items()} if checkpoint else {}
+        self.keep_trees(checkpoint.trees if checkpoint else {})
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.lossy = False
         if checkpoint is not None and live:
@@ -357,6 +357,17 @@ class Instance:
         queue = self.ledger.queues[Stream(element)]
         limit = queue.next if upto is None else upto
         return do.Publish(queue.stream, limit, queue.ended and limit == queue.next)
+
+    def keep_trees(self, trees: Trees) -> None:
+        self.trees = {s: dict(per) for s, per in trees.items()}
+
+    def kept_trees(self) -> Trees:
+        """As they are now."""
+        return {s: dict(per) for s, per in self.trees.items()}
+
+    def state(self, number: int) -> Checkpoint:
+        """All that another instance needs to go on from here."""
+        return replace(self.ledger.checkpoint(self.epoch, number), trees=self.kept_trees())
 
     # --- hooks
 

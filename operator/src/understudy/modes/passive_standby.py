@@ -227,12 +227,11 @@ class PassiveStandby(Instance):
 
     def _ship(self, elements: tuple[str, ...]) -> Commands:
         self._number += 1
-        state = self.ledger.checkpoint(self.epoch, self._number)
+        state = self.state(self._number)
         if self._confirmed is not None:
             kept = {n: e for n, e in self._confirmed.elements.items() if n not in elements}
             state = replace(state, elements={**state.elements, **kept})
-        trees = {s: dict(per) for s, per in self.trees.items()}
-        self._in_flight = replace(state, marks=self._marks(state), trees=trees)
+        self._in_flight = replace(state, marks=self._marks(state))
         self._shipped_at, self._changed = self._now, False
         for name in elements:
             self._shipped[name] = self._now

@@ -105,6 +105,7 @@ class ReplicaBackup(Instance):
     def _join(self, checkpoint: Checkpoint) -> Commands:
         self.epoch, self.role = checkpoint.epoch, Role.PRIMARY
         self.ledger = Ledger.restored(self.wiring, checkpoint)
+        self.keep_trees(checkpoint.trees)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         lead = do.Lead(self.epoch, checkpoint, "runs beside the survivor", beside=True)
         return (do.Store(checkpoint), lead, *(self.publish(n) for n in self.wiring.inputs), *inputs)
@@ -142,7 +143,7 @@ class ReplicaBackup(Instance):
             case on.SecondaryJoined(name):
                 self._number += 1
                 self._peer, self._secondary = None, name
-                self._offered = self.ledger.checkpoint(self.epoch, self._number)
+                self._offered = self.state(self._number)
                 return (do.Ship(self._offered, None),)
             case on.SecondaryAt() if event.epoch == self.epoch and self._offered is None:
                 self._peer = event.positions

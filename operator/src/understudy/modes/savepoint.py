@@ -126,7 +126,7 @@ class SavepointMode(Instance):
         state = ElementState(root.selection, root.selection, Range(root.next, root.next))
         self.ledger = Ledger.restored(self.wiring, Checkpoint(self.epoch, 0, {self.element: state}))
         self._oldest = root.next
-        self.trees = {s: dict(per) for s, per in tree.children.items()}
+        self.keep_trees(tree.children)
         return tuple(do.Skip(s, root.selection[s]) for s in self.wiring.entering)
 
     # --- ACKs (Figure 6)
@@ -146,7 +146,7 @@ class SavepointMode(Instance):
         step = self.step_after(oldest)
         root = Savepoint.of(step)
         self.log.trim(oldest)
-        self._sent = Tree(root, {s: dict(per) for s, per in self.trees.items()})
+        self._sent = Tree(root, self.kept_trees())
         acks = tuple(self._ack(s, self._sent) for s in self.wiring.entering)
         progress = () if self._progressed else (do.ReportMovement(self.epoch),)
         self._progressed = True

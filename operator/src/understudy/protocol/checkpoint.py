@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
-from understudy.protocol.savepoints import Tree
+from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.savepoints import Trees
 from understudy.protocol.watermarks import Step
 
 
@@ -33,7 +33,7 @@ class Checkpoint:
     number: int
     elements: Mapping[str, ElementState]
     marks: Mapping[Stream, Step] = field(default_factory=dict)  # watermarks that upstream sent with the last tuples
-    trees: Mapping[Stream, Mapping[Consumer, Tree]] = field(default_factory=dict)  # savepoint trees of consumers
+    trees: Trees = field(default_factory=dict)  # savepoint trees of consumers
     steps: Mapping[Stream, tuple[Step, ...]] = field(default_factory=dict)  # behind the queues, where a mode logs them
     extended: Mapping[Stream, Seq] = field(default_factory=dict)  # input kept beyond a position (Brettlecker §4.6)
 

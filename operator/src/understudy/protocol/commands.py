@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.determinants import Determinant
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
-from understudy.protocol.savepoints import Tree
+from understudy.protocol.savepoints import Tree, Trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +179,7 @@ class ReportProgress:
 class SendQueueTrimming:
     epoch: Epoch
     high: Mapping[Stream, Mapping[Stream, Seq]]
+    trees: Trees = field(default_factory=dict)  # consumers' savepoint trees: what is trimmed, they do not need
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.determinants import Determinant
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
-from understudy.protocol.savepoints import Tree
+from understudy.protocol.savepoints import Tree, Trees
 from understudy.protocol.watermarks import Step
 
 
@@ -151,6 +151,7 @@ class QueueTrimming:
 
     epoch: Epoch
     high: Mapping[Stream, Mapping[Stream, Seq]]
+    trees: Trees = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

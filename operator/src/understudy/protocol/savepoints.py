@@ -35,6 +35,9 @@ class Tree:
         return 1 + sum(len(t) for per in self.children.values() for t in per.values())
 
 
+Trees = Mapping[Stream, Mapping[Consumer, Tree]]  # of the consumers of each stream
+
+
 def latest(trees: Iterable[Tree | None]) -> Tree | None:
     """Of the answers of all predecessors, the one with the highest next seq (Koldehofe §7.1.1)."""
     known = [t for t in trees if t is not None]

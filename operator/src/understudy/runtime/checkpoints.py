@@ -19,8 +19,8 @@ from understudy.runtime.watermarks import (
     positions_from_json,
     step_from_json,
     step_to_json,
-    tree_to_json,
     trees_from_json,
+    trees_to_json,
 )
 
 QUEUE = "queue"  # an element's output queue; any other part name is an input stream: its tail
@@ -133,9 +133,8 @@ def _checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:
         for name, e in checkpoint.elements.items()
     }
     marks = {s: step_to_json(step) for s, step in checkpoint.marks.items()}
-    trees = {s: {c: tree_to_json(t) for c, t in per.items()} for s, per in checkpoint.trees.items()}
     numbers = {"epoch": checkpoint.epoch, "number": checkpoint.number}
-    return numbers | {"elements": elements, "marks": marks, "trees": trees}
+    return numbers | {"elements": elements, "marks": marks, "trees": trees_to_json(checkpoint.trees)}
 
 
 def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:

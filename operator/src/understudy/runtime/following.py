@@ -26,7 +26,7 @@ class Hooks:
 
     alive: Callable[[int, dict[str, int]], None]  # epoch, the primary's input positions
     checkpoint: Callable[[Message], bool]  # True: stored, confirm it
-    trimming: Callable[[int, dict[str, dict[str, int]]], None]  # epoch, high watermarks per output
+    trimming: Callable[[int, dict[str, dict[str, int]], dict[str, Any]], None]  # epoch, high watermarks, trees
     determinants: Callable[[int, int, list[Any]], None]  # epoch, number, what was chosen
     closed: Callable[[], None]  # the primary's process is gone
     refused: Callable[[], None]  # it is no primary (any more)
@@ -69,7 +69,7 @@ class Follower(threading.Thread):
 
     def _take(self, meta: dict[str, Any], data: pa.RecordBatch) -> None:
         if "trimming" in meta:
-            self._hooks.trimming(meta["epoch"], meta["trimming"])
+            self._hooks.trimming(meta["epoch"], meta["trimming"], meta["trees"])
         if "determinants" in meta:
             self._hooks.determinants(meta["epoch"], meta["number"], meta["determinants"])
         if "header" in meta:

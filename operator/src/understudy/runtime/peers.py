@@ -19,7 +19,7 @@ from understudy.runtime.checkpoints import QUEUE, Message, encode, to_ship
 from understudy.runtime.clock import now_ms
 from understudy.runtime.following import Follower, Hooks
 from understudy.runtime.scene import Scene
-from understudy.runtime.watermarks import positions_from_json
+from understudy.runtime.watermarks import positions_from_json, trees_from_json, trees_to_json
 
 log = structlog.get_logger()
 FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connection may take its time
@@ -91,9 +91,9 @@ class Peers:
             self._scene.post(on.CheckpointArrived(message.checkpoint))
             return True
 
-    def _trimming(self, epoch: int, high: Mapping[str, Mapping[str, int]]) -> None:
+    def _trimming(self, epoch: int, high: Mapping[str, Mapping[str, int]], trees: Mapping[str, Any]) -> None:
         marks = {Stream(s): positions_from_json(per) for s, per in high.items()}
-        self._scene.post(on.QueueTrimming(Epoch(epoch), marks))
+        self._scene.post(on.QueueTrimming(Epoch(epoch), marks, trees_from_json(trees)))
 
     def _determinants(self, epoch: int, number: int, chosen: list[Any]) -> None:
         self._scene.post(on.DeterminantsArrived(Epoch(epoch), number, determinants.from_json(chosen)))
@@ -134,7 +134,7 @@ class Peers:
     def send_queue_trimming(self, command: do.SendQueueTrimming) -> None:
         if self._outbox is not None:
             high = {s: {i: int(n) for i, n in per.items()} for s, per in command.high.items()}
-            self._outbox.put({"epoch": command.epoch, "trimming": high})
+            self._outbox.put({"epoch": command.epoch, "trimming": high, "trees": trees_to_json(command.trees)})
 
     def ship_determinants(self, command: do.ShipDeterminants) -> None:
         if self._outbox is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.protocol.ids import Consumer, Seq, Stream
-from understudy.protocol.savepoints import Savepoint, Tree
+from understudy.protocol.savepoints import Savepoint, Tree, Trees
 from understudy.protocol.watermarks import Step
 
 
@@ -28,10 +28,13 @@ def step_from_json(value: list[Any] | None) -> Step | None:
 def tree_to_json(tree: Tree | None) -> dict[str, Any] | None:
     if tree is None:
         return None
-    children = {s: {c: tree_to_json(t) for c, t in per.items()} for s, per in tree.children.items()}
     root = tree.root
     savepoint = {"selection": dict(root.selection), "positions": dict(root.positions), "next": root.next}
-    return savepoint | {"children": children}
+    return savepoint | {"children": trees_to_json(tree.children)}
+
+
+def trees_to_json(trees: Trees) -> dict[str, Any]:
+    return {s: {c: tree_to_json(t) for c, t in per.items()} for s, per in trees.items()}
 
 
 def tree_from_json(value: Mapping[str, Any] | None) -> Tree | None:

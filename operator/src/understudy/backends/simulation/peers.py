@@ -164,10 +164,10 @@ class Peers:
     def _send_trimming(self, command: do.SendQueueTrimming) -> None:
         if self.secondary is not None:
             size = self.cluster.id_size * sum(len(m) for m in command.high.values())
-            self.process.send(self.secondary, "acks", size, "rx_trimming", command.epoch, command.high)
+            self.process.send(self.secondary, "acks", size, "rx_trimming", command.epoch, command.high, command.trees)
 
-    def rx_trimming(self, epoch: Epoch, high: Any) -> None:
-        self.process.post(on.QueueTrimming(epoch, high))
+    def rx_trimming(self, epoch: Epoch, high: Any, trees: Any) -> None:
+        self.process.post(on.QueueTrimming(epoch, high, trees))
 
     def _ship_determinants(self, command: do.ShipDeterminants) -> None:
         if self.secondary is not None:
