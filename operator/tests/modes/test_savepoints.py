@@ -8,7 +8,7 @@ from understudy.modes.savepoint import SavepointMode
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
-from understudy.protocol.ids import Consumer, Epoch, Millis, Seq
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq
 from understudy.protocol.savepoints import Savepoint, Tree
 
 DOWN = Consumer("down")
@@ -48,6 +48,13 @@ def test_a_spare_asks_for_its_tree_and_begins_with_its_selection() -> None:
     assert (skip, read) == (do.Skip(UP, Seq(6)), do.ReadInput(UP, Seq(6)))
     assert number == do.Number("job", Seq(5), {UP: Seq(10)})
     assert (spare.role, spare.epoch) == (Role.PRIMARY, Epoch(2))
+
+
+def test_what_upstream_lacks_for_the_newest_savepoint_is_lost_and_reported() -> None:
+    found, tree = acked()
+    assert found.handle(on.Resumes(UP, Seq(6), Seq(9))) == (do.RequestRecovery(UP),)
+    found.handle(on.RecoveryInformation(UP, tree))
+    assert do.ReportLoss(UP, Range(Seq(6), Seq(9))) in found.handle(on.Resumes(UP, Seq(6), Seq(9)))
 
 
 def test_a_new_producer_is_sent_the_tree_again() -> None:

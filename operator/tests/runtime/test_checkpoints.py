@@ -57,7 +57,8 @@ def test_a_message_survives_the_wire() -> None:
     tree = Tree(Savepoint({IN: Seq(5)}, {IN: Seq(9)}, Seq(1)), {IN: {Consumer("next"): child}})
     mark = Step(Seq(1), Seq(4), {IN: Seq(5)}, {IN: Seq(7)}, {IN: Seq(9)})
     trees = {Stream("e"): {Consumer("down"): tree}}
-    sent = message(replace(checkpoint(3, (5, 9), (1, 4)), marks={IN: mark}, trees=trees), None)
+    whole = replace(checkpoint(3, (5, 9), (1, 4)), marks={IN: mark}, trees=trees, steps={IN: (mark,)})
+    sent = message(replace(whole, extended={IN: Seq(12)}), None)
     header, blobs = encode(sent)
     got = decode(json.loads(json.dumps(header)), blobs)
     assert got.checkpoint == sent.checkpoint

@@ -396,7 +396,7 @@ class Instance:
     def move_state(self, move: Move) -> Commands:
         """Processing stands still: give the state away. The number of a live state is 0: it is no checkpoint."""
         marks = {s: m for s in self.marks if (m := self.mark_of(s, self.ledger.position(s))) is not None}
-        return self.hand_over(replace(self.ledger.checkpoint(self.epoch, 0), marks=marks, steps=self.steps()))
+        return self.hand_over(replace(self.state(0), marks=marks, steps=self.steps()))
 
     def kept_back(self) -> Checkpoint | None:
         """After a hand-over: the state that can be taken up again if the target fails at once."""

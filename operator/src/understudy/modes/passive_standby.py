@@ -184,7 +184,7 @@ class PassiveStandby(Instance):
     def kept_back(self) -> Checkpoint | None:
         if self.hold_back:
             return None
-        state = self.ledger.checkpoint(self.epoch, self._number)
+        state = self.state(self._number)
         return replace(state, marks=self._marks(state))
 
     def keep(self, checkpoint: Checkpoint | None) -> None:

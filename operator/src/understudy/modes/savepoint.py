@@ -43,6 +43,7 @@ class SavepointMode(Instance):
         self._sent: Tree | None = None  # the newest own tree
         self._spare: str | None = None
         self._progressed = False
+        self._recovered_again = False  # and has made no progress since: what upstream lacks then is lost
 
     def handle(self, event: Event) -> Commands:
         match event:
@@ -53,9 +54,9 @@ class SavepointMode(Instance):
                 return self._restore_if_all_answered()
             case on.RecoveryNotified() if self._answers is not None and event.stream not in self._answers:
                 return (do.RequestRecovery(event.stream),)
-            case on.Resumes() if self.role is Role.PRIMARY:
+            case on.Resumes() if self.role is Role.PRIMARY and not self._recovered_again:
                 return self._recover_again()
-            case on.RecoveryNotified() | on.RecoveryInformation() | on.Subscribed():
+            case on.RecoveryNotified() | on.RecoveryInformation():
                 return ()
             case _:
                 return super().handle(event)
@@ -99,7 +100,7 @@ class SavepointMode(Instance):
         self.role = Role.STANDBY
         self.forget()
         self.ledger = Ledger.empty(self.wiring)
-        self._answers = {}
+        self._answers, self._recovered_again = {}, True
         return tuple(do.RequestRecovery(s) for s in self.wiring.entering)
 
     def _restore_if_all_answered(self) -> Commands:
@@ -149,7 +150,7 @@ class SavepointMode(Instance):
         self._sent = Tree(root, self.kept_trees())
         acks = tuple(self._ack(s, self._sent) for s in self.wiring.entering)
         progress = () if self._progressed else (do.ReportMovement(self.epoch),)
-        self._progressed = True
+        self._progressed, self._recovered_again = True, False
         return (*acks, *progress)
 
     def _ack(self, stream: Stream, tree: Tree) -> do.SendAck:

@@ -134,7 +134,9 @@ def _checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:
     }
     marks = {s: step_to_json(step) for s, step in checkpoint.marks.items()}
     numbers = {"epoch": checkpoint.epoch, "number": checkpoint.number}
-    return numbers | {"elements": elements, "marks": marks, "trees": trees_to_json(checkpoint.trees)}
+    steps = {s: [step_to_json(step) for step in log] for s, log in checkpoint.steps.items()}
+    rest = {"trees": trees_to_json(checkpoint.trees), "steps": steps, "extended": dict(checkpoint.extended)}
+    return numbers | {"elements": elements, "marks": marks} | rest
 
 
 def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
@@ -148,7 +150,9 @@ def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
         for name, e in value["elements"].items()
     }
     marks = {Stream(s): mark for s, step in value["marks"].items() if (mark := step_from_json(step)) is not None}
-    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees_from_json(value["trees"]))
+    steps = {Stream(s): tuple(filter(None, map(step_from_json, log))) for s, log in value["steps"].items()}
+    trees, extended = trees_from_json(value["trees"]), positions_from_json(value["extended"])
+    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees, steps, extended)
 
 
 def _table_to_bytes(table: pa.Table) -> bytes:
