@@ -15,7 +15,7 @@ from story import TAKE_OVER, assert_flowing, read_volume, standby_of, wait_for_t
 
 NAME = "story"
 RATE = 200
-LIMIT = round(RATE * 200 * PATIENCE)
+LIMIT = round(RATE * 160 * PATIENCE)
 
 START = 240
 
@@ -157,30 +157,12 @@ def test_the_operator_comes_back_and_makes_good_what_it_missed(job: Job, operato
     until("labels follow the Lease", lambda: labelled_as_leased(job, "keep"), TAKE_OVER)
 
 
-def test_a_killed_standby_is_replaced_and_the_output_never_stops(job: Job) -> None:
-    standby = standby_of(job, "sums")
-    job.namespace.kill(standby)
-    until("the loss is noticed", lambda: not job.is_true("Protected"), 30, every=0.2)
-    assert job.is_true("Ready")
-    assert_flowing(job, "sums")
-    wait_until_protected(job)
-    assert standby not in {name_of(pod) for pod in job.pods(subjob="sums")}
-
-
 def test_a_killed_sink_goes_on_where_it_stopped(job: Job) -> None:
     before = job.written("sums")
     old = job.pods(sink="sums")[0]["metadata"]["uid"]
     job.namespace.kill(f"{NAME}-sink-sums")
     until("another pod", lambda: [p for p in job.pods(sink="sums") if p["metadata"]["uid"] != old], 60)
     until(f"more than {before} tuples in sums", lambda: job.written("sums") > before, 60)
-
-
-def test_a_third_kill_right_after_that(job: Job) -> None:
-    primary, epoch = job.lease("sums")
-    assert_flowing(job, "sums")
-    job.namespace.kill(primary)
-    wait_for_take_over(job, "sums", primary, epoch)
-    assert_flowing(job, "sums")
 
 
 # ---- the end ---------------------------------------------------------------------------------------------

@@ -5,8 +5,10 @@ Drills make the faults that a drill can make. The last test compares every tuple
 
 from __future__ import annotations
 
+import sys
+
 import pytest
-from kubectl import Job, Json, Namespace, name_of, until
+from kubectl import Job, Json, Namespace, name_of, run, until
 from numbers_job import claims, kept_job
 from story import (
     REPLACED,
@@ -65,13 +67,21 @@ def test_no_stranger_gets_anything_from_the_jobs_flight_ports(job: Job) -> None:
     assert told.split() == ["refused", "FlightUnavailableError"] * 2
 
 
-@pytest.mark.parametrize("fault", ["podKill", "processStop"])
-def test_a_drill_passes_and_gives_its_figures(job: Job, fault: str) -> None:
+def test_the_plugin_runs_a_drill_and_says_how_it_went(job: Job) -> None:
     wait_until_protected(job)
-    status = drill(job, fault)
+    plugin = [sys.executable, "-m", "understudy.cli.plugin", "drill", NAME, "keep", "--recovery", "30s"]
+    said = run(*plugin, "--namespace", job.namespace.name)
+    assert "PASSED" in said
+    assert "tuples lost: 0" in said
+    print(said)
+
+
+def test_a_drill_passes_and_gives_its_figures(job: Job) -> None:
+    wait_until_protected(job)
+    status = drill(job, "processStop")
     assert status["phase"] == "Passed", status
     assert status["measured"]["lost"] == status["measured"]["duplicated"] == 0
-    print(f"{fault}: first new output after {status['measured']['recoverySeconds']} s")
+    print(f"first new output after {status['measured']['recoverySeconds']} s")
     assert_flowing(job)
 
 

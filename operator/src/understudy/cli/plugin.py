@@ -4,8 +4,9 @@ credentials are the ones in use.
   status JOB       is it safe now? which pods play which part, what a failure at this moment would cost
   incidents [JOB]  what has failed, and how long each recovery took
   tail JOB SINK    follow what a sink writes
+  drill JOB SUBJOB make a real fault, and see whether the recovery is as expected
 
-Exit codes of status: 0 safe or completed, 1 not safe now, 2 no such job, 3 kubectl is missing or gets no answer.
+Exit codes: 0 safe, completed or passed, 1 not safe now or failed, 2 no such job, 3 no kubectl or no answer.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from understudy.cli import pages
+from understudy.cli import drilling, pages
 
 
 class NoAnswer(Exception):
@@ -62,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     tail.add_argument("sink")
     tail.add_argument("--lines", type=int, default=10, help="how many of the last lines to begin with (default: 10)")
     tail.set_defaults(run=_tail)
+    drill = commands.add_parser("drill", help="make a real fault, and see what follows", parents=[where])
+    drilling.add(drill)
+    drill.set_defaults(run=_drill)
     return parser
 
 
@@ -72,15 +76,21 @@ class Kubectl:
         self._common += ["--context", context] if context else []
 
     def get(self, kind: str, *arguments: str) -> dict[str, Any]:
-        command = [*self._common, "get", kind, *arguments, "-o", "json"]
+        found: dict[str, Any] = json.loads(self._run(None, "get", kind, *arguments, "-o", "json"))
+        return found
+
+    def create(self, body: str) -> None:
+        self._run(body, "create", "-f", "-")
+
+    def _run(self, given: str | None, *arguments: str) -> str:
+        command = [*self._common, *arguments]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
         except FileNotFoundError as error:
             raise NoAnswer("kubectl is not on the PATH") from error
         if done.returncode:
             raise (NoSuchJob if "NotFound" in done.stderr else NoAnswer)(done.stderr.strip())
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        return done.stdout
 
     def attach(self, *arguments: str) -> int:
         try:
@@ -101,6 +111,11 @@ def _incidents(kubectl: Kubectl, args: argparse.Namespace) -> int:
     chosen = ["-l", f"understudy.dev/job={args.job}"] if args.job else []
     print(pages.incident_table(kubectl.get("incidents.understudy.dev", *chosen)["items"]))
     return 0
+
+
+def _drill(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    kubectl.get("streamjobs.understudy.dev", args.job)
+    return drilling.follow(kubectl.create, lambda name: kubectl.get("failoverdrills.understudy.dev", name), args)
 
 
 def _tail(kubectl: Kubectl, args: argparse.Namespace) -> int:
