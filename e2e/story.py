@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from kubectl import Job, Json, Namespace, name_of, run, until
+from kubectl import Job, Json, Namespace, name_of, node_of, run, until
 from numbers_job import expected_kept
 
 TAKE_OVER, REPLACED = 30, 180
@@ -65,6 +68,20 @@ def has_faults() -> bool:
 
 def hurt(node: str, fault: str, *pod: str) -> None:
     run(str(CLUSTER / "node"), node, fault, *pod)
+
+
+def killer_of(job: Job, pod: str) -> Callable[[], None]:
+    """Kills every process of the pod when it is called, without asking the API server then."""
+    sys.path.insert(0, str(CLUSTER))
+    from harness import cgroups
+    from harness.layout import Layout
+
+    found = job.namespace.get("pod", pod)
+    assert found is not None
+    node = Layout.default().node(node_of(found))
+    group = cgroups.find(f"{node.cgroup}/kubepods", f"pod{found['metadata']['uid']}")
+    assert group is not None
+    return lambda: cgroups.signal_all(group, signal.SIGKILL)
 
 
 def apiserver(fault: str) -> None:
