@@ -108,9 +108,9 @@ class ActiveStandby(Instance):
         self.epoch, self.running = checkpoint.epoch, True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
         self.keep_trees(checkpoint.trees)
-        for name, e in checkpoint.elements.items():  # what is in the queue came of no more than has been processed
-            if len(e.held):
-                self.logs[Stream(name)].append(Step(e.held.start, e.held.stop, e.selection, e.selection, e.positions))
+        for name, e in checkpoint.elements.items():  # what was made before came of no more than has been processed
+            if e.held.stop:
+                self.logs[Stream(name)].append(Step(Seq(0), e.held.stop, e.selection, e.selection, e.positions))
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         return (do.Store(checkpoint), do.Run(self.epoch, checkpoint, self.determinants), *inputs)
 
@@ -289,7 +289,9 @@ class ActiveStandby(Instance):
         return (do.ShipDeterminants(self.epoch, *message),) if message else ()
 
     def _acks(self, peer: Marks) -> Commands:
-        """Upstream may drop what both replicas have processed."""
+        """Upstream may drop what both replicas have processed; nothing, while this one is about to be succeeded."""
+        if self.move is not None and self.move.handed:
+            return ()
         mine = self._positions()
         return tuple(do.SendAck(s, 1, min(mine[s], peer.get(s, Seq(0)))) for s in self.wiring.external)
 

@@ -50,8 +50,11 @@ class StepLog:
         return tuple(self._steps)
 
     def append(self, step: Step) -> None:
-        if self._firsts and step.first <= self._firsts[-1]:
+        """Add what is new. A producer that began anew may have cut its steps differently: the longer step counts."""
+        if self._steps and step.stop <= self._steps[-1].stop:
             return  # known already: a replay
+        while self._firsts and self._firsts[-1] >= step.first:
+            del self._steps[-1], self._firsts[-1]
         self._steps.append(step)
         self._firsts.append(step.first)
 

@@ -173,7 +173,11 @@ class ControlPlane:
 
     def _join(self, joiner: Process, survivor: Process, epoch: Epoch) -> None:
         """Until the survivor's state has come, ask for it."""
-        if not joiner.alive or not survivor.alive or joiner.processing:
+        if not joiner.alive or joiner.processing:
+            return
+        if not survivor.alive:  # nobody is left whose state it could take
+            joiner.crash()
+            self._start_over(joiner.spec)
             return
         args = (joiner, epoch, None)
         self.world.send("control", "control", survivor.host, 0, survivor.receive, "rx_keep_alive", args)

@@ -75,7 +75,7 @@ class Inputs:
         lease = self.cluster.lease_of(stream)
         if lease is not None:
             process.post(on.Redirected(Stream(stream), lease.epoch))
-        args = (stream, process.consumer, process, start, mark, core.epoch)
+        args = (stream, process.consumer, process, start, mark, process.epoch)
         process.send(producer, "control", 0, "rx_subscribe", *args)
 
     def rx_held(self, stream: str, start: int, by: str) -> None:
@@ -101,7 +101,8 @@ class Inputs:
         connection = self.connections.get(stream)
         if connection is None or by not in connection.targets:
             return
-        if position > self._received(stream) and connection.answered:
+        knows = connection.answered or connection.start not in (HELD, None)
+        if position > self._received(stream) and knows:
             del connection.targets[by]  # something was lost on the way: ask again
             return
         connection.targets[by] = self.world.now
@@ -146,6 +147,6 @@ class Inputs:
             return
         self.cluster.monitor.acked(process, command)
         size = self.cluster.id_size if command.tree is None else ack_size(command.tree)
-        args = (stream, Consumer(process.consumer), command.level, command.upto, process.core.epoch, command.tree)
+        args = (stream, Consumer(process.consumer), command.level, command.upto, process.epoch, command.tree)
         for producer in self.cluster.producers(stream, process):
             process.send(producer, "acks", size, "rx_ack", *args)

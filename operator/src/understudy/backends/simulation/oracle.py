@@ -15,6 +15,7 @@ from understudy.protocol import commands as do
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Handling, Report
 from understudy.protocol.ids import Range, Stream
+from understudy.protocol.watermarks import newest
 
 QUEUE_LIMIT = 40  # tuples in a queue when all is quiet
 
@@ -137,6 +138,14 @@ class Oracle(Monitor):
         if any(self._could_go_on(p) for p in others) or self._untouched(process):
             return
         self.exceeded[spec.name] = f"{process.name} was the last with the state of {spec.name}"
+        self._forgot(process)
+
+    def _forgot(self, process: Process) -> None:
+        """A producer in upstream backup that is recovering now can't hear from this consumer what it had."""
+        for producer in (self.stream_of[s] for s in process.spec.inputs if s in self.stream_of):
+            lead = [p for p in process.cluster.running[producer.name] if p.alive and p.serving]
+            if producer.mode == "upstreamBackup" and (not lead or any(p.core.roll_open for p in lead)):
+                self.exceeded.setdefault(producer.name, f"its consumer {process.spec.name} has forgotten what it had")
 
     def _served_by_a_new_life(self, process: Process) -> None:
         """Upstream backup makes again what consumers had not *received* (Hwang §5.2.1: level-1 acks follow level-0
@@ -325,11 +334,18 @@ class Oracle(Monitor):
                         spec.elements[-1][0], len(process.core.ledger.queues[Stream(spec.elements[-1][0])].held)
                     )
                 elif process.alive and getattr(process.core, "running", False):
-                    stream = Stream(spec.elements[-1][0])
-                    queue, last = process.core.ledger.queues[stream], process.core.logs[stream]
-                    step = last.before(queue.next)
-                    self._short(f"{process.name}'s log", len(queue.held) - (step.stop - step.first if step else 0))
+                    self._short(f"{process.name}'s log", self._not_newest(process.core, Stream(spec.elements[-1][0])))
         return self._long
+
+    def _not_newest(self, secondary: Any, stream: Stream) -> int:
+        """How much of an active secondary's log has lower watermarks than its end: the rest is never certain to be
+        duplicate (Hwang §5.3), as several tuples may come of the same input."""
+        queue, logs = secondary.ledger.queues[stream], secondary.logs
+        step, upto = logs[stream].before(queue.next), queue.next
+        end = newest(logs, step.high) if step else {}
+        while step is not None and newest(logs, step.high) == end:
+            upto, step = step.first, logs[stream].before(step.first)
+        return max(0, int(upto - queue.trimmed))
 
     def _late(self, cluster: Any) -> set[str]:
         """Streams that are released late, or not at all: to upstream backup, which releases what is behind its newest

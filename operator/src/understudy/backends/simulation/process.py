@@ -22,6 +22,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.events import Event
+from understudy.protocol.ids import Epoch
 
 if TYPE_CHECKING:
     from understudy.backends.simulation.cluster import Cluster, SubjobSpec
@@ -60,6 +61,11 @@ class Process(Endpoint):
     @property
     def elements(self) -> dict[str, Element]:
         return self.computing.elements
+
+    @property
+    def epoch(self) -> Epoch:
+        """What its messages carry. The lives of a savepoint operator are equals: nobody is fenced (Koldehofe §7.2)."""
+        return Epoch(1) if self.spec.family == "savepoint" else self.core.epoch
 
     @property
     def consumer(self) -> str:
