@@ -8,7 +8,7 @@ from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.lane import ORIGIN
 from understudy.runtime.engine.plan import Choice
 
-from .plain import JOIN, ROW_WISE, UNION, count_window, numbered, spec_of
+from .plain import JOIN, ROW_WISE, UNION, count_window, numbered, spec_of, time_window
 from .rig import element, generator_spec, table_of
 
 MS = 1000
@@ -76,6 +76,25 @@ def test_an_aggregate_gets_no_plan_in_which_nothing_closes() -> None:
     inbox.done(plan.number)
     inbox.end("a", 25)
     assert inbox.finished, "windows that are not full when a stream ends are not emitted"
+
+
+def test_a_plan_is_limited_by_the_rows_in_its_windows() -> None:
+    inbox = Inbox(element(["a"], count_window(100, 10)), [generator_spec("a", 500, x="_seq")], max_rows=5000)
+    inbox.advance("a", 10_000)
+    plan = inbox.cut(0, timeout=0)
+    assert plan is not None
+    assert plan.stop == 500, "every tuple is in ten windows"
+
+
+def test_a_window_larger_than_a_plan_is_found_however_far_the_source_is_ahead() -> None:
+    spec = generator_spec("a", 1000, x="_seq")
+    inbox = Inbox(element(["a"], time_window(5000, 5000, 0)), [spec], max_rows=100)
+    inbox.advance("a", 10**15)
+    inbox.cut(0, timeout=0)
+    inbox.done(1)
+    plan = inbox.cut(1, timeout=0)
+    assert plan is not None
+    assert (plan.start, plan.stop) == (1, 5001), "the first tuple closes all windows before it"
 
 
 def test_rows_that_do_not_follow_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import structlog
 
@@ -54,7 +55,7 @@ class Outputs:
         store = self._scene.stores[element]
         start = self._scene.core.ledger.queues[Stream(element)].next
         store.rebase(start)
-        seqs = pa.array(range(start, start + rows.num_rows), pa.int64())
+        seqs = _numbers(start, rows.num_rows)
         store.append(rows.add_column(0, pa.field("_seq", pa.int64()), seqs).cast(store.schema), start, progress)
 
     def _note(self, element: str, plan: BatchPlan, emitted: int) -> None:
@@ -117,10 +118,13 @@ class Outputs:
         store = self._scene.stores[command.stream]
         rows = store.rows(command.held.start, command.held.stop)
         store.reset(command.first)
-        seqs = pa.array(range(command.first, command.first + rows.num_rows), pa.int64())
-        store.append(rows.set_column(0, "_seq", seqs), command.first, None)
+        store.append(rows.set_column(0, "_seq", _numbers(command.first, rows.num_rows)), command.first, None)
         if not self._scene.core.lossy:
             self._scene.superseded[command.stream] = command.first
+
+
+def _numbers(first: int, count: int) -> pa.Array:
+    return pa.array(np.arange(first, first + count, dtype=np.int64))
 
 
 def _processed(

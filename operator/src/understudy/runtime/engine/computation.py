@@ -1,13 +1,15 @@
 """What an element makes of a batch plan.
 
-A small plan is computed by a query that is analysed, planned and compiled once: a plan over one partition without an
-exchange, executed again for each batch plan and reading whatever plan is under way. A big plan, read in parallel, is
-computed from the micro-batch's own rows and planned anew.
+A query is analysed, planned and compiled once for each part that a plan can have: a plan over one partition without an
+exchange, executed again for each batch plan and reading whatever plan is under way. Parts are computed at the same
+time. Only where rows of different parts meet, in a join of a big plan, is the result computed from the micro-batch's
+own rows and planned anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -25,20 +27,21 @@ from understudy.runtime.engine.source import NAME
 class Computation:
     def __init__(self, spark: SparkSession, inbox: Inbox, options: Mapping[str, str]) -> None:
         element = inbox.element
-        self._inbox = inbox
-        self._prepared = self._prepare(spark, options)
-        shape = shape_of(self._prepared)
+        self._spark, self._inbox, self._options = spark, inbox, options
+        prepared = [self._prepare(part) for part in range(1 if reads_apart(element) else inbox.parallelism)]
+        self._prepared = prepared if _can_repeat(prepared[0]) else []
+        self._threads = ThreadPoolExecutor(len(prepared), f"parts of {element.name}")
+        shape = shape_of(prepared[0])
         self._order = shape.order
         self.schema = pa.schema([pa.field("_ts", TIMESTAMP), *shape.payload])
         counted = isinstance(rule_of(element.operators), CountWindow)
         self._lacks_times = counted and not uses_window_times(element)
-        # Spark keeps what an exchange has moved: executed again, it would give the first plan's rows
-        self._can_repeat = "Exchange" not in self._prepared._jdf.queryExecution().executedPlan().toString()
 
-    def _prepare(self, spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
-        """The query over whatever plan is under way."""
+    def _prepare(self, part: int) -> DataFrame:
+        """The query over one part of whatever plan is under way."""
         element, inputs = self._inbox.element, self._inbox.inputs
-        reader = spark.read.format(NAME).schema(raw_type(element, inputs)).options(**options)
+        reader = self._spark.read.format(NAME).schema(raw_type(element, inputs))
+        reader = reader.options(**self._options, part=str(part))
         if reads_apart(element):
             raws = [reader.option("input", str(place)).load().coalesce(1) for place in range(len(inputs))]
         else:
@@ -47,9 +50,15 @@ class Computation:
 
     def run(self, plan: BatchPlan, rows: DataFrame) -> pa.Table:
         """`_ts` and payload columns, in output order. `rows`: the micro-batch's own."""
-        if self._can_repeat and len(plan.parts) == 1:
-            return self._finished(plan, self._prepared.toArrow())
-        return self._finished(plan, compile_element(self._inbox.element, self._inbox.inputs, [rows]).toArrow())
+        parts = len(plan.parts)
+        if parts > len(self._prepared):
+            return self._finished(plan, compile_element(self._inbox.element, self._inbox.inputs, [rows]).toArrow())
+        if parts == 1:
+            return self._finished(plan, self._prepared[0].toArrow())
+        return self._finished(plan, pa.concat_tables(self._threads.map(DataFrame.toArrow, self._prepared[:parts])))
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _finished(self, plan: BatchPlan, made: pa.Table) -> pa.Table:
         keys = made.select(range(self._order))
@@ -59,6 +68,16 @@ class Computation:
             windows = np.asarray(keys.column(0).to_numpy(), np.int64)
             table = table.set_column(0, self.schema.field(0), to_timestamps(times[windows - first]))
         table = table.cast(self.schema)
-        if table.num_rows < 2:
+        if _in_order(keys):
             return table
         return table.take(pc.sort_indices(keys, [(name, "ascending", "at_start") for name in keys.column_names]))
+
+
+def _in_order(keys: pa.Table) -> bool:
+    """Whether it is plain to see: row by row, Spark keeps the order."""
+    return keys.num_rows < 2 or (keys.num_columns == 1 and bool((np.diff(keys.column(0).to_numpy()) >= 0).all()))
+
+
+def _can_repeat(query: DataFrame) -> bool:
+    """Spark keeps what an exchange has moved: executed again, it would give the first plan's rows."""
+    return "Exchange" not in query._jdf.queryExecution().executedPlan().toString()

@@ -17,12 +17,19 @@ from understudy.runtime.engine.sequence import Sequence
 
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """Rows count once for each window that holds them: that is what a plan costs in time and memory."""
+
     max_rows: int
-    """New tuples in a plan, unless no window closes among so few."""
+    """New rows in a plan, unless no window closes among so few."""
     parallelism: int
     """Parts of a plan."""
     part_rows: int
     """A part has at least so many rows."""
+
+    def in_tuples(self, rule: Rule) -> Limits:
+        """The same limits, each tuple counting once."""
+        copies = -(-rule.size // rule.slide) if isinstance(rule, CountWindow | TimeWindow) else 1
+        return Limits(max(self.max_rows // copies, 1), self.parallelism, max(self.part_rows // copies, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class Cutter:
     lanes: Items[Lane]
     sequence: Sequence
     limits: Limits
+    """In tuples."""
 
     # --- where to stop
 
@@ -54,10 +62,15 @@ class Cutter:
         return None if taken is None else start + taken
 
     def _first_close(self, windows: TimeWindow, position: int) -> int | None:
-        stop = self.sequence.stop
         due = windows.next_end(self.sequence.before(position)) + windows.lateness
-        taken = int(np.searchsorted(self.sequence.greatest(position, stop), due))
-        return position + taken + 1 if position + taken < stop else None
+        start, span = position, self.limits.max_rows
+        while start < self.sequence.stop:  # in steps: a source can be far ahead
+            stop = min(start + span, self.sequence.stop)
+            taken = int(np.searchsorted(self.sequence.greatest(start, stop), due))
+            if start + taken < stop:
+                return start + taken + 1
+            start, span = stop, span * 2
+        return None
 
     # --- what is needed
 

@@ -18,7 +18,7 @@ from understudy.runtime.engine.lane import GeneratorLane, InputKind, InputSpec, 
 from understudy.runtime.engine.plan import BatchPlan, Choice, Position, is_salted, plan_schema
 from understudy.runtime.engine.state import InboxState, LogState
 
-MAX_ROWS = 100_000
+MAX_ROWS = 200_000
 PART_ROWS = 20_000
 
 
@@ -55,6 +55,11 @@ class Inbox:
 
     def _fresh(self, limits: Limits) -> Intake:
         return Intake(self._wiring, limits, Choices(self._salt))
+
+    @property
+    def parallelism(self) -> int:
+        """How many parts a plan can have."""
+        return self._limits.parallelism
 
     # --- input readers
 

@@ -50,7 +50,8 @@ class Intake:
             if len(self.lanes) == 1
             else Merged(self.lanes, wiring.element.merge is Merge.EVENT_TIME)
         )
-        self.cutter = Cutter(rule_of(wiring.element.operators), self.lanes, self.sequence, limits)
+        rule = rule_of(wiring.element.operators)
+        self.cutter = Cutter(rule, self.lanes, self.sequence, limits.in_tuples(rule))
         self.position = self.cut = 0
         self._lacking: InboxState | None = None
         """Restored, but tuples before the position are still to come."""

@@ -74,6 +74,7 @@ class ElementQuery:
     def stop(self) -> None:
         self._inbox.close()
         self._query.stop()
+        self._computation.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def failed(self) -> str | None:

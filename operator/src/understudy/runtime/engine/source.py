@@ -25,7 +25,7 @@ CALL_SECONDS = 30.0
 
 class PlanSource(DataSource):  # type: ignore[misc]
     """Options: `address` (host:port of the driver's server), `element`; `start` (the last plan that is done) for a
-    stream; `input` (rows of one input only) for a batch."""
+    stream; `part`, and `input` (rows of one input only) for a batch."""
 
     @classmethod
     def name(cls) -> str:
@@ -75,13 +75,14 @@ class CurrentPlan(DataSourceReader):  # type: ignore[misc]
     def __init__(self, options: Mapping[str, str]) -> None:
         self._address = options["address"]
         self._element = options["element"]
+        self._part = int(options["part"])
         self._input = int(options["input"]) if "input" in options else None
 
     def partitions(self) -> list[PlanPart]:
-        return [PlanPart(None, 0)]
+        return [PlanPart(None, self._part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _rows(self._address, element=self._element, plan=None, part=0, input=self._input)
+        return _rows(self._address, element=self._element, plan=None, part=self._part, input=self._input)
 
 
 @cache

@@ -10,10 +10,10 @@ from understudy.backends.local.bench.plain import Plain
 from understudy.backends.local.bench.watching import Progress, Say, growth, perform
 from understudy.backends.local.folder import Folder
 from understudy.runtime.clock import now_ms
+from understudy.runtime.engine.inbox import MAX_ROWS
 
 RATE = 10_000_000  # far more than anyone processes: everything is due at once
 CORES = 2
-BATCH = 200_000
 TARGET = 0.8
 COUNTED_FROM = 0.25  # the first quarter warms up
 
@@ -45,7 +45,7 @@ def measure(tuples: int, folder: Path, say: Say) -> Throughput:
 
 def _plain(tuples: int, folder: Path) -> float:
     arguments = ["--rate", str(RATE), "--start-ms", str(now_ms() - 3_600_000), "--limit", str(tuples)]
-    size = ["--max-rows", str(BATCH), "--partitions", str(CORES)]
+    size = ["--max-rows", str(MAX_ROWS), "--partitions", str(CORES)]
     with Plain("rows", folder, [*arguments, *size], [f"spark.master=local[{CORES}]"]) as plain:
         plain.start()
         batches = plain.wait_for_end()
