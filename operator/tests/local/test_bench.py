@@ -10,7 +10,7 @@ import pytest
 
 from understudy.backends.local.arrivals import Arrival, ArrivalWatch
 from understudy.backends.local.bench import jobs, page
-from understudy.backends.local.bench.overhead import Overhead
+from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import Kills, Recovery, gaps
 from understudy.backends.local.bench.throughput import Throughput
 from understudy.backends.local.bench.watching import KillEach, growth
@@ -120,8 +120,8 @@ def recovery(excess: int, plain: int) -> Recovery:
 def test_targets() -> None:
     assert recovery(500, 10_000).met
     assert not recovery(4_000, 10_000).met
-    assert Overhead(70, 50, 100, 90, 10).met
-    assert not Overhead(71, 50, 100, 90, 10).met
+    assert Overhead(Steady(70, 10), 50, Steady(100, 10), Steady(90, 10)).met
+    assert not Overhead(Steady(71, 10), 50, Steady(100, 10), Steady(90, 10)).met
     assert Throughput(800.0, 1_000.0, 10).met
     assert not Throughput(790.0, 1_000.0, 10).met
 

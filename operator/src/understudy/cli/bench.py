@@ -31,7 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["recovery", "overhead", "throughput"])
     modes = [mode.value for mode in Mode if mode not in (Mode.AMNESIA, Mode.AUTO)]
     parser.add_argument("--mode", action="append", choices=modes, help="recovery: only this one; may be repeated (all)")
-    parser.add_argument("--runs", type=int, metavar="N", help="kills (10), micro-batches (100) or million tuples (20)")
+    parser.add_argument("--runs", type=int, metavar="N", help="kills (10), seconds (60) or million tuples (20)")
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs and output there")
@@ -80,7 +80,7 @@ def _recovery(args: argparse.Namespace, folder: Path, say: Callable[[str], None]
 def _overhead(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy.backends.local.bench import overhead, page
 
-    found = overhead.measure(60, args.runs or 100, folder, say)
+    found = overhead.measure(args.runs or 60, folder, say)
     return found, page.overhead_text(found)
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
-from understudy.backends.local.bench.overhead import Overhead
+from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import TARGETS, Recovery
 from understudy.backends.local.bench.throughput import Throughput
 
@@ -37,16 +37,20 @@ def recovery_text(found: Recovery) -> str:
 
 def overhead_text(found: Overhead) -> str:
     rows = [
-        ("understudy, passiveStandby with its standby beside it", f"{found.understudy_ms:.0f} ms"),
-        ("of which from input to output", f"{found.inside_ms:.0f} ms"),
-        ("plain PySpark, default settings", f"{found.plain_default_ms:.0f} ms"),
-        ("plain PySpark, `spark.sql.shuffle.partitions=2`", f"{found.plain_tuned_ms:.0f} ms"),
+        ("understudy, passiveStandby with its standby beside it", *_steady(found.understudy)),
+        ("of which from input to output", f"{found.inside_ms:,.0f} ms", ""),
+        ("plain PySpark, default settings", *_steady(found.plain_default)),
+        ("plain PySpark, `spark.sql.shuffle.partitions=2`", *_steady(found.plain_tuned)),
     ]
     said = (
         f"Ratio to default settings **{found.ratio:.2f}** (to reach: at most 0.7), to the tuned ones "
-        f"{found.understudy_ms / found.plain_tuned_ms:.2f}; {found.batches} micro-batches each."
+        f"{found.understudy.ms / found.plain_tuned.ms:.2f}."
     )
-    return _table(("one micro-batch", ""), rows) + said
+    return _table(("", "one micro-batch", "measured"), rows) + said
+
+
+def _steady(found: Steady) -> Row:
+    return f"{found.ms:,.0f} ms", f"{found.batches:,}"
 
 
 def throughput_text(found: Throughput) -> str:
