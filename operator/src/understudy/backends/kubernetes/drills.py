@@ -113,6 +113,12 @@ class DrillReconciler:
             raise Unreachable(f"{pod.name} takes no order: {error}") from error
 
 
+def is_open(body: Json) -> bool:
+    """Whether anything is left to do for a drill."""
+    over = (body.get("status") or {}).get("phase") in (DrillPhase.PASSED, DrillPhase.FAILED)
+    return not over or bool(body["spec"].get("schedule"))
+
+
 def _after(seen: SeenDrill, step: Step) -> SeenDrill:
     return replace(seen, status=step.status) if isinstance(step, drills.WriteDown) else seen
 

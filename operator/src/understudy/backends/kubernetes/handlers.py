@@ -16,7 +16,7 @@ import structlog
 
 from understudy.backends.kubernetes.act import OURS
 from understudy.backends.kubernetes.api import SERVICE_ACCOUNT, Api, Login, server_of_pod
-from understudy.backends.kubernetes.drills import DrillReconciler
+from understudy.backends.kubernetes.drills import DrillReconciler, is_open
 from understudy.backends.kubernetes.election import Election
 from understudy.backends.kubernetes.loops import Loops
 from understudy.backends.kubernetes.reconcile import Reconciler
@@ -26,6 +26,8 @@ from understudy.control import names
 from understudy.control.canary import Key
 
 log = structlog.get_logger()
+
+Json = dict[str, Any]
 
 API_SECONDS: Final = 10.0
 ELECTION_SECONDS: Final = 2.0
@@ -44,11 +46,12 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
         log.error("watch is silent", why=why)
         give_up()
 
-    def rounds(plural: str, reconcile: Callable[[str, str], float | None]) -> Rounds:
-        return Rounds(partial(_generations, api, settings.namespaces, plural), leads, Loops(reconcile, leads), silent)
+    def rounds(plural: str, reconcile: Callable[[str, str], float | None], counts: Callable[[Json], bool]) -> Rounds:
+        listed = partial(_generations, api, settings.namespaces, plural, counts)
+        return Rounds(listed, leads, Loops(reconcile, leads), silent)
 
-    jobs = rounds("streamjobs", Reconciler(api, settings.pods).reconcile)
-    drills = rounds("failoverdrills", DrillReconciler(api, settings.pods).reconcile)
+    jobs = rounds("streamjobs", Reconciler(api, settings.pods).reconcile, _any)
+    drills = rounds("failoverdrills", DrillReconciler(api, settings.pods).reconcile, is_open)
 
     async def begin(**_: Any) -> None:
         if election:
@@ -93,10 +96,14 @@ def _always() -> bool:
     return True
 
 
-def _generations(api: Api, namespaces: tuple[str, ...], plural: str) -> dict[Key, int]:
-    """Of every object of a kind of ours."""
+def _any(_: Json) -> bool:
+    return True
+
+
+def _generations(api: Api, namespaces: tuple[str, ...], plural: str, counts: Callable[[Json], bool]) -> dict[Key, int]:
+    """Of every object of a kind of ours that counts."""
     paths = [f"{OURS}/namespaces/{namespace}/{plural}" for namespace in namespaces] or [f"{OURS}/{plural}"]
-    found = [body["metadata"] for path in paths for body in api.list(path)]
+    found = [body["metadata"] for path in paths for body in api.list(path) if counts(body)]
     return {(metadata["namespace"], metadata["name"]): metadata["generation"] for metadata in found}
 
 
