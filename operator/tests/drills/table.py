@@ -14,6 +14,9 @@ this page; continuous integration runs the first two. A programme is one run of 
 hurt in turn; then `understudy verify` compares the sinks with an execution without failures. Times are in milliseconds
 since the fault. A stop that is shorter than the detector's timeout changes no role; a longer one does, and the process
 that was stopped comes back as a standby.
+
+They tell as much of the machine as of the protocols: replacements start their own Spark sessions meanwhile, on the same
+cores.
 """
 
 

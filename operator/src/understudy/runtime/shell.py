@@ -111,6 +111,7 @@ class Shell:
                 self.inputs.take(command)
             case do.Skip():
                 self.inputs.skip(command)
+                self._count_replayed()
             case do.ReportLoss():
                 self.inputs.report_loss(command)
             case do.SendAck():
@@ -175,7 +176,7 @@ class Shell:
         if take_over is not None and take_over.promoted is None:
             take_over.lease = take_over.promoted = promoted
             take_over.restored = now_ms()
-            take_over.replayed = self._replayed()
+            self._count_replayed()
         self.scene.role_changed.notify_all()
 
     def _run(self, command: do.Run) -> None:
@@ -231,7 +232,9 @@ class Shell:
             self.scene.stores[name].reset(0)
         self.scene.role_changed.notify_all()
 
-    def _replayed(self) -> int:
+    def _count_replayed(self) -> None:
         """How many tuples the old primary had processed that this one must process again."""
-        here = self.scene.positions()
-        return sum(max(0, n - here.get(s, n)) for s, n in self.scene.story.primary_positions.items())
+        take_over, here = self.scene.story.take_over, self.scene.positions()
+        if take_over is not None and take_over.first_output is None:
+            there = self.scene.story.primary_positions
+            take_over.replayed = sum(max(0, n - here.get(s, n)) for s, n in there.items())
