@@ -24,7 +24,7 @@ BUSY_SECONDS: Final = 1.0
 CALM_SECONDS: Final = 5.0
 CALMEST_SECONDS: Final = 30.0
 LOOKS_PER_SECOND: Final = 7.0  # at calm jobs, all together
-RESTLESS: Final = 10  # looks in a row that found nothing to do, before a job that is not calm is looked at less often
+RESTLESS: Final = 50  # looks in a row that found nothing to do, before a job that is not calm is looked at less often
 
 Key = tuple[str, str]
 
@@ -66,10 +66,10 @@ class Reconciler:
     def _pause(self, key: Key, calm: bool, plan: Sequence[Intent]) -> float:
         """Watches wake the loop when something happens. So the more jobs there are, the longer a calm one may sleep;
         and one that waits for something (a node, a slow start) is not asked every second for ever."""
-        idle = 0 if any(_changes_objects(intent) for intent in plan) else self._idle.get(key, 0) + 1
+        idle = 0 if calm or any(_changes_objects(intent) for intent in plan) else self._idle.get(key, 0) + 1
         self._idle[key] = idle
         sleep = min(max(CALM_SECONDS, len(self._pods) / LOOKS_PER_SECOND), CALMEST_SECONDS)
-        return sleep if calm or idle > RESTLESS * sleep else BUSY_SECONDS
+        return sleep if calm or idle > RESTLESS else BUSY_SECONDS
 
     def _keep_pages(self, key: Key, pods: tuple[Pod, ...]) -> None:
         """Only of pods that exist."""
