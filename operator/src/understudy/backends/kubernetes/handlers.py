@@ -84,10 +84,9 @@ def _changed(rounds: Rounds) -> Callable[..., Any]:
 
     async def changed(namespace: str, name: str, body: Any, type: str | None, **_: Any) -> None:
         if type == "DELETED":
-            rounds.forget((namespace, name))
+            rounds.hear_end((namespace, name))
         else:
             rounds.hear((namespace, name), body["metadata"]["generation"])
-        rounds.loops.wake(namespace, name)
 
     return changed
 

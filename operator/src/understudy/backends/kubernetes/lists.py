@@ -1,8 +1,8 @@
 """The job's objects, as the API server has them.
 
 Pods and Leases change by themselves and are read each time. The rest changes when the operator changes it (or somebody
-deletes it by hand), so it is read anew after each act and else once a minute: with hundreds of jobs, that is what keeps
-a look at a calm one cheap. Nodes are the same for all jobs.
+deletes it by hand), so it is read anew after each act and else every five minutes: with hundreds of jobs, that is what
+keeps a look at a calm one cheap. Nodes are the same for all jobs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from understudy.backends.kubernetes.sight import (
 from understudy.control import names
 from understudy.control.observed import Access, IncidentSeen, Lease, Node, Pod, Safeguards
 
-KEPT_SECONDS: Final = 60.0
+KEPT_SECONDS: Final = 300.0
 NODES_SECONDS: Final = 1.0
 
 Json = dict[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
@@ -15,6 +16,7 @@ from understudy.runtime.ports import Unreachable
 log = structlog.get_logger()
 
 RETRY_SECONDS: Final = 2.0
+AT_ONCE: Final = 16  # a reconciliation mostly waits for answers
 SETTLE_SECONDS: Final = 0.1  # one change seldom comes alone
 
 Key = tuple[str, str]
@@ -26,6 +28,7 @@ class Loops:
     def __init__(self, reconcile: Callable[[str, str], float | None], leads: Callable[[], bool]) -> None:
         self._reconcile = reconcile
         self._leads = leads
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="reconcile")
         self._woken: dict[Key, asyncio.Event] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
 
@@ -61,7 +64,7 @@ class Loops:
         if not self._leads():
             return None
         try:
-            return await asyncio.to_thread(self._reconcile, *key)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._reconcile, *key)
         except (Unreachable, ApiError) as error:
             log.warning("not reconciled", namespace=key[0], job=key[1], error=str(error))
         except Exception:

@@ -19,7 +19,7 @@ from understudy.control.pages import Page
 from understudy.runtime.clock import now_ms
 
 TIMEOUT: Final = 1.0
-AT_ONCE: Final = 16
+AT_ONCE: Final = 32
 LARGEST: Final = 4 << 20
 
 _NO_PROXY: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -22,8 +22,8 @@ log = structlog.get_logger()
 
 BUSY_SECONDS: Final = 1.0
 CALM_SECONDS: Final = 5.0
-CALMEST_SECONDS: Final = 30.0
-LOOKS_PER_SECOND: Final = 7.0  # at calm jobs, all together
+CALMEST_SECONDS: Final = 60.0
+LOOKS_PER_SECOND: Final = 5.0  # at calm jobs, all together
 RESTLESS: Final = 50  # looks in a row that found nothing to do, before a job that is not calm is looked at less often
 
 Key = tuple[str, str]

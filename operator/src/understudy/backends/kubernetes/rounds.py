@@ -38,11 +38,14 @@ class Rounds:
         self._canary = Canary()
 
     def hear(self, job: Key, generation: int) -> None:
-        """A watch told of this generation."""
-        self._heard[job] = max(generation, self._heard.get(job, 0))
+        """A watch told of it. Only another generation is news: the rest is our own writing."""
+        if generation > self._heard.get(job, 0):
+            self._heard[job] = generation
+            self.loops.wake(*job)
 
-    def forget(self, job: Key) -> None:
+    def hear_end(self, job: Key) -> None:
         self._heard.pop(job, None)
+        self.loops.wake(*job)
 
     async def run(self) -> None:
         while True:
