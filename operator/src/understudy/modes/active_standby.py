@@ -108,9 +108,10 @@ class ActiveStandby(Instance):
         self.epoch, self.running = checkpoint.epoch, True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
         self.keep_trees(checkpoint.trees)
+        done = {s: max(e.positions.get(s, Seq(0)) for e in checkpoint.elements.values()) for s in self.wiring.entering}
         for name, e in checkpoint.elements.items():  # what was made before came of no more than has been processed
             if e.held.stop:
-                self.logs[Stream(name)].append(Step(Seq(0), e.held.stop, e.selection, e.selection, e.positions))
+                self.logs[Stream(name)].append(Step(Seq(0), e.held.stop, e.selection, e.selection, done))
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         return (do.Store(checkpoint), do.Run(self.epoch, checkpoint, self.determinants), *inputs)
 
@@ -128,7 +129,7 @@ class ActiveStandby(Instance):
     def _drop_duplicates(self, stream: Stream, high: Marks) -> Commands:
         upto = self.ledger.queues[stream].trimmed
         log = self.logs[stream]
-        while (step := log.find(upto)) is not None and older(newest(self.logs, step.high), high):
+        while (step := log.find(upto)) is not None and older(step.high, high):
             upto = step.stop
         log.trim(upto)
         self.ledger = self.ledger.released(stream, upto)
@@ -260,10 +261,13 @@ class ActiveStandby(Instance):
         return self._offer(self._secondary)
 
     def book(self, event: on.Processed) -> Range:
+        """Watermarks are kept as positions on the subjob's inputs: by the time an output is released, the steps between
+        the elements that it came of may be forgotten."""
         before = self.ledger.elements[event.element]
         made = super().book(event)
         if len(made):
-            step = Step(made.start, made.stop, before.selection, before.positions, event.positions)
+            at, high = newest(self.logs, before.positions), newest(self.logs, event.positions)
+            step = Step(made.start, made.stop, before.selection, at, high)
             self.logs[Stream(event.element)].append(step)
         if self.role is Role.PRIMARY and self.determinants and self._secondary is not None:
             self._pending.add(event.choice, Stream(event.element), made.stop)
@@ -301,7 +305,7 @@ class ActiveStandby(Instance):
             upto = self.ledger.queues[stream].trimmed
             step = self.logs[stream].before(upto)
             if step is not None:  # of a step that was released in part, only what precedes it is certain
-                high[stream] = newest(self.logs, step.high if step.stop <= upto else step.at)
+                high[stream] = step.high if step.stop <= upto else step.at
         return (do.SendQueueTrimming(self.epoch, high, self.kept_trees()),) if high else ()
 
     def _publish_upto(self, free: dict[Stream, Seq]) -> Commands:

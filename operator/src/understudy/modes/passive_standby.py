@@ -75,6 +75,7 @@ class PassiveStandby(Instance):
         self._shipped_at: Millis | None = None
         self._shipped: dict[str, Millis] = {}  # the same per element
         self._due: dict[str, None] = {}  # elements whose queue was trimmed, in that order
+        self._trimmed: dict[Stream, Seq] = {}  # where queues were last seen to begin
         self._changed = False
         self._now = Millis(0)
         self._roll: RollCall | None = None
@@ -208,8 +209,8 @@ class PassiveStandby(Instance):
             return self._ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
         if self.strategy is Strategy.INDIVIDUAL:
             return self._ship((self._longest_ago(),)) if self._is_due(self.interval // len(self.wiring.inputs)) else ()
-        waited = self._is_due(self.interval * PATIENCE)
-        return self._ship((self._longest_ago(),)) if waited else self._sweep()
+        waited = self._now - (self._shipped_at or Millis(0)) >= self.interval * PATIENCE
+        return self._ship((self._longest_ago(),)) if waited else ()
 
     def _is_due(self, interval: int) -> bool:
         return due(self._shipped_at, self._now, interval)
@@ -218,11 +219,10 @@ class PassiveStandby(Instance):
         return min(self.wiring.inputs, key=lambda n: self._shipped.get(n, Millis(-1)))
 
     def _sweep(self) -> Commands:
-        """Checkpoint an element whose queue was just trimmed, if its last checkpoint is an interval old."""
+        """Checkpoint the element whose queue was trimmed first, now that nothing else is under way."""
         if self._secondary is None or self._in_flight or self._confirmed is None:
             return ()
-        ripe = (n for n in self._due if due(self._shipped.get(n), self._now, self.interval))
-        element = next(ripe, None)
+        element = next(iter(self._due), None)
         return self._ship((element,)) if element is not None else ()
 
     def _ship(self, elements: tuple[str, ...]) -> Commands:
@@ -250,17 +250,26 @@ class PassiveStandby(Instance):
 
     def acked(self, event: on.Acked) -> Commands:
         self._changed = True
-        if self.strategy is not Strategy.SWEEPING or event.level == 0:
+        if self.strategy is not Strategy.SWEEPING or not self._trims(event):
             return ()
         self._due[str(event.stream)] = None
         return self._sweep()
+
+    def _trims(self, event: on.Acked) -> bool:
+        """Whether an ack shortened a queue whose element was last checkpointed an interval ago. An ack that repeats
+        what is known must not count: the queue behind it has grown for a while."""
+        before, begins = self._trimmed.get(event.stream, Seq(0)), self.ledger.queues[event.stream].trimmed
+        self._trimmed[event.stream] = begins
+        return begins > before and due(self._shipped.get(str(event.stream)), self._now, self.interval)
 
     def _confirm(self, number: int) -> Commands:
         if self._in_flight is None or self._in_flight.number != number:
             return ()
         self._confirmed, self._in_flight = self._in_flight, None
-        over = self.hand_over(None) if self.move is not None and self.move.phase is Phase.SHIPPING else ()
-        return (*self._release(self._confirmed), *self._forward(self._confirmed), *over)
+        released = (*self._release(self._confirmed), *self._forward(self._confirmed))
+        if self.move is not None and self.move.phase is Phase.SHIPPING:
+            return (*released, *self.hand_over(None))
+        return (*released, *self._sweep())
 
     def _release(self, checkpoint: Checkpoint) -> Commands:
         streams = dict.fromkeys(s for ins in self.wiring.inputs.values() for s in ins)

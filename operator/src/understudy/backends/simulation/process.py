@@ -126,15 +126,20 @@ class Process(Endpoint):
         self.cluster.monitor.leads(self, command)
         if not command.live:
             self._restore(command.checkpoint)
-        self.processing = self.serving = True
+        asks = self.cluster.ask if self.core.epoch > 1 else 0
+        self.processing, self.serving = True, asks == 0
         for element in self.elements.values():
             element.follows_script = False
         if self.cluster.presubscribe:
             for name, _, _ in self.spec.elements:
                 for consumer in self.cluster.consumers(name):
                     self.outputs.expect(name, consumer)
-        self.world.at(self.cluster.ask if self.core.epoch > 1 else 0, self.outputs.settle)
+        self.world.at(asks, self._serve)
         self.computing.kick_all()
+
+    def _serve(self) -> None:
+        self.serving = self.serving or self.core.role is Role.PRIMARY
+        self.outputs.settle()
 
     def _run(self, command: do.Run) -> None:
         self._restore(command.checkpoint)
