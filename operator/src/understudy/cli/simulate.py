@@ -9,16 +9,32 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from understudy.backends.simulation.experiments.experiment import Experiment
+
+DOCS = Path("docs/simulation")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an experiment, 'all', 'list' or 'faults'")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--runs", type=int, default=10, help="runs for each cell (the papers have 25)")
-    parser.add_argument("--plots", type=Path, metavar="FOLDER", help="draw plots (SVG) into this folder")
+    parser.add_argument("--runs", type=int, default=10, help="runs for each cell (default 10; the papers have 25)")
+    parser.add_argument(
+        "--into",
+        type=Path,
+        metavar="FOLDER",
+        help=f"write result and plot (Markdown, SVG) there; default {DOCS}/results where there is a {DOCS}",
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="all: experiments at a time")
     parser.add_argument("--seeds", type=int, default=2_000, help="faults: how many")
     parser.add_argument("--first", type=int, default=0, help="faults: the first seed")
     parser.add_argument("--mode", help="faults: only this mode")
@@ -26,7 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from understudy.backends.simulation.catalogue import EXPERIMENTS
+    from understudy.backends.simulation.experiments.catalogue import EXPERIMENTS
 
     if args.name == "faults":
         return _faults(args)
@@ -34,29 +50,38 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(EXPERIMENTS))
         return 0
     names = list(EXPERIMENTS) if args.name == "all" else [args.name]
-    unknown = [n for n in names if n not in EXPERIMENTS]
-    if unknown:
-        print(f"no experiment {unknown[0]!r}: there are {', '.join(EXPERIMENTS)}, all, faults", file=sys.stderr)
+    if args.name != "all" and args.name not in EXPERIMENTS:
+        print(f"no experiment {args.name!r}: there are {', '.join(EXPERIMENTS)}, all, faults", file=sys.stderr)
         return 2
-    found = [_one(name, args) for name in names]
-    if args.json:
-        print(json.dumps(found[0] if len(found) == 1 else found, indent=2))
+    if args.runs < 1:
+        print("--runs: write 1 or more", file=sys.stderr)
+        return 2
+    started = time.monotonic()
+    found = [_conduct(names[0], args.runs)] if len(names) == 1 else _conduct_all(names, args.runs, args.jobs)
+    _hand_out(found, args, time.monotonic() - started)
     return 0
 
 
-def _one(name: str, args: argparse.Namespace) -> dict[str, object]:
-    from understudy.backends.simulation.catalogue import EXPERIMENTS
-    from understudy.backends.simulation.plots import draw
+# ---- conducting --------------------------------------------------------------------------------------------
 
-    experiment = EXPERIMENTS[name](_progress(name), args.runs)
+
+def _conduct(name: str, runs: int) -> Experiment:
+    from understudy.backends.simulation.experiments.catalogue import EXPERIMENTS
+
+    found = EXPERIMENTS[name](_progress(name), runs)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    path = draw(experiment, args.plots) if args.plots is not None else None
-    if not args.json:
-        _show(experiment)
-        if path is not None:
-            print(f"plot: {path}")
-    return experiment.to_json()
+    return found
+
+
+def _conduct_all(names: Sequence[str], runs: int, jobs: int) -> list[Experiment]:
+    found: dict[str, Experiment] = {}
+    with ProcessPoolExecutor(max_workers=max(jobs, 1)) as pool:
+        underway = {pool.submit(_conduct, name, runs): name for name in names}
+        for done in as_completed(underway):
+            found[underway[done]] = done.result()
+            print(f"{len(found)} of {len(names)} done: {underway[done]}", file=sys.stderr, flush=True)
+    return [found[name] for name in names]
 
 
 def _progress(name: str) -> Callable[[str], None]:
@@ -67,29 +92,57 @@ def _progress(name: str) -> Callable[[str], None]:
     return show
 
 
-def _show(experiment: object) -> None:
+# ---- showing -----------------------------------------------------------------------------------------------
+
+
+def _hand_out(found: Sequence[Experiment], args: argparse.Namespace, seconds: float) -> None:
+    written = list(_write(found, args, seconds))
+    if args.json:
+        results = [one.to_json() for one in found]
+        print(json.dumps(results[0] if args.name != "all" else results, indent=2))
+        return
+    for one in found:
+        _show(one)
+    for path in written:
+        print(f"written: {path}")
+
+
+def _write(found: Sequence[Experiment], args: argparse.Namespace, seconds: float) -> Iterator[Path]:
+    from understudy.backends.simulation.experiments import page
+
+    folder = args.into or (DOCS / "results" if DOCS.is_dir() else None)
+    if folder is None:
+        return
+    day = datetime.now(UTC)
+    made = f"{day.day} {day:%B %Y}, {args.runs} runs per cell, {seconds:.0f} s."
+    for one in found:
+        yield page.write(one, folder, made)
+    if args.name == "all":
+        yield page.write_index(found, folder, made)
+
+
+def _show(experiment: Experiment) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from understudy.backends.simulation.experiment import Experiment
+    from understudy.backends.simulation.experiments.page import is_close, texts
 
-    assert isinstance(experiment, Experiment)
     console = Console()
     console.print(f"\n[bold]{experiment.title}[/bold]", highlight=False)
     table = Table("", "", "metric", "paper", "measured", "± 95 %", "ratio", box=None, padding=(0, 2))
     for cell in experiment.cells:
-        paper = "" if cell.paper is None else f"{cell.paper:g}"
-        error = "" if cell.error is None else f"{cell.error:.2f}"
-        ratio = "" if cell.ratio is None else f"{cell.ratio:.2f}"
-        style = "yellow" if cell.ratio is not None and not 0.85 <= cell.ratio <= 1.15 else ""
+        paper, error, ratio = texts(cell)
+        style = "" if is_close(cell) else "yellow"
         table.add_row(cell.row, cell.column, cell.metric, paper, f"{cell.measured:.2f}", error, ratio, style=style)
     console.print(table)
     for check in experiment.checks:
-        console.print(
-            f"{'[green]holds[/green]' if check.holds else '[red]does not hold[/red]'}: {check.says}", highlight=False
-        )
+        verdict = "[green]holds[/green]" if check.holds else "[red]does not hold[/red]"
+        console.print(f"{verdict}: {check.says}", highlight=False)
     for note in experiment.notes:
         console.print(f"[dim]assumed: {note}[/dim]", highlight=False)
+
+
+# ---- faults ------------------------------------------------------------------------------------------------
 
 
 def _faults(args: argparse.Namespace) -> int:

@@ -8,5 +8,5 @@
 | edges       | sources and sinks |
 | oracle      | what came out, against what had to |
 | faults      | random networks and fault schedules, exploration, shrinking |
-| papers…     | the papers' experiments |
+| experiments | the papers' experiments |
 """

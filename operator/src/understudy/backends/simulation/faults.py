@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.backends.simulation.cluster import Cluster
-from understudy.backends.simulation.experiment import Progress
+from understudy.backends.simulation.experiments.experiment import Progress
 from understudy.backends.simulation.networks import INTERVAL, Cores, Job, draw
 from understudy.backends.simulation.oracle import Oracle
 from understudy.backends.simulation.process import Process

@@ -1,0 +1,10 @@
+"""The papers' experiments on the protocol core, in simulated time.
+
+| module     | holds |
+|------------|-------|
+| experiment | cells (the paper's figure beside ours), checks (a trend or an ordering that must hold), assumptions |
+| plot       | an experiment as SVG |
+| catalogue  | all of them by name |
+| hwang…, xiao…, koldehofe, zhang, osiris | one paper each |
+| planner    | the cost model's predictions against the simulator |
+"""

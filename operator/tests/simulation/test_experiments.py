@@ -1,0 +1,101 @@
+"""The papers' experiments, small: who is better than whom and what grows with what must be as in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from xml.etree import ElementTree
+
+import pytest
+
+from understudy.backends.simulation.experiments import hwang, koldehofe, xiao, xiao_placement, zhang
+from understudy.backends.simulation.experiments.catalogue import EXPERIMENTS
+from understudy.backends.simulation.experiments.experiment import Experiment, falls, flat, rises
+from understudy.backends.simulation.experiments.plot import svg
+
+Small = Callable[[Callable[[str], None], int], Experiment]
+
+SMALL: dict[str, Small] = {
+    "hwang-table6": hwang.table6,
+    "hwang-table7": partial(hwang.table7, windows=(100, 300)),
+    "hwang-table8": partial(hwang.table8, advances=(100, 10, 5)),
+    "hwang-figure6": partial(hwang.figure6, intervals=(25, 100)),
+    "hwang-figure7": partial(hwang.figure7, longest=2),
+    "xiao-figure3": partial(xiao.figure3, seconds=6),
+    "xiao-figure4": partial(xiao.figure4, delays=(5, 20)),
+    "xiao-figure5": partial(xiao.figure5, heartbeats=(5, 50)),
+    "xiao-figure6": xiao_placement.figure6,
+    "xiao-figure7": xiao_placement.figure7,
+    "koldehofe-figure10": partial(koldehofe.figure10, widest=3),
+    "koldehofe-figure11": partial(koldehofe.figure11, longest=3),
+    "koldehofe-figure12": partial(koldehofe.figure12, frequencies=(1, 3)),
+    "zhang-sweeping": partial(zhang.sweeping, seconds=3.5),
+    "zhang-hybrid": partial(zhang.hybrid, seconds=2.0, heartbeats=(50, 500)),
+}
+NOT_AS_IN_THE_PAPER = {"before, upstream backup's gets a little shorter as the advance does"}
+
+
+@cache
+def conduct(name: str) -> Experiment:
+    return SMALL[name](lambda text: None, 1)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_trends_and_orderings_are_those_of_the_paper(name: str) -> None:
+    found = conduct(name)
+    broken = {check.says for check in found.checks if not check.holds}
+    assert found.checks
+    assert broken <= NOT_AS_IN_THE_PAPER, found.cells
+    assert found.name == name
+    ElementTree.fromstring(svg(found))
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    setup = xiao.Setup(xiao.UPSTREAM, (300,), 800)
+    assert xiao.watch(setup, 3).arrivals == xiao.watch(setup, 3).arrivals
+
+
+# ---- the judges can say no ---------------------------------------------------------------------------------
+
+
+def turned(found: Experiment) -> Experiment:
+    """The same cells with the measured values of each metric in reverse order."""
+    cells = []
+    for metric in dict.fromkeys(c.metric for c in found.cells):
+        own = [c for c in found.cells if c.metric == metric]
+        cells += [replace(c, measured=o.measured) for c, o in zip(own, reversed(own), strict=True)]
+    return Experiment(found.name, found.title, cells)
+
+
+@pytest.mark.parametrize(
+    ("name", "judge"),
+    [
+        ("hwang-table6", hwang.judge_table6),
+        ("xiao-figure3", lambda found: xiao.judge_figure3(found, 500)),
+        ("koldehofe-figure10", koldehofe.judge_figure10),
+        ("zhang-hybrid", zhang.judge_hybrid),
+    ],
+)
+def test_a_judge_refuses_figures_that_are_the_other_way_round(name: str, judge: Callable[[Experiment], None]) -> None:
+    found = turned(conduct(name))
+    judge(found)
+    assert any(not check.holds for check in found.checks)
+
+
+def test_rises_falls_and_flat_are_strict_enough() -> None:
+    assert rises([1, 2, 2, 3])
+    assert not rises([1, 2, 1.5, 3])
+    assert not rises([2, 2, 2])
+    assert falls([3, 2])
+    assert not falls([3, 4])
+    assert flat([100, 101, 99], 0.02)
+    assert not flat([100, 120], 0.02)
+
+
+def test_a_cell_knows_its_ratio_and_its_interval() -> None:
+    found = Experiment("x", "x")
+    found.add("row", 1, "metric", 10.0, [11.0, 13.0])
+    (cell,) = found.cells
+    assert cell.ratio == pytest.approx(1.2)
+    assert cell.error == pytest.approx(12.71)
