@@ -129,7 +129,7 @@ def _show(experiment: Experiment) -> None:
 
     console = Console()
     console.print(f"\n[bold]{experiment.title}[/bold]", highlight=False)
-    table = Table("", "", "metric", "paper", "measured", "± 95 %", "ratio", box=None, padding=(0, 2))
+    table = Table("", "", "metric", experiment.against, "measured", "± 95 %", "ratio", box=None, padding=(0, 2))
     for cell in experiment.cells:
         paper, error, ratio = texts(cell)
         style = "" if is_close(cell) else "yellow"

@@ -87,10 +87,9 @@ def _instead(subjob: Subjob, wanted: Guarantee, given: Promise) -> str:
 def _too_slow(subjob: Subjob, price: Cost) -> str | None:
     """Detection and recovery together must fit into maxRecovery."""
     most = subjob.ha.max_recovery
-    takes = detection(subjob.ha) + price.recovery
-    if most is None or takes <= most:
+    if most is None or detection(subjob.ha) + price.recovery <= most:
         return None
-    shown = f"{takes.total_seconds() * 1000:.0f}ms"
+    shown = f"{_total_ms(subjob, price):.0f}ms"
     return (
         f"is predicted to take {shown} with detection, longer than {print_duration(most)}; "
         f"write {shown} or more, or shorten heartbeat.interval or checkpoint.interval"
@@ -110,8 +109,28 @@ def _cheapest(subjob: Subjob, verdict: Verdict, prices: Mapping[Mode, Cost], fie
     if not able:
         return _none_is_able(subjob, wanted, verdict, bool(strong), field)
     mode = min(able, key=lambda mode: (prices[mode].bandwidth_overhead, prices[mode].recovery))
-    why = f"the cheapest available that is {wanted}: class {verdict.operator_class}, and {given[mode].why}"
-    return Choice(mode, given[mode].guarantee, why)
+    why = f"the cheapest available that is {wanted}{_in_time(subjob)}: class {verdict.operator_class}, and "
+    return Choice(mode, given[mode].guarantee, f"{why}{given[mode].why}{_passed_over(subjob, mode, prices, strong)}")
+
+
+def _in_time(subjob: Subjob) -> str:
+    most = subjob.ha.max_recovery
+    return f" and recovers within {print_duration(most)}" if most is not None else ""
+
+
+def _passed_over(subjob: Subjob, taken: Mode, prices: Mapping[Mode, Cost], strong: list[Mode]) -> str:
+    """Cheaper modes that keep the guarantee are too slow: say so, because the user may allow more time."""
+    least = prices[taken].bandwidth_overhead
+    slow = [
+        f"{mode} would cost +{prices[mode].bandwidth_overhead:.0%}, but take {_total_ms(subjob, prices[mode]):.0f}ms"
+        for mode in strong
+        if prices[mode].bandwidth_overhead < least
+    ]
+    return f"; {', '.join(slow)}" if slow else ""
+
+
+def _total_ms(subjob: Subjob, price: Cost) -> float:
+    return (detection(subjob.ha) + price.recovery).total_seconds() * 1_000
 
 
 def _none_is_able(subjob: Subjob, wanted: Guarantee, verdict: Verdict, strong: bool, field: str) -> Refusal:

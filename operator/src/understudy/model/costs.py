@@ -1,7 +1,8 @@
 """What each mode costs a subjob: Hwang's Table 3 with the parameters of Table 5 and the job's own rates and windows.
 
 Recovery time is the paper's: from the discovery of a failure until the state before it is reached again. Bandwidth
-overhead is a ratio: bytes for high availability over bytes of the input streams.
+overhead is a ratio: bytes for high availability over bytes of the input streams. `understudy simulate planner` holds
+both against the simulator.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ TUPLE_BYTES: Final = 50
 ID_BYTES: Final = 8
 WORK: Final = 10e-6
 """Seconds per input tuple of a filter; an aggregate costs size / slide as much."""
+RECEIVE: Final = TUPLE_BYTES * 8 / 16e6
+"""Seconds to take a tuple off a link of 16 Mbit/s."""
 
 ACK_BYTES: Final = 2 * ID_BYTES
 """A level-0 and a level-1 ack; gives the 0.64 % of Table 6."""
@@ -43,6 +46,13 @@ class Load:
     """Input tuples that its windows and joins hold."""
     work: float
     """Seconds per input tuple (p)."""
+    filling: float = 1.0
+    """Share of that work while a restarted subjob fills its state: not all windows are open yet."""
+
+    @property
+    def step(self) -> float:
+        """Input tuples from one output to the next."""
+        return max(self.rate / self.emitted, 1.0) if self.emitted else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +82,20 @@ def _source_rate(source: Source) -> float:
 
 def _load(subjob: Subjob, rate: float) -> Load:
     operators = subjob.operators or tuple(op for spec in subjob.elements for op in spec.operators)
-    state = work = 0.0
+    state = work = filling = 0.0
     flow = rate
     for operator in operators:
-        held, effort, flow = _effect(operator, flow)
-        state, work = state + held, work + effort * WORK
-    return Load(len(subjob.inputs), rate, flow, state, work or WORK)
+        held, effort, made = _effect(operator, flow)
+        effort *= flow / rate
+        state, work = state + held * rate / flow, work + effort * WORK
+        filling += _while_filling(operator, effort) * WORK
+        flow = made
+    return Load(len(subjob.inputs), rate, flow, state, work or WORK, filling / work if work else 1.0)
+
+
+def _while_filling(operator: Operator, effort: float) -> float:
+    """Windows are opened one by one: on average half of them, and the first."""
+    return (effort + 1) / 2 if isinstance(operator, Aggregate) and effort > 1 else effort
 
 
 def _effect(operator: Operator, rate: float) -> tuple[float, float, float]:
@@ -104,24 +122,42 @@ def _tuples(extent: int | timedelta, rate: float) -> float:
 def costs(load: Load, ha: Ha) -> Mapping[Mode, Cost]:
     """Of every mode. M is the checkpoint interval for passive standby and the ack interval for the others."""
     ack = ha.ack_interval.total_seconds()
-    checkpoint = ha.checkpoint.interval.total_seconds()
     acks = _share(load, ACK_BYTES, ack)
-    identifiers = load.inputs * ID_BYTES / TUPLE_BYTES
-    rebuilt = load.state + ack * load.rate + 2 * DELAY * load.rate
-    shipped = ((load.rate if load.state else 0.0) + load.emitted) / load.rate
     return {
         Mode.AMNESIA: _cost(0.0, 0.0),
-        Mode.PASSIVE_STANDBY: _cost(_replay(checkpoint * load.rate / 2, load), shipped + 2 * acks),
-        Mode.UPSTREAM_BACKUP: _cost(_replay(rebuilt, load), acks + identifiers),
-        Mode.ACTIVE_STANDBY: _cost(0.0, 1.0 + 1.5 * acks),
-        Mode.REPLICA_BACKUP: _cost(0.0, 3.0 + acks),
-        Mode.SAVEPOINT: _cost(_replay(rebuilt, load), _share(load, 8 + 4 * load.inputs, ack) / load.inputs),
+        Mode.PASSIVE_STANDBY: _passive(load, ha.checkpoint.interval.total_seconds(), ack),
+        Mode.UPSTREAM_BACKUP: _cost(_replay(load, ack + 2 * DELAY, rebuilt=True), acks + _watermarks(load)),
+        Mode.ACTIVE_STANDBY: _cost((ack + 3 * DELAY) * load.emitted * RECEIVE, 1.0 + 1.5 * acks),
+        Mode.REPLICA_BACKUP: _cost(0.0, 1.0 + load.emitted / load.rate + 1.5 * acks),
+        Mode.SAVEPOINT: _cost(_replay(load, ack / 2 + 2 * DELAY, rebuilt=True) + 2 * DELAY, _savepoints(load, ack)),
     }
 
 
-def _replay(tuples: float, load: Load) -> float:
-    """K + Qp, K = r + d."""
-    return REDIRECT + DELAY + tuples * load.work
+def _replay(load: Load, behind: float, *, rebuilt: bool = False) -> float:
+    """K + Qp, K = r + d: Q is the input of `behind` seconds and up to the next output; for a state that is `rebuilt`,
+    the input it came of too."""
+    again = behind * load.rate + load.step * (1.0 if rebuilt else 0.5)
+    state = load.state if rebuilt else 0.0
+    return REDIRECT + DELAY + again * (load.work + RECEIVE) + state * (load.work * load.filling + RECEIVE)
+
+
+def _passive(load: Load, interval: float, ack: float) -> Cost:
+    """A checkpoint ships the input that entered the state and stayed, the output that is not yet acked, and ids."""
+    entered = min(interval * load.rate, max(load.state - load.step / 2, 0.0))
+    unacked = min(interval, ack + DELAY) * load.emitted
+    ids = (3 if load.state else 2) * load.inputs + 2
+    shipped = (entered + unacked) * TUPLE_BYTES + ids * ID_BYTES
+    return _cost(_replay(load, interval / 2), shipped / (interval * load.rate * TUPLE_BYTES))
+
+
+def _watermarks(load: Load) -> float:
+    """Precise recovery: an id with every tuple, for each input."""
+    return load.inputs * ID_BYTES / TUPLE_BYTES
+
+
+def _savepoints(load: Load, ack: float) -> float:
+    """An ACK for each input when outputs were acked: a seq, and a savepoint of two seqs and one for each input."""
+    return _share(load, 8 + 4 * load.inputs, max(ack, 1 / load.emitted if load.emitted else ack))
 
 
 def _share(load: Load, message_bytes: int, interval: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from understudy.backends.simulation.experiments import hwang, koldehofe, xiao, xiao_placement, zhang
+from understudy.backends.simulation.experiments import hwang, koldehofe, planner, xiao, xiao_placement, zhang
 from understudy.backends.simulation.experiments.experiment import Experiment, Progress
 
 EXPERIMENTS: Final[dict[str, Callable[[Progress, int], Experiment]]] = {
@@ -24,4 +24,5 @@ EXPERIMENTS: Final[dict[str, Callable[[Progress, int], Experiment]]] = {
     "koldehofe-figure12": koldehofe.figure12,
     "zhang-sweeping": zhang.sweeping,
     "zhang-hybrid": zhang.hybrid,
+    "planner": planner.planner,
 }

@@ -29,12 +29,12 @@ class Cell:
     def ratio(self) -> float | None:
         return self.measured / self.paper if self.paper else None
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self, against: str) -> dict[str, object]:
         return {
             "row": self.row,
             "column": self.column,
             "metric": self.metric,
-            "paper": self.paper,
+            **{"paper": None, against: self.paper},
             "measured": round(self.measured, 4),
             "ratio": round(self.ratio, 4) if self.ratio is not None else None,
             "ci95": round(self.error, 4) if self.error is not None else None,
@@ -57,6 +57,7 @@ class Experiment:
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the paper leaves open, and what was assumed
     x: str = ""  # what the columns are, for the plot
+    against: str = "paper"  # where the figures come from that ours are compared with
 
     def add(self, row: str, column: object, metric: str, paper: float | None, values: Sequence[float]) -> None:
         self.cells.append(Cell(row, str(column), metric, paper, fmean(values), _half_width(values)))
@@ -73,7 +74,7 @@ class Experiment:
     def to_json(self) -> dict[str, object]:
         return {
             "experiment": self.name,
-            "cells": [c.to_json() for c in self.cells],
+            "cells": [c.to_json(self.against) for c in self.cells],
             "checks": [{"says": c.says, "holds": c.holds} for c in self.checks],
             "assumptions": self.notes,
         }

@@ -67,6 +67,8 @@ class Setup:
     inputs: int = 1
     interval: int = 50  # M, milliseconds
     precise: bool = False
+    rate: int = RATE
+    acks: int | None = None  # the application's interval, if it is not M
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +176,22 @@ def run(setup: Setup, seed: int) -> tuple[float, float]:
     live = setup.approach == ACTIVE
     watch = Watch(live=live)
     cluster = Cluster(
-        world, watch, tick=MS, heartbeat=100 * MS, interval=setup.interval, redirect=REDIRECT - DELAY, batch=1, chunk=1
+        world,
+        watch,
+        tick=MS,
+        heartbeat=100 * MS,
+        interval=setup.acks or setup.interval,
+        redirect=REDIRECT - DELAY,
+        batch=1,
+        chunk=1,
     )
     cluster.tails = "trim"
     cluster.presubscribe = live
     cluster.ask = REDIRECT if live and setup.precise else 0
     cluster.source_marks = int(setup.precise and setup.approach == UPSTREAM)
-    cluster.build(_sources(setup.inputs), [SubjobSpec("N", setup.elements, _build(setup, phases))], {"app": "N"})
+    cluster.build(
+        _sources(setup.inputs, setup.rate), [SubjobSpec("N", setup.elements, _build(setup, phases))], {"app": "N"}
+    )
     world.at(WARM, flows.clear)
     measured = WARM + max(4, 800 // setup.interval) * setup.interval * MS
     fail_at = measured + round(moment * setup.interval * MS)
@@ -198,9 +209,9 @@ def measure(setup: Setup, runs: int) -> tuple[list[float], list[float]]:
     return [o for o, _ in found], [r for _, r in found]
 
 
-def _sources(inputs: int) -> list[SourceSpec]:
-    every = SECOND * inputs // RATE
-    rows = ((0, 0),) * (8 * RATE)
+def _sources(inputs: int, rate: int) -> list[SourceSpec]:
+    every = SECOND * inputs // rate
+    rows = ((0, 0),) * (8 * rate)
     return [SourceSpec(f"I{i + 1}", rows, every, phase=every * i // inputs) for i in range(inputs)]
 
 

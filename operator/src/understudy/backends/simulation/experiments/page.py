@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from understudy.backends.simulation.experiments.experiment import Cell, Experiment
@@ -47,13 +47,13 @@ def _page(experiment: Experiment, made: str) -> str:
     plot = [f"![{experiment.title}]({experiment.name}.svg)", ""]
     checks = [f"- {'holds' if c.holds else '**does not hold**'}: {c.says}" for c in experiment.checks]
     notes = [f"- {note}" for note in experiment.notes]
-    parts = [*head, *plot, *_table(experiment.cells), "", "Trends and orderings:", "", *checks]
+    parts = [*head, *plot, *_table(experiment), "", "Trends and orderings:", "", *checks]
     return "\n".join([*parts, "", "Where the paper is silent, it is assumed:", "", *notes, ""])
 
 
-def _table(cells: Sequence[Cell]) -> list[str]:
-    rows = ["| | | metric | paper | measured | ± 95 % | ratio |", "|---|---|---|---:|---:|---:|---:|"]
-    for cell in cells:
+def _table(experiment: Experiment) -> list[str]:
+    rows = [f"| | | metric | {experiment.against} | measured | ± 95 % | ratio |", "|---|---|---|---:|---:|---:|---:|"]
+    for cell in experiment.cells:
         paper, error, ratio = texts(cell)
         bold = "" if is_close(cell) else "**"
         place = f"| {cell.row} | {cell.column} | {cell.metric} "

@@ -38,7 +38,7 @@ def svg(experiment: Experiment) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {height}" width="{total}" height="{height}" '
         f'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>'
-        f"{title}{''.join(panels)}{_legend(rows)}</svg>\n"
+        f"{title}{''.join(panels)}{_legend(rows, experiment.against)}</svg>\n"
     )
 
 
@@ -139,10 +139,13 @@ def _series(
     return path + dots + diamonds
 
 
-def _legend(rows: Sequence[str]) -> str:
+def _legend(rows: Sequence[str], against: str) -> str:
     lines = [
         f'<circle cx="{LEFT + 4}" cy="{HEIGHT + 8 + 18 * n}" r="4" fill="{COLOURS[n % len(COLOURS)]}"/>'
         f'<text x="{LEFT + 16}" y="{HEIGHT + 12 + 18 * n}">{html.escape(row)}</text>'
         for n, row in enumerate(rows)
     ]
-    return "".join(lines) + f'<text x="{WIDTH - RIGHT}" y="{HEIGHT + 12}" text-anchor="end">◇ the paper</text>'
+    return (
+        "".join(lines)
+        + f'<text x="{WIDTH - RIGHT}" y="{HEIGHT + 12}" text-anchor="end">◇ {html.escape(against)}</text>'
+    )
