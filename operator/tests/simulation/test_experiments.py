@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from understudy.backends.simulation.experiments import hwang, koldehofe, planner, xiao, xiao_placement, zhang
+from understudy.backends.simulation.experiments import hwang, koldehofe, osiris, planner, xiao, xiao_placement, zhang
 from understudy.backends.simulation.experiments.catalogue import EXPERIMENTS
 from understudy.backends.simulation.experiments.experiment import Experiment, falls, flat, rises
 from understudy.backends.simulation.experiments.plot import svg
@@ -32,6 +32,7 @@ SMALL: dict[str, Small] = {
     "koldehofe-figure12": partial(koldehofe.figure12, frequencies=(1, 3)),
     "zhang-sweeping": partial(zhang.sweeping, seconds=3.5),
     "zhang-hybrid": partial(zhang.hybrid, seconds=2.0, heartbeats=(50, 500)),
+    "osiris-backups": osiris.backups,
     "planner": partial(planner.planner, jobs=3),
 }
 NOT_AS_IN_THE_PAPER = {"before, upstream backup's gets a little shorter as the advance does"}
@@ -76,6 +77,7 @@ def turned(found: Experiment) -> Experiment:
         ("xiao-figure3", lambda found: xiao.judge_figure3(found, 500)),
         ("koldehofe-figure10", koldehofe.judge_figure10),
         ("zhang-hybrid", zhang.judge_hybrid),
+        ("osiris-backups", osiris.judge),
         ("planner", planner.judge),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from understudy.backends.simulation.experiments import hwang, koldehofe, planner, xiao, xiao_placement, zhang
+from understudy.backends.simulation.experiments import hwang, koldehofe, osiris, planner, xiao, xiao_placement, zhang
 from understudy.backends.simulation.experiments.experiment import Experiment, Progress
 
 EXPERIMENTS: Final[dict[str, Callable[[Progress, int], Experiment]]] = {
@@ -24,5 +24,6 @@ EXPERIMENTS: Final[dict[str, Callable[[Progress, int], Experiment]]] = {
     "koldehofe-figure12": koldehofe.figure12,
     "zhang-sweeping": zhang.sweeping,
     "zhang-hybrid": zhang.hybrid,
+    "osiris-backups": osiris.backups,
     "planner": planner.planner,
 }

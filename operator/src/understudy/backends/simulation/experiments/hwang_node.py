@@ -186,6 +186,7 @@ def run(setup: Setup, seed: int) -> tuple[float, float]:
         chunk=1,
     )
     cluster.tails = "trim"
+    cluster.spares = 0  # N, its secondary, and nobody else
     cluster.presubscribe = live
     cluster.ask = REDIRECT if live and setup.precise else 0
     cluster.source_marks = int(setup.precise and setup.approach == UPSTREAM)

@@ -101,6 +101,7 @@ def _job(
     world.network.flows = {}
     cluster = Cluster(world, monitor, tick=MS, heartbeat=heartbeat * MS, interval=50)
     cluster.tails = "trim"
+    cluster.spares = 0
     rows = ((0, 0),) * int(RATE * seconds)
     source = SourceSpec("s", rows, BURST, burst=RATE * BURST // SECOND)
     cluster.build([source], [_subjob(k, i + 1, strategy) for i, k in enumerate(kinds)], {"app": f"j{len(kinds)}"})
