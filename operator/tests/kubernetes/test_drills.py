@@ -15,6 +15,7 @@ from understudy.backends.kubernetes.api import Api
 from understudy.backends.kubernetes.drills import DrillReconciler
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.runtime.frozen import family
+from understudy.runtime.serving import InstanceServing
 
 from .fake_api import FakeApi
 
@@ -73,6 +74,10 @@ def test_a_drill_kills_the_primary_and_passes_when_the_incident_is_told(fake: Fa
 
 def test_a_drill_that_is_gone_is_forgotten(fake: FakeApi, api: Api) -> None:
     assert DrillReconciler(api, SETTINGS).reconcile("apps", "other") is None
+
+
+def test_an_instance_without_certificates_takes_no_orders() -> None:
+    assert "error" in InstanceServing().act("freeze", {"seconds": 60})
 
 
 def state_of(pid: int) -> str:
