@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,8 @@ class Plain:
         self._command = [*script, *arguments, *places, "--progress", str(self._progress), *settings]
         self._janitor = Janitor()
         self._child: Child | None = None
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)  # a checkpoint of an earlier run would be continued
+        folder.mkdir(parents=True)
 
     def __enter__(self) -> Plain:
         return self
