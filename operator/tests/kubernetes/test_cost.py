@@ -81,7 +81,7 @@ def test_a_pod_is_silent_from_the_first_question_on_that_it_did_not_answer(fake:
 
 def test_a_job_that_waits_for_a_node_for_long_is_not_asked_every_second_for_ever(fake: FakeApi, api: Api) -> None:
     reconciler = Reconciler(api, SETTINGS)
-    pauses = []
+    pauses: list[float | None] = []
     while CALM_SECONDS not in pauses and len(pauses) < 300:
         pauses.append(reconciler.reconcile("apps", "demo"))
     assert pauses[-1] == CALM_SECONDS
