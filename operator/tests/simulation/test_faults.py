@@ -7,7 +7,8 @@ import os
 import pytest
 
 from tests.simulation.mistakes import MISTAKES, Mistake
-from understudy.backends.simulation.faults import explore, first_caught, run
+from understudy.backends.simulation.exploration import explore, first_caught
+from understudy.backends.simulation.faults import run
 
 SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "200"))  # `make explore` asks for thousands
 PARTS = 4

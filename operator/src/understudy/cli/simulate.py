@@ -38,6 +38,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=2_000, help="faults: how many")
     parser.add_argument("--first", type=int, default=0, help="faults: the first seed")
     parser.add_argument("--mode", help="faults: only this mode")
+    parser.add_argument("--jobs", type=int, default=1, help="faults: processes that share the work")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="faults: write progress there, and go on from it")
     parser.add_argument("--story", action="store_true", help="faults: print what happened (with --seeds 1)")
 
 
@@ -146,12 +148,13 @@ def _show(experiment: Experiment) -> None:
 
 
 def _faults(args: argparse.Namespace) -> int:
-    from understudy.backends.simulation.faults import explore, story
+    from understudy.backends.simulation.exploration import explore
+    from understudy.backends.simulation.faults import story
 
     if args.story:
         print(story(args.first, args.mode))
         return 0
-    report = explore(args.first, args.seeds, args.mode, _progress("faults"))
+    report = explore(args.first, args.seeds, args.mode, _progress("faults"), args.jobs, args.record)
     if args.json:
         print(json.dumps(report.to_json(), indent=2))
     else:

@@ -8,12 +8,10 @@ the control plane; an unreachable Lease store.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from understudy.backends.simulation.cluster import Cluster
-from understudy.backends.simulation.experiments.experiment import Progress
 from understudy.backends.simulation.networks import INTERVAL, Cores, Job, draw
 from understudy.backends.simulation.oracle import Oracle
 from understudy.backends.simulation.process import Process
@@ -21,6 +19,7 @@ from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.protocol.failures import LoadWatch
 
 LIMIT = 12 * SECOND
+QUIET = 2 * SECOND
 KINDS = (
     *("crash",) * 3,
     "standby",
@@ -205,7 +204,7 @@ def run(
         world.history = []
     oracle = Oracle(job)
     faults = drawn if faults is None else faults
-    cluster = Cluster(world, oracle, tick=10 * MS, interval=INTERVAL)
+    cluster = Cluster(world, oracle, tick=20 * MS, interval=INTERVAL)
     cluster.lossy = any(f.kind in ("partition", "pause", "slow") for f in faults)
     cluster.batch = rng.choice((1, 3, 1000))
     cluster.chunk = rng.choice((2, 1000))
@@ -218,18 +217,23 @@ def run(
         world.run(LIMIT, lambda: cluster.finished)
         finished = cluster.finished
         if finished:
-            for _ in range(4):  # rejoins may take their time
-                world.run(world.now + 500 * MS)
-                held = oracle.quiet(cluster)
-                if not held:
-                    break
-            for text in held:
+            for text in _until_quiet(world, lambda: oracle.quiet(cluster)):
                 oracle.problem(text)
     except Exception as error:  # a broken core may do anything: that is a finding too
         oracle.problem(f"{type(error).__name__}: {error}")
         finished = cluster.finished
     oracle.ended = {n for n, s in cluster.sinks.items() if s.elements[n].finished}
     return Outcome(seed, oracle.judge(finished), faults, job, world.history or [], bool(oracle.exceeded))
+
+
+def _until_quiet(world: World, held: Callable[[], list[str]]) -> list[str]:
+    """All has arrived: queues must become short, though rejoins may take their time. Says which do not."""
+    patience = world.now + QUIET
+    while world.now < patience:
+        world.run(world.now + 100 * MS)
+        if not (found := held()):
+            break
+    return found
 
 
 def shrink(seed: int, cores: Cores | None = None, only: str | None = None) -> Outcome:
@@ -250,58 +254,3 @@ def tale(outcome: Outcome) -> str:
 
 def story(seed: int, only: str | None = None) -> str:
     return tale(run(seed, None, only, tell=True))
-
-
-@dataclass
-class Report:
-    first: int
-    seeds: int
-    failures: list[Outcome] = field(default_factory=list)
-    exceeded: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    modes: Counter[str] = field(default_factory=Counter)
-
-    def text(self) -> str:
-        counted = ", ".join(f"{k} {v}" for k, v in sorted(self.faults.items()))
-        modes = ", ".join(f"{k} {v}" for k, v in sorted(self.modes.items()))
-        head = (
-            f"{self.seeds} seeds from {self.first} on: {len(self.failures)} with a broken promise\n"
-            f"faults: {counted}\nsubjobs: {modes}\n"
-            f"{self.exceeded} seeds had more failures than some mode survives: there losses must only be reported"
-        )
-        return "\n\n".join([head, *(tale(f) for f in self.failures)])
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "first": self.first,
-            "seeds": self.seeds,
-            "failures": [
-                {"seed": f.seed, "problems": f.problems, "faults": [str(x) for x in f.faults]} for f in self.failures
-            ],
-            "exceeded": self.exceeded,
-            "faults": dict(self.faults),
-            "subjobs": dict(self.modes),
-        }
-
-
-def explore(first: int, seeds: int, only: str | None = None, progress: Progress | None = None, keep: int = 3) -> Report:
-    report = Report(first, seeds)
-    for seed in range(first, first + seeds):
-        outcome = run(seed, None, only)
-        report.exceeded += outcome.exceeded
-        report.faults.update(f.kind for f in outcome.faults)
-        report.modes.update(s.mode for s in outcome.job.subjobs)
-        if outcome.problems:
-            report.failures.append(shrink(seed, None, only) if len(report.failures) < keep else outcome)
-        if progress is not None and (seed - first + 1) % 500 == 0:
-            progress(f"{seed - first + 1} of {seeds} seeds, {len(report.failures)} failed")
-    return report
-
-
-def first_caught(cores: Cores, seeds: int, only: str | None = None) -> Outcome | None:
-    """The first seed that catches a mistake in the core."""
-    for seed in range(seeds):
-        outcome = run(seed, cores, only)
-        if outcome.problems:
-            return outcome
-    return None

@@ -1,0 +1,155 @@
+"""Many seeds: on several cores, with progress, and from where an interrupted run stopped."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from understudy.backends.simulation.experiments.experiment import Progress
+from understudy.backends.simulation.faults import Outcome, run, shrink, tale
+from understudy.backends.simulation.networks import Cores
+
+CHUNK = 100  # seeds that are run, counted and recorded together
+TOLD = 3  # failures that are shrunk and told
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What consecutive seeds came to."""
+
+    first: int
+    seeds: int
+    failures: dict[int, list[str]] = field(default_factory=dict)  # seed: what is wrong
+    exceeded: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    modes: Counter[str] = field(default_factory=Counter)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "first": self.first,
+            "seeds": self.seeds,
+            "failures": self.failures,
+            "exceeded": self.exceeded,
+            "faults": self.faults,
+            "modes": self.modes,
+        }
+
+    @classmethod
+    def of(cls, value: dict[str, Any]) -> Chunk:
+        failures = {int(seed): problems for seed, problems in value["failures"].items()}
+        counted = Counter(value["faults"]), Counter(value["modes"])
+        return cls(value["first"], value["seeds"], failures, value["exceeded"], *counted)
+
+
+def run_chunk(first: int, seeds: int, only: str | None) -> Chunk:
+    failures: dict[int, list[str]] = {}
+    faults: Counter[str] = Counter()
+    modes: Counter[str] = Counter()
+    exceeded = 0
+    for seed in range(first, first + seeds):
+        outcome = run(seed, None, only)
+        exceeded += outcome.exceeded
+        faults.update(f.kind for f in outcome.faults)
+        modes.update(s.mode for s in outcome.job.subjobs)
+        if outcome.problems:
+            failures[seed] = outcome.problems
+    return Chunk(first, seeds, failures, exceeded, faults, modes)
+
+
+@dataclass
+class Report:
+    only: str | None = None
+    chunks: list[Chunk] = field(default_factory=list)
+
+    @property
+    def seeds(self) -> int:
+        return sum(c.seeds for c in self.chunks)
+
+    @property
+    def failures(self) -> dict[int, list[str]]:
+        return dict(sorted((seed, found) for c in self.chunks for seed, found in c.failures.items()))
+
+    @property
+    def exceeded(self) -> int:
+        return sum(c.exceeded for c in self.chunks)
+
+    def text(self) -> str:
+        failures = self.failures
+        first = min((c.first for c in self.chunks), default=0)
+        head = (
+            f"{self.seeds} seeds from {first} on: {len(failures)} with a broken promise\n"
+            f"faults: {_listed(c.faults for c in self.chunks)}\n"
+            f"subjobs: {_listed(c.modes for c in self.chunks)}\n"
+            f"{self.exceeded} seeds had more failures than some mode survives: there losses must only be reported"
+        )
+        told = [tale(shrink(seed, None, self.only)) for seed in list(failures)[:TOLD]]
+        rest = [f"seed {seed}: {found[0]}" for seed, found in list(failures.items())[TOLD:]]
+        return "\n\n".join([head, *told, *rest])
+
+    def to_json(self) -> dict[str, Any]:
+        first = min((c.first for c in self.chunks), default=0)
+        merged = Chunk(
+            first,
+            self.seeds,
+            self.failures,
+            self.exceeded,
+            sum((c.faults for c in self.chunks), Counter()),
+            sum((c.modes for c in self.chunks), Counter()),
+        )
+        return merged.to_json()
+
+
+def _listed(counters: Iterator[Counter[str]] | Any) -> str:
+    return ", ".join(f"{k} {v}" for k, v in sorted(sum(counters, Counter()).items()))
+
+
+def explore(
+    first: int,
+    seeds: int,
+    only: str | None = None,
+    progress: Progress | None = None,
+    jobs: int = 1,
+    record: Path | None = None,
+) -> Report:
+    """`record`: a file to which every chunk is written when it is done; what is in it already is not run again."""
+    report = Report(only, _recorded(record))
+    done = {c.first for c in report.chunks}
+    starts = [s for s in range(first, first + seeds, CHUNK) if s not in done]
+    todo = [(s, min(CHUNK, first + seeds - s), only) for s in starts]
+    for chunk in _run(todo, jobs):
+        report.chunks.append(chunk)
+        if record is not None:
+            with record.open("a") as file:
+                file.write(json.dumps(chunk.to_json()) + "\n")
+        if progress is not None:
+            progress(f"{report.seeds} of {seeds} seeds, {len(report.failures)} failed")
+    return report
+
+
+def _recorded(record: Path | None) -> list[Chunk]:
+    if record is None or not record.exists():
+        return []
+    return [Chunk.of(json.loads(line)) for line in record.read_text().splitlines() if line.endswith("}")]
+
+
+def _run(todo: list[tuple[int, int, str | None]], jobs: int) -> Iterator[Chunk]:
+    if jobs <= 1:
+        yield from (run_chunk(*args) for args in todo)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        for future in as_completed([pool.submit(run_chunk, *args) for args in todo]):
+            yield future.result()
+
+
+def first_caught(cores: Cores, seeds: int, only: str | None = None, first: int = 0) -> Outcome | None:
+    """The first seed that catches a mistake in the core."""
+    for seed in range(first, first + seeds):
+        outcome = run(seed, cores, only)
+        if outcome.problems:
+            return outcome
+    return None
