@@ -12,6 +12,7 @@ from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.roll import RollCall
 from understudy.modes.savepoint import SavepointMode
+from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -156,16 +157,15 @@ class CausesOfWhatAnyConsumerHas(UpstreamBackup):
 class RestartsNumberingAtTheFurthest(UpstreamBackup):
     """Numbers what it makes again as new, though watermarks are forwarded."""
 
-    def _number(self, roll: RollCall, stream: Stream) -> do.Number:
+    def _number(self, roll: RollCall, stream: Stream, mark: Step | None) -> do.Number:
         first = roll.furthest(stream)
         self.ledger = self.ledger.rebased(stream, first)
         return do.Number(str(stream), first, None)
 
 
 class DropsOneStepTooMany(UpstreamBackup):
-    def _number(self, roll: RollCall, stream: Stream) -> do.Number:
-        found = super()._number(roll, stream)
-        mark = roll.answers(stream)[0].mark if roll.answers(stream) else None
+    def _number(self, roll: RollCall, stream: Stream, mark: Step | None) -> do.Number:
+        found = super()._number(roll, stream, mark)
         return replace(found, until=mark.high) if mark is not None and found.until is not None else found
 
 
@@ -247,39 +247,47 @@ class JoinerStartsEmpty(ReplicaBackup):
 
 
 class TakesTheLowerSavepoint(SavepointMode):
-    def chosen(self, answers: dict[Stream, Tree | None]) -> Tree | None:
-        if any(t is None for t in answers.values()):
-            return None
-        return min((t for t in answers.values() if t is not None), key=lambda t: t.root.next, default=None)
+    def chosen(self, answers: dict[Stream, Tree | None]) -> dict[str, Tree]:
+        return {} if any(t is None for t in answers.values()) else super().chosen(answers)
+
+    def best(self, trees: list[Tree]) -> Tree | None:
+        return min(trees, key=lambda t: t.root.next)
 
 
 class SavepointOfThePresent(SavepointMode):
     """Saves where it is, not where the first unacked event came from."""
 
-    def step_after(self, oldest: Seq) -> Step:
-        at, next_ = self.ledger.elements[self.element], self.ledger.queues[self.stream].next
+    def step_after(self, stream: Stream, oldest: Seq) -> Step:
+        at, next_ = self.ledger.elements[str(stream)], self.ledger.queues[stream].next
         return Step(next_, next_, at.selection, at.positions, at.positions)
 
 
 class SavepointForgetsTheSequencer(SavepointMode):
-    def step_after(self, oldest: Seq) -> Step:
-        step = super().step_after(oldest)
+    def step_after(self, stream: Stream, oldest: Seq) -> Step:
+        step = super().step_after(stream, oldest)
         return replace(step, first=Seq(max(0, step.first - 1)))
 
 
 class SavepointWithoutSelection(SavepointMode):
     """Keeps the positions, forgets that older input is still needed."""
 
-    def step_after(self, oldest: Seq) -> Step:
-        step = super().step_after(oldest)
+    def step_after(self, stream: Stream, oldest: Seq) -> Step:
+        step = super().step_after(stream, oldest)
         return replace(step, low=step.at)
 
 
 class ForgetsTheTreesBelow(SavepointMode):
     """Recovers itself, but can't tell its successors where they were."""
 
-    def _lead(self, tree: Tree | None, why: str) -> Commands:
-        return super()._lead(Tree(tree.root, {}) if tree else None, why)
+    def _lead(self, trees: dict[str, Tree], why: str) -> Commands:
+        return super()._lead({n: Tree(t.root, {}) for n, t in trees.items()}, why)
+
+
+class ForgetsItsOtherElements(SavepointMode):
+    """Recovers the elements at its inputs; those behind them begin at zero."""
+
+    def _collect(self, element: str, tree: Tree, found: dict[str, list[Tree]]) -> None:
+        found.setdefault(element, []).append(tree)
 
 
 class NeverRequestsAgain(SavepointMode):
@@ -290,13 +298,104 @@ class NeverRequestsAgain(SavepointMode):
         if self._answers is None or len(answers) < 1:
             return ()
         self._answers = None
-        return self._lead(None, "does not wait for all predecessors")
+        return self._lead({}, "does not wait for all predecessors")
+
+
+# --- synchronized and extended backups
+
+
+class PermanentTooEarly(SynchronizedBackup):
+    """Does not wait for the consumers' backups."""
+
+    def matched(self, backup: Checkpoint) -> bool:
+        return True
+
+
+class PermanentAtTheFirstAck(SynchronizedBackup):
+    """One consumer's backup is enough."""
+
+    def matched(self, backup: Checkpoint) -> bool:
+        queues = self.ledger.queues
+        return all(
+            max((a.released for a in queues[s].acks.values()), default=Seq(0)) >= backup.elements[s].held.start
+            for s in self.wiring.leaving
+        )
+
+
+class ContinuesFromTheTemporaryBackup(SynchronizedBackup):
+    def stored(self) -> Checkpoint | None:
+        return self._temporary or self._kept
+
+
+class AcksATemporaryBackup(SynchronizedBackup):
+    def _ship(self, elements: tuple[str, ...]) -> Commands:
+        commands = super()._ship(elements)
+        return (*commands, *(self._release(self._in_flight) if self._in_flight else ()))
+
+
+class AnswersARequestWithoutABackup(SynchronizedBackup):
+    def lead(self, event: Event) -> Commands:
+        commands = super().lead(event)
+        if isinstance(event, on.BackupRequested):
+            return (*commands, do.SendAck(event.stream, 1, self.ledger.received(event.stream)))
+        return commands
+
+
+class AcksAnExtensionBeforeItIsStored(SynchronizedBackup):
+    def _extend(self, backup: Checkpoint, stream: Stream, upto: Seq) -> Commands:
+        return (*super()._extend(backup, stream, upto), do.SendAck(stream, 1, upto))
+
+
+class ForgetsTheExtension(SynchronizedBackup):
+    def stored(self) -> Checkpoint | None:
+        kept = super().stored()
+        return replace(kept, extended={}) if kept is not None else None
+
+
+class LastBackupWithoutTheQueue(SynchronizedBackup):
+    """Before a hand-over, too, it leaves out the queue, though nobody was asked for a backup."""
+
+    def ship_final(self) -> Commands:
+        commands = self._ship(tuple(self.wiring.inputs))
+        self._asked = True
+        number = self._in_flight.number if self._in_flight else 0
+        return (*commands, do.MakePermanent(self.epoch, number, {}))
+
+
+# --- migration
+
+
+class MovesWithoutTheSequencer(UpstreamBackup):
+    def hand_over(self, checkpoint: Checkpoint | None) -> Commands:
+        if checkpoint is None:
+            return super().hand_over(None)
+        reset = {n: replace(e, held=Range(e.held.start, e.held.start)) for n, e in checkpoint.elements.items()}
+        return super().hand_over(replace(checkpoint, elements=reset))
+
+
+class TargetLeadsWithoutTheLease(PassiveStandby):
+    def _handed_over(self, event: on.HandedOver) -> Commands:
+        commands = super()._handed_over(event)
+        return (*commands, do.Lead(self.epoch, self.stored(), "does not wait for the Lease")) if commands else ()
+
+
+# --- several elements
+
+
+class InnerSeqsFromZero(UpstreamBackup):
+    """Elements inside a restarted subjob number from zero, though the watermarks say where they were."""
+
+    def _inner(self, marks: list[Step]) -> Commands:
+        return super()._inner([])
 
 
 # --- amnesia
 
 
 class AmnesiaReusesSeqs(Amnesia):
+    def _rebase(self) -> Commands:
+        return ()
+
     def _begin(self, roll: RollCall) -> Commands:
         self._roll, self.lossy = None, False
         return tuple(do.ReadInput(s, None) for s in self.wiring.entering)
@@ -315,6 +414,8 @@ def _of(says: str, core: type[Instance], mode: str) -> Mistake:
         "activeStandby": "active",
         "replicaBackup": "replica",
         "savepoint": "savepoint",
+        "passiveStandby/synchronized": "synchronized",
+        "passiveStandby/extended": "synchronized",
     }[mode]
     return Mistake(says, replace(Cores(), **{slot: core}), mode)  # type: ignore[arg-type]
 
@@ -353,6 +454,18 @@ MISTAKES = [
     _of("the savepoint has positions but no selection", SavepointWithoutSelection, "savepoint"),
     _of("a recovered operator forgets the trees below", ForgetsTheTreesBelow, "savepoint"),
     _of("an operator does not wait for all predecessors", NeverRequestsAgain, "savepoint"),
+    _of("a recovered operator forgets its inner elements", ForgetsItsOtherElements, "savepoint"),
+    _of("a synchronized backup is made permanent too early", PermanentTooEarly, "passiveStandby/synchronized"),
+    _of("one consumer's backup is enough", PermanentAtTheFirstAck, "passiveStandby/synchronized"),
+    _of("a take-over uses the temporary backup", ContinuesFromTheTemporaryBackup, "passiveStandby/synchronized"),
+    _of("a temporary backup is acked", AcksATemporaryBackup, "passiveStandby/synchronized"),
+    _of("a backup request is acked without a backup", AnswersARequestWithoutABackup, "passiveStandby/synchronized"),
+    _of("an extension is acked before it is stored", AcksAnExtensionBeforeItIsStored, "passiveStandby/extended"),
+    _of("an extended backup is restored without its extension", ForgetsTheExtension, "passiveStandby/extended"),
+    _of("the last backup before a move has no queue", LastBackupWithoutTheQueue, "passiveStandby/synchronized"),
+    _of("a move forgets the sequencer", MovesWithoutTheSequencer, "upstreamBackup"),
+    _of("the target of a move leads without the Lease", TargetLeadsWithoutTheLease, "passiveStandby"),
+    _of("inner seqs of a restarted subjob begin at zero", InnerSeqsFromZero, "upstreamBackup"),
     _of("a replacement uses seqs again", AmnesiaReusesSeqs, "amnesia"),
     _of("losses are not reported", AmnesiaLosesSilently, "amnesia"),
 ]

@@ -131,7 +131,7 @@ class ActiveStandby(Instance):
         log = self.logs[stream]
         while (step := log.find(upto)) is not None and older(step.high, high):
             upto = step.stop
-        log.trim(upto)
+        self._trim_log(stream, upto)
         self.ledger = self.ledger.released(stream, upto)
         return (do.Trim(stream, upto),)
 
@@ -279,8 +279,17 @@ class ActiveStandby(Instance):
         return (*publish, *self._release_inner())
 
     def acked(self, event: on.Acked) -> Commands:
-        self.logs[event.stream].trim(self.ledger.queues[event.stream].trimmed)
+        if event.stream in self.wiring.leaving:
+            self._trim_log(event.stream, self.ledger.queues[event.stream].trimmed)
         return ()
+
+    def _trim_log(self, stream: Stream, upto: Seq) -> None:
+        """Steps inside the subjob are kept as long as one in the log of its output maps onto them."""
+        log = self.logs[stream]
+        log.trim(upto)
+        for s, position in log.oldest.at.items() if log.oldest is not None else ():
+            if s in self.logs:
+                self._trim_log(s, position)
 
     def lead_tick(self, now: Millis) -> Commands:
         log = (*self._offer_again(now), *self._log_message())

@@ -21,26 +21,26 @@ from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Savepoint, Tree, latest
 from understudy.protocol.watermarks import Step, StepLog
 
 
 class SavepointMode(Instance):
-    """One element per subjob: the operator of the paper."""
+    """Each element is an operator of the paper. Those of one subjob ACK each other like any others."""
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)
-        (self.element,) = wiring.inputs
-        self.stream = Stream(self.element)
+        if not wiring.chain:
+            raise ValueError(f"{name}: two elements read the same stream, so a savepoint can't be told by the stream")
         self.forget()
 
     def forget(self) -> None:
-        self.log = StepLog()
+        self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._answers: dict[Stream, Tree | None] | None = None
-        self._oldest = Seq(0)
-        self._sent: Tree | None = None  # the newest own tree
+        self._oldest: dict[Stream, Seq] = {}
+        self._sent: dict[str, Tree] = {}  # the newest tree of each element
         self._spare: str | None = None
         self._progressed = False
         self._recovered_again = False  # and has made no progress since: what upstream lacks then is lost
@@ -89,7 +89,7 @@ class SavepointMode(Instance):
     def _started(self, event: on.Started) -> Commands:
         self.epoch = event.epoch
         if event.fresh:
-            return self._lead(None, "starts empty")
+            return self._lead({}, "starts empty")
         self._answers = {}
         asked = tuple(do.RequestRecovery(s) for s in self.wiring.entering)
         return asked or self._restore_if_all_answered()
@@ -110,25 +110,42 @@ class SavepointMode(Instance):
         self._answers = None
         return self._lead(self.chosen(answers), f"continues from the latest of {len(answers)} savepoint trees")
 
-    def chosen(self, answers: dict[Stream, Tree | None]) -> Tree | None:
-        return latest(answers.values())
+    def chosen(self, answers: dict[Stream, Tree | None]) -> dict[str, Tree]:
+        """For each element the savepoint with the highest next seq."""
+        found: dict[str, list[Tree]] = {}
+        for stream, tree in answers.items():
+            for element in self.wiring.readers(stream):
+                if tree is not None:
+                    self._collect(element, tree, found)
+        return {element: tree for element, trees in found.items() if (tree := self.best(trees)) is not None}
 
-    def _lead(self, tree: Tree | None, why: str) -> Commands:
+    def best(self, trees: list[Tree]) -> Tree | None:
+        return latest(trees)
+
+    def _collect(self, element: str, tree: Tree, found: dict[str, list[Tree]]) -> None:
+        found.setdefault(element, []).append(tree)
+        for reader, below in tree.children.get(Stream(element), {}).items():
+            if reader in self.wiring.inputs:
+                self._collect(str(reader), below, found)
+
+    def _lead(self, trees: dict[str, Tree], why: str) -> Commands:
         self.role = Role.PRIMARY
         self.ledger = Ledger.empty(self.wiring)
-        skips = self._restore(tree) if tree is not None else ()
-        at = tree.root if tree else Savepoint(dict.fromkeys(self.wiring.entering, Seq(0)), {}, Seq(0))
-        number = do.Number(self.element, at.next, at.positions or None)
-        starts = tuple(do.ReadInput(s, at.selection[s]) for s in self.wiring.entering)
-        return (do.Lead(self.epoch, None, why), *skips, number, *starts, do.NotifyRecovered(self.stream))
+        empty = {n: Savepoint(dict.fromkeys(ins, Seq(0)), {}, Seq(0)) for n, ins in self.wiring.inputs.items()}
+        roots = {**empty, **{n: t.root for n, t in trees.items()}}
+        skips = self._restore(trees, roots) if trees else ()
+        numbers = tuple(do.Number(n, at.next, at.positions or None) for n, at in roots.items())
+        at = {s: p for root in roots.values() for s, p in root.selection.items()}
+        starts = tuple(do.ReadInput(s, at[s]) for s in self.wiring.entering)
+        recovered = tuple(do.NotifyRecovered(s) for s in self.wiring.leaving)
+        return (do.Lead(self.epoch, None, why), *skips, *numbers, *starts, *recovered)
 
-    def _restore(self, tree: Tree) -> Commands:
-        root = tree.root
-        state = ElementState(root.selection, root.selection, Range(root.next, root.next))
-        self.ledger = Ledger.restored(self.wiring, Checkpoint(self.epoch, 0, {self.element: state}))
-        self._oldest = root.next
-        self.keep_trees(tree.children)
-        return tuple(do.Skip(s, root.selection[s]) for s in self.wiring.entering)
+    def _restore(self, trees: dict[str, Tree], roots: dict[str, Savepoint]) -> Commands:
+        states = {n: ElementState(at.selection, at.selection, Range(at.next, at.next)) for n, at in roots.items()}
+        self.ledger = Ledger.restored(self.wiring, Checkpoint(self.epoch, 0, states))
+        self._oldest = {Stream(n): at.next for n, at in roots.items()}
+        self.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
+        return tuple(do.Skip(s, p) for at in roots.values() for s, p in at.selection.items())
 
     # --- ACKs (Figure 6)
 
@@ -136,33 +153,40 @@ class SavepointMode(Instance):
         before = self.ledger.elements[event.element]
         made = super().book(event)
         if len(made):
-            self.log.append(Step(made.start, made.stop, before.selection, before.positions, event.positions))
+            step = Step(made.start, made.stop, before.selection, before.positions, event.positions)
+            self.logs[Stream(event.element)].append(step)
         return made
 
     def acked(self, event: on.Acked) -> Commands:
-        oldest = self.ledger.queues[event.stream].trimmed
-        if oldest <= self._oldest:
+        stream = event.stream
+        oldest = self.ledger.queues[stream].trimmed
+        if oldest <= self._oldest.get(stream, Seq(0)):
             return ()
-        self._oldest = oldest
-        step = self.step_after(oldest)
-        root = Savepoint.of(step)
-        self.log.trim(oldest)
-        self._sent = Tree(root, self.kept_trees())
-        acks = tuple(self._ack(s, self._sent) for s in self.wiring.entering)
+        self._oldest[stream] = oldest
+        root = Savepoint.of(self.step_after(stream, oldest))
+        self.logs[stream].trim(oldest)
+        below = self.kept_trees().get(stream)
+        tree = self._sent[str(stream)] = Tree(root, {stream: below} if below else {})
+        acks = tuple(self._ack(s, str(stream), tree) for s in self.wiring.inputs[stream])
         progress = () if self._progressed else (do.ReportMovement(self.epoch),)
         self._progressed, self._recovered_again = True, False
         return (*acks, *progress)
 
-    def _ack(self, stream: Stream, tree: Tree) -> do.SendAck:
-        return do.SendAck(stream, 1, tree.root.selection[stream], tree)
+    def _ack(self, stream: Stream, element: str, tree: Tree) -> do.SendAck:
+        """To another element of this subjob the tree is handed here; the ACK makes that element ACK in turn."""
+        if stream in self.logs:
+            self.trees.setdefault(stream, {})[Consumer(element)] = tree
+        return do.SendAck(stream, 1, tree.root.selection[stream], None if stream in self.logs else tree)
 
     def redirected(self, stream: Stream) -> Commands:
-        return (self._ack(stream, self._sent),) if self._sent is not None else ()
+        (element,) = self.wiring.readers(stream)
+        tree = self._sent.get(element)
+        return (self._ack(stream, element, tree),) if tree is not None else ()
 
-    def step_after(self, oldest: Seq) -> Step:
+    def step_after(self, stream: Stream, oldest: Seq) -> Step:
         """f⁻¹ of the first event that follows the acked ones; if it is still to come, the present selection."""
-        step = self.log.find(oldest)
+        step = self.logs[stream].find(oldest)
         if step is not None:
             return step
-        at, next_ = self.ledger.elements[self.element], self.ledger.queues[self.stream].next
+        at, next_ = self.ledger.elements[str(stream)], self.ledger.queues[stream].next
         return Step(next_, next_, at.selection, at.positions, at.positions)

@@ -126,8 +126,10 @@ class SynchronizedBackup(PassiveStandby):
         extension = self._extension
         if extension is not None and self._in_flight is None and extension.number == number:
             self._confirmed, self._extension = extension, None
-            return (*self._release(extension), *self._serve())
-        return (*super()._confirm(number), *self._serve())
+            released = self._release(extension)
+        else:
+            released = super()._confirm(number)
+        return (*self._serve(), *released)  # what is shipped now has the queues as they were before the acks
 
     # --- primary: requests of producers
 
@@ -151,7 +153,7 @@ class SynchronizedBackup(PassiveStandby):
         return tuple(c for commands in served for c in commands)
 
     def _serve_one(self, stream: Stream, upto: Seq) -> Commands:
-        if self._secondary is None or self.roll_open:
+        if self._secondary is None or self.roll_open or self.moving:
             return ()
         if _covered(self._confirmed, stream) >= upto:
             del self._requested[stream]
@@ -160,7 +162,7 @@ class SynchronizedBackup(PassiveStandby):
             return ()  # it is under way
         if (backup := self._extendable(stream, upto)) is not None:
             return self._extend(backup, stream, upto)
-        if self._in_flight is not None or self.moving:
+        if self._in_flight is not None:
             return ()
         if self.ledger.position(stream) >= upto:
             return self._ship(tuple(self.wiring.inputs))

@@ -12,6 +12,8 @@ A replacement hears from its consumers what they have, replays what upstream hol
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from understudy.modes.instance import Commands, Instance
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
@@ -22,14 +24,14 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
-from understudy.protocol.watermarks import Step, StepLog, cause
+from understudy.protocol.watermarks import Step, StepLog, cause, traced
 
 
 class UpstreamBackup(Instance):
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int, forward: bool = True) -> None:
         super().__init__(name, wiring, detector)
         self.interval = interval
-        self.forward = forward and len(wiring.inputs) == 1
+        self.forward = forward and wiring.chain
         self.forget()
 
     def forget(self) -> None:
@@ -85,38 +87,62 @@ class UpstreamBackup(Instance):
         if roll is None or not roll.complete or any(s not in self._starts for s in self.wiring.external):
             return ()
         self._roll = None
-        inner = [do.Number(n, Seq(0), None) for n in self.wiring.inputs if Stream(n) not in self.wiring.leaving]
-        border = [self._number(roll, s) for s in self.wiring.leaving]
+        marks = {s: self._mark(roll, s) for s in self.wiring.leaving}
+        border = [self._number(roll, s, mark) for s, mark in marks.items()]
+        inner = self._inner([m for m in marks.values() if m is not None])
         return (*inner, *border, *self._sources(roll))
 
-    def _number(self, roll: RollCall, stream: Stream) -> do.Number:
-        """Where the sequencer goes on, and from which positions on what is made was not sent before.
+    def _hindmost(self, roll: RollCall, stream: Stream) -> on.Subscribed | None:
+        """The consumer that has come least far, of those that can tell how far.
 
-        The hindmost consumer decides, of those that what upstream holds suffices for; one that lost its own state and
-        starts over asks for more than there is, and is told so.
+        One that lost its own state and starts over asks for more than there is, and is told so.
         """
-        first, until = roll.furthest(stream), None
-        for answer in roll.answers(stream) if self.forward else ():
-            mark = answer.mark
-            if answer.start == 0 and not any(self._starts.values()):
-                first = Seq(0)
-                break
-            if mark is not None and self._reaches(mark):
-                first, until = mark.first, mark.at
-                break
-            if mark is not None:
-                first = answer.start  # the element held nothing then: all it makes now is new
-                break
+        fresh = not any(self._starts.values())
+        known = (a for a in roll.answers(stream) if a.mark is not None or (a.start == 0 and fresh))
+        return next(known, None) if self.forward else None
+
+    def _mark(self, roll: RollCall, stream: Stream) -> Step | None:
+        """The step from which the hindmost consumer goes on, if upstream holds what is needed to do it again."""
+        answer = self._hindmost(roll, stream)
+        mark = answer.mark if answer is not None and answer.start > 0 else None
+        return mark if mark is not None and self._reaches(mark) else None
+
+    def _number(self, roll: RollCall, stream: Stream, mark: Step | None) -> do.Number:
+        """Where the sequencer goes on, and from which positions on what is made was not sent before."""
+        first, until, as_new = roll.furthest(stream), None, not self.forward
+        answer = self._hindmost(roll, stream)
+        if mark is not None:
+            first, until = mark.first, mark.at
+        elif answer is not None and (answer.mark is None or self._whole(answer.mark)):
+            first = answer.start  # the elements hold nothing: all they make now is new
+        elif len(self.wiring.inputs) > 1:
+            as_new = True  # watermarks that do not tell about the elements behind
         self.ledger = self.ledger.rebased(stream, first)
-        return do.Number(str(stream), first, until, as_new=not self.forward)
+        return do.Number(str(stream), first, until, as_new=as_new)
+
+    def _inner(self, marks: list[Step]) -> Commands:
+        """Elements inside the subjob begin where the steps behind the marks began, under the same seqs."""
+        steps = dict(item for mark in marks for item in _behind_all(mark))
+        commands: list[do.Command] = []
+        for name in (n for n in self.wiring.inputs if Stream(n) not in self.wiring.leaving):
+            step = steps.get(Stream(name))
+            first = step.first if step is not None else Seq(0)
+            self.ledger = self.ledger.rebased(Stream(name), first).moved(Stream(name), first)
+            commands += [do.Number(name, first, step.at if step is not None else None), do.Skip(Stream(name), first)]
+        return tuple(commands)
+
+    def _whole(self, mark: Step) -> bool:
+        """Whether a mark tells about all elements that stand behind it."""
+        inner = [s for s in mark.low if s in self.logs]
+        return all(s in mark.behind and self._whole(mark.behind[s]) for s in inner)
 
     def _reaches(self, mark: Step) -> bool:
         """Whether the inputs of this life begin early enough to do that step again."""
-        return all(self._starts.get(s, Seq(0)) <= low for s, low in mark.low.items())
+        return self._whole(mark) and all(self._starts.get(s, Seq(0)) <= low for s, low in mark.entering().items())
 
     def _sources(self, roll: RollCall) -> Commands:
         """Sources read inside the subjob keep no acks; the watermarks that came back say from where to read them."""
-        marks = [e.mark.low for s in self.wiring.leaving for e in roll.answers(s)[:1] if e.mark]
+        marks = [e.mark.entering() for s in self.wiring.leaving for e in roll.answers(s)[:1] if e.mark]
         started: list[do.Command] = []
         for source in (s for s in self.wiring.entering if s in self.wiring.replayable):
             low = Seq(min((m[source] for m in marks if source in m), default=0))
@@ -164,7 +190,7 @@ class UpstreamBackup(Instance):
     def _behind(self, stream: Stream) -> dict[Stream, Seq] | None:
         queue, at = self.ledger.queues[stream], self.ledger.elements[str(stream)]
         position = queue.received_by_all
-        if position == queue.next and at.positions == at.selection:
+        if position == queue.next and at.positions == at.selection and len(self.wiring.inputs) == 1:
             return dict(at.positions)  # all was received, and the element holds nothing
         step = self.logs[stream].before(position)
         return dict(step.low) if step else None
@@ -178,4 +204,11 @@ class UpstreamBackup(Instance):
         return self._spare
 
     def mark(self, stream: Stream, position: Seq) -> Step | None:
-        return self.logs[stream].before(position) if self.forward else None
+        step = self.logs[stream].before(position) if self.forward else None
+        return traced(self.logs, step) if step is not None else None
+
+
+def _behind_all(mark: Step) -> Iterator[tuple[Stream, Step]]:
+    for stream, step in mark.behind.items():
+        yield stream, step
+        yield from _behind_all(step)

@@ -39,6 +39,12 @@ class Wiring:
         object.__setattr__(self, "external", tuple(s for s in entering if s not in self.replayable))
         object.__setattr__(self, "leaving", leaving)
 
+    @property
+    def chain(self) -> bool:
+        """Whether each stream has one reader in the subjob."""
+        read = [s for ins in self.inputs.values() for s in ins]
+        return len(read) == len(set(read))
+
     def readers(self, stream: Stream) -> Iterator[str]:
         return (name for name, ins in self.inputs.items() if stream in ins)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from understudy.protocol.ids import Seq, Stream
 
@@ -31,6 +31,16 @@ class Step:
     low: Marks
     at: Marks
     high: Marks
+    behind: Mapping[Stream, Step] = field(default_factory=dict)
+    """Where inputs come from elements of the same subjob: the steps that made the first tuples needed."""
+
+    def entering(self) -> dict[Stream, Seq]:
+        """The oldest input from outside that is needed to do this step, and all behind it, again."""
+        found = {s: p for s, p in self.low.items() if s not in self.behind}
+        for step in self.behind.values():
+            for s, p in step.entering().items():
+                found[s] = min(found.get(s, p), p)
+        return found
 
 
 class StepLog:
@@ -48,6 +58,10 @@ class StepLog:
     @property
     def steps(self) -> tuple[Step, ...]:
         return tuple(self._steps)
+
+    @property
+    def oldest(self) -> Step | None:
+        return self._steps[0] if self._steps else None
 
     def append(self, step: Step) -> None:
         """Add what is new. A producer that began anew may have cut its steps differently: the longer step counts."""
@@ -114,6 +128,13 @@ def cause(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:
         for s, p in (cause(logs, step.low) if step else {}).items():
             found[s] = min(found.get(s, p), p)
     return found
+
+
+def traced(logs: Mapping[Stream, StepLog], step: Step) -> Step:
+    """The step with those behind it: from them all elements of a subjob can begin anew, and agree on inner seqs."""
+    made = ((s, logs[s].find(p) or logs[s].before(p)) for s, p in step.low.items() if s in logs)
+    behind = {s: traced(logs, found) for s, found in made if found is not None}
+    return replace(step, behind=behind) if behind else step
 
 
 def newest(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:

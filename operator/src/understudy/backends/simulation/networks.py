@@ -154,7 +154,8 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
         case "upstreamBackup":
             forward = strong and not op.arbitrary
             promise = "precise" if forward else "rollback"
-            return (lambda n, w, d: cores.upstream(n, w, d, interval=m, forward=forward)), "lease", promise, False
+            build = lambda n, w, d: cores.upstream(n, w, d, interval=m, forward=forward)  # noqa: E731
+            return build, "lease", promise, not op.arbitrary
         case "activeStandby" if op.arbitrary:
             promise = "precise" if strong else "rollback"
             choices = {"exact": False, "determinants": strong}
@@ -172,7 +173,7 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
                 True,
             )
         case "savepoint":
-            return (lambda n, w, d: cores.savepoint(n, w, d)), "savepoint", "precise", False
+            return (lambda n, w, d: cores.savepoint(n, w, d)), "savepoint", "precise", True
     if op.arbitrary:
         promise = "precise" if strong else "rollback"
         return (
