@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from kubectl import Job, Json, Namespace, name_of, node_of, run, until
 from numbers_job import expected_kept
@@ -61,9 +61,14 @@ def node_of_pod(job: Job, pod: str) -> str:
 
 def has_faults() -> bool:
     """Whether this is the cluster whose nodes can be hurt."""
-    return subprocess.run([str(CLUSTER / "node"), "--help"], capture_output=True, check=False).returncode == 0 and (
-        "understudy-cluster" in os.environ.get("KUBECONFIG", "")
-    )
+    return os.environ.get("KUBECONFIG") == str(_layout().kubeconfig)
+
+
+def _layout() -> Any:
+    sys.path.insert(0, str(CLUSTER))
+    from harness.layout import Layout
+
+    return Layout.default()
 
 
 def hurt(node: str, fault: str, *pod: str) -> None:
@@ -72,13 +77,12 @@ def hurt(node: str, fault: str, *pod: str) -> None:
 
 def killer_of(job: Job, pod: str) -> Callable[[], None]:
     """Kills every process of the pod when it is called, without asking the API server then."""
-    sys.path.insert(0, str(CLUSTER))
+    layout = _layout()
     from harness import cgroups
-    from harness.layout import Layout
 
     found = job.namespace.get("pod", pod)
     assert found is not None
-    node = Layout.default().node(node_of(found))
+    node = layout.node(node_of(found))
     group = cgroups.find(f"{node.cgroup}/kubepods", f"pod{found['metadata']['uid']}")
     assert group is not None
     return lambda: cgroups.signal_all(group, signal.SIGKILL)

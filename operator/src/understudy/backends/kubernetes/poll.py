@@ -6,9 +6,9 @@ asked for a while.
 
 from __future__ import annotations
 
+import http.client
 import json
 import threading
-import urllib.request
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -21,8 +21,6 @@ from understudy.runtime.clock import now_ms
 TIMEOUT: Final = 1.0
 AT_ONCE: Final = 32
 LARGEST: Final = 4 << 20
-
-_NO_PROXY: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Poller:
@@ -53,10 +51,12 @@ class Poller:
 
 
 def _ask(pod: Pod) -> Page | None:
-    host = f"[{pod.ip}]" if pod.ip and ":" in pod.ip else pod.ip
+    connection = http.client.HTTPConnection(pod.ip or "", names.STATUS_PORT, timeout=TIMEOUT)
     try:
-        with _NO_PROXY.open(f"http://{host}:{names.STATUS_PORT}/status", timeout=TIMEOUT) as answer:
-            raw = json.loads(answer.read(LARGEST))
-    except (OSError, ValueError):
+        connection.request("GET", "/status")
+        raw = json.loads(connection.getresponse().read(LARGEST))
+    except (OSError, ValueError, http.client.HTTPException):
         return None
+    finally:
+        connection.close()
     return pages.read(raw) if isinstance(raw, dict) else None
