@@ -334,8 +334,9 @@ class Instance:
         return (do.ReportLoss(stream, missing), skip) if len(missing) else (skip,)
 
     def _resumes(self, event: on.Resumes) -> Commands:
+        skips = self.ledger.received(event.stream) < event.start  # lost, or sent again under other seqs
         self.ledger = self.ledger.moved(event.stream, event.start)
-        self.lossy = self.lossy or event.released < event.start
+        self.lossy = self.lossy or skips
         lost = self._lost(event.stream, Range(min(event.released, event.start), event.start))
         return (*self._rebase(), *lost)
 

@@ -372,9 +372,15 @@ class Oracle(Monitor):
             first = cluster.running[spec.name][0].core
             alone = spec.family != "savepoint" and sum(p.alive for p in cluster.running[spec.name]) < spec.replicas
             waits = isinstance(first, SynchronizedBackup | SavepointMode) and spec.elements[-1][0] in late
+            if spec.promise == "rollback" and self._over(cluster, spec.elements[-1][0]):
+                late.add(spec.elements[-1][0])  # its end was reached before it was sent again under new seqs
             if alone or waits or (spec.mode in ("upstreamBackup", "savepoint") and _holds(spec)):
                 late |= set(spec.inputs)
         return late
+
+    def _over(self, cluster: Any, stream: str) -> bool:
+        elements = [e for p in cluster.consumers(stream) for e in p.elements.values() if stream in e.inputs]
+        return any(e.finished for e in elements)
 
     def _short(self, name: str, held: int) -> None:
         if held > QUEUE_LIMIT:
