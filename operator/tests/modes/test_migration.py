@@ -1,0 +1,153 @@
+"""Operator migration with live state, event by event: the side that moves away, and the target."""
+
+from __future__ import annotations
+
+from understudy.modes.amnesia import Amnesia
+from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.migration import PATIENCE, Phase
+from understudy.modes.passive_standby import PassiveStandby
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.detector import Detector
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.failures import LoadWatch
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ledger import Wiring
+
+UP, OUT, NEXT = Stream("up"), Stream("job"), Consumer("next")
+WIRING = Wiring({"job": (UP,)}, {"job": (NEXT,)})
+DETECTOR = Detector.of(100, 3)
+MOVE = on.MigrationRequested("job-1", "planned")
+MINE, THEIRS = LeaseRecord("job-0", "here", Epoch(1)), LeaseRecord("job-1", "there", Epoch(2))
+
+
+def kinds(commands: Commands) -> list[type]:
+    return [type(c) for c in commands]
+
+
+def leading(core: Instance) -> Instance:
+    core.handle(on.LeaseWon(MINE))
+    core.handle(on.SecondaryJoined("job-1"))
+    core.handle(on.Arrived(UP, Range(Seq(0), Seq(10)), Epoch(1)))
+    core.handle(on.Processed("job", {UP: Seq(6)}, {UP: Seq(4)}, 5))
+    return core
+
+
+def amnesia(name: str) -> Amnesia:
+    return Amnesia(name, WIRING, DETECTOR)
+
+
+def protected() -> PassiveStandby:
+    core = PassiveStandby("job-0", WIRING, DETECTOR, interval=50)
+    leading(core)
+    core.handle(on.Tick(Millis(50)))
+    core.handle(on.CheckpointStored(Epoch(1), 1))
+    return core
+
+
+def test_it_stands_still_before_the_state_is_taken() -> None:
+    core = leading(amnesia("job-0"))
+    assert kinds(core.handle(MOVE)) == [do.Pause]
+    (hand_over,) = core.handle(on.Paused())
+    assert isinstance(hand_over, do.HandOver)
+    assert (hand_over.target, hand_over.lease) == ("job-1", MINE)
+    assert hand_over.checkpoint is not None
+    assert hand_over.checkpoint.position(UP) == 6
+    assert hand_over.checkpoint.elements["job"].held == Range(Seq(0), Seq(5))
+
+
+def test_a_target_that_does_not_follow_yet_is_waited_for() -> None:
+    core = amnesia("job-0")
+    core.handle(on.LeaseWon(MINE))
+    assert core.handle(MOVE) == ()
+    assert kinds(core.handle(on.SecondaryJoined("job-1"))) == [do.Pause]
+
+
+def test_a_repeated_request_changes_nothing() -> None:
+    core = leading(amnesia("job-0"))
+    core.handle(MOVE)
+    assert core.handle(MOVE) == ()
+
+
+def test_the_target_takes_the_lease_and_continues_exactly_there() -> None:
+    source, target = leading(amnesia("job-0")), amnesia("job-1")
+    source.handle(MOVE)
+    (hand_over,) = source.handle(on.Paused())
+    assert isinstance(hand_over, do.HandOver)
+    target.handle(on.LeaseSeen(MINE))
+    commands = target.handle(on.HandedOver(hand_over.lease, hand_over.checkpoint))
+    assert kinds(commands) == [do.Store, do.TryLease]
+    commands = target.handle(on.LeaseWon(THEIRS))
+    assert do.ReadInput(UP, Seq(6)) in commands
+    assert do.Publish(OUT, Seq(5), False) in commands
+    assert not target.roll_open
+
+
+def test_a_state_whose_lease_went_elsewhere_is_not_used() -> None:
+    source, target = leading(amnesia("job-0")), amnesia("job-1")
+    source.handle(MOVE)
+    (hand_over,) = source.handle(on.Paused())
+    assert isinstance(hand_over, do.HandOver)
+    target.handle(on.HandedOver(hand_over.lease, hand_over.checkpoint))
+    target.handle(on.LeaseSeen(LeaseRecord("job-0", "here", Epoch(2))))
+    (lead, *_) = target.handle(on.LeaseWon(LeaseRecord("job-1", "there", Epoch(3))))
+    assert isinstance(lead, do.Lead)
+    assert lead.checkpoint is None
+
+
+def test_a_target_that_dies_is_fenced_off_before_processing_resumes() -> None:
+    core = leading(amnesia("job-0"))
+    core.handle(MOVE)
+    core.handle(on.Paused())
+    (fence,) = (c for c in core.handle(on.SecondaryLeft("job-1")) if isinstance(c, do.TryLease))
+    assert fence.expected == MINE
+    assert kinds(core.handle(on.LeaseWon(LeaseRecord("job-0", "here", Epoch(2))))) == [do.Resume]
+    assert core.move is None
+
+
+def test_a_target_that_dies_before_the_hand_over_needs_no_fence() -> None:
+    core = leading(amnesia("job-0"))
+    core.handle(MOVE)
+    assert kinds(core.handle(on.SecondaryLeft("job-1"))) == [do.Resume]
+
+
+def test_patience_ends() -> None:
+    core = leading(amnesia("job-0"))
+    core.handle(MOVE)
+    core.handle(on.Tick(Millis(1_000)))
+    late = Millis(1_001 + PATIENCE * DETECTOR.tau)
+    assert do.Resume in kinds(core.handle(on.Tick(late)))
+
+
+def test_passive_standby_hands_over_with_an_ordinary_checkpoint() -> None:
+    core = protected()
+    assert do.Pause in kinds(core.handle(MOVE))
+    (ship,) = core.handle(on.Paused())
+    assert isinstance(ship, do.Ship)
+    commands = core.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    assert commands[-1] == do.HandOver("job-1", MINE, None)
+    assert core.move is not None
+    assert core.move.phase is Phase.HANDING_OVER
+
+
+def test_it_keeps_its_state_until_the_target_is_protected() -> None:
+    core = protected()
+    core.handle(MOVE)
+    (ship,) = core.handle(on.Paused())
+    assert isinstance(ship, do.Ship)
+    core.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    (down, *_) = core.handle(on.LeaseSeen(THEIRS))
+    assert isinstance(down, do.StepDown)
+    assert core.role is Role.STANDBY
+    assert core.stored() is down.keep is not None
+    assert down.keep.position(UP) == 6
+
+
+def test_a_growing_backlog_asks_for_a_move() -> None:
+    core = leading(amnesia("job-0"))
+    core.load = LoadWatch(limit=5, rounds=2, interval=100)
+    asked: list[type] = []
+    for n in range(1, 5):
+        core.handle(on.Arrived(UP, Range(Seq(10 * n), Seq(10 * n + 10)), Epoch(1)))
+        asked += kinds(core.handle(on.Tick(Millis(100 * n))))
+    assert do.RequestMigration in asked

@@ -1,0 +1,129 @@
+"""Synchronized and extended backups, event by event (Brettlecker §4.5, §4.6)."""
+
+from __future__ import annotations
+
+from understudy.modes.instance import Commands
+from understudy.modes.synchronized_backup import SynchronizedBackup
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.detector import Detector
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ledger import Wiring
+
+A, B, OUT, NEXT = Stream("a"), Stream("b"), Stream("join"), Consumer("next")
+WIRING = Wiring({"join": (A, B)}, {"join": (NEXT,)})
+
+
+def instance(name: str, extended: bool = False) -> SynchronizedBackup:
+    return SynchronizedBackup(name, WIRING, Detector.of(100, 3), interval=50, extended=extended)
+
+
+def primary(extended: bool = False) -> SynchronizedBackup:
+    core = instance("job-0", extended)
+    core.handle(on.LeaseWon(LeaseRecord("job-0", "here", Epoch(1))))
+    core.handle(on.SecondaryJoined("job-1"))
+    for stream in (A, B):
+        core.handle(on.Arrived(stream, Range(Seq(0), Seq(10)), Epoch(1)))
+    return core
+
+
+def at(core: SynchronizedBackup, a: int, b: int, emitted: int) -> Commands:
+    where = {A: Seq(a), B: Seq(b)}
+    return core.handle(on.Processed("join", where, where, emitted))
+
+
+def acked(core: SynchronizedBackup, upto: int) -> Commands:
+    return core.handle(on.Acked(OUT, NEXT, 1, Seq(upto), Epoch(1)))
+
+
+def shipped(commands: Commands) -> Checkpoint:
+    (ship,) = (c for c in commands if isinstance(c, do.Ship))
+    return ship.checkpoint
+
+
+def kinds(commands: Commands) -> list[type]:
+    return [type(c) for c in commands]
+
+
+def test_a_backup_goes_out_with_a_request_and_holds_no_output() -> None:
+    core = primary()
+    at(core, 4, 4, 6)
+    commands = core.handle(on.Tick(Millis(50)))
+    assert kinds(commands) == [do.Ship, do.RequestBackup]
+    assert do.RequestBackup(OUT, Seq(6)) in commands
+    assert shipped(commands).elements["join"].held == Range(Seq(6), Seq(6))
+
+
+def test_it_becomes_permanent_when_the_consumer_has_acked_its_output() -> None:
+    core = primary()
+    at(core, 4, 4, 6)
+    number = shipped(core.handle(on.Tick(Millis(50)))).number
+    assert do.MakePermanent not in kinds(acked(core, 5))
+    assert do.MakePermanent(Epoch(1), number, {}) in acked(core, 6)
+
+
+def test_input_is_released_only_when_it_is_permanent() -> None:
+    core = primary()
+    at(core, 4, 3, 6)
+    number = shipped(core.handle(on.Tick(Millis(50)))).number
+    assert do.SendAck not in kinds(acked(core, 6))
+    released = core.handle(on.CheckpointStored(Epoch(1), number))
+    assert {(c.stream, c.upto) for c in released if isinstance(c, do.SendAck)} == {(A, 4), (B, 3)}
+
+
+def test_a_secondary_continues_from_the_permanent_backup() -> None:
+    core, secondary = primary(), instance("job-1")
+    at(core, 4, 4, 6)
+    first = shipped(core.handle(on.Tick(Millis(50))))
+    secondary.handle(on.CheckpointArrived(first))
+    assert not secondary.could_continue()
+    assert secondary.handle(on.PermanentRequested(Epoch(1), first.number, {})) == (do.Store(first),)
+    secondary.handle(on.CheckpointArrived(first.__class__(Epoch(1), first.number + 1, first.elements)))
+    assert secondary.stored() is first
+
+
+def test_a_request_ahead_cuts_a_batch_and_backs_up_there() -> None:
+    core = primary()
+    assert core.handle(on.BackupRequested(A, Seq(4), Epoch(1))) == (do.CutAt(A, Seq(4)),)
+    assert shipped(at(core, 4, 2, 3)).position(A) == 4
+
+
+def test_a_request_that_was_passed_is_served_where_the_operator_is() -> None:
+    core = primary()
+    at(core, 6, 6, 0)
+    assert shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1)))).position(A) == 6
+
+
+def test_a_request_on_the_other_input_extends_the_pending_backup() -> None:
+    core = primary(extended=True)
+    at(core, 4, 2, 3)
+    number = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1)))).number
+    at(core, 5, 3, 2)
+    extend = core.handle(on.BackupRequested(B, Seq(3), Epoch(1)))
+    assert extend == (do.ExtendBackup(Epoch(1), number, B, Range(Seq(2), Seq(3))),)
+    assert do.MakePermanent(Epoch(1), number, {B: Seq(3)}) in acked(core, 3)
+    released = core.handle(on.CheckpointStored(Epoch(1), number))
+    assert {(c.stream, c.upto) for c in released if isinstance(c, do.SendAck)} == {(A, 4), (B, 3)}
+
+
+def test_an_extension_that_was_lost_is_not_made_permanent() -> None:
+    core, secondary = primary(extended=True), instance("job-1", extended=True)
+    at(core, 4, 2, 3)
+    backup = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1))))
+    secondary.handle(on.CheckpointArrived(backup))
+    assert secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)})) == ()
+    secondary.handle(on.BackupExtended(Epoch(1), backup.number, B, Range(Seq(2), Seq(3))))
+    assert kinds(secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}))) == [do.Store]
+
+
+def test_a_take_over_from_an_extended_backup_reads_on_behind_the_extension() -> None:
+    core, secondary = primary(extended=True), instance("job-1", extended=True)
+    at(core, 4, 2, 3)
+    backup = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1))))
+    secondary.handle(on.CheckpointArrived(backup))
+    secondary.handle(on.BackupExtended(Epoch(1), backup.number, B, Range(Seq(2), Seq(3))))
+    secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}))
+    commands = secondary.handle(on.LeaseWon(LeaseRecord("job-1", "there", Epoch(2))))
+    assert {(c.stream, c.start) for c in commands if isinstance(c, do.ReadInput)} == {(A, 4), (B, 3)}
