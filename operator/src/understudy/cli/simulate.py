@@ -34,11 +34,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help=f"write result and plot (Markdown, SVG) there; default {DOCS}/results where there is a {DOCS}",
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="all: experiments at a time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="all, faults: processes that share the work")
     parser.add_argument("--seeds", type=int, default=2_000, help="faults: how many")
     parser.add_argument("--first", type=int, default=0, help="faults: the first seed")
     parser.add_argument("--mode", help="faults: only this mode")
-    parser.add_argument("--jobs", type=int, default=1, help="faults: processes that share the work")
     parser.add_argument("--record", type=Path, metavar="FILE", help="faults: write progress there, and go on from it")
     parser.add_argument("--story", action="store_true", help="faults: print what happened (with --seeds 1)")
 
