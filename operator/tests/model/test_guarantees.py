@@ -145,3 +145,13 @@ def test_a_random_subjob_is_precise_because_only_checkpointed_tuples_are_forward
     assert isinstance(choice, Choice)
     assert choice.guarantee is Guarantee.PRECISE
     assert "checkpointed" in choice.why
+
+
+def test_auto_says_which_cheaper_mode_would_be_too_slow() -> None:
+    wide = Load(inputs=1, rate=1000, emitted=10, state=10_000, work=1e-3)
+    (one,) = job(ha("{mode: auto, guarantee: precise, maxRecovery: 1s}")).subjobs
+    found = choose(one, wide, "spec.subjobs[0]")
+    assert isinstance(found, Choice)
+    assert found.mode is Mode.PASSIVE_STANDBY
+    assert "recovers within 1s" in found.why
+    assert "upstreamBackup would cost" in found.why

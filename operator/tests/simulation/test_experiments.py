@@ -22,18 +22,18 @@ SMALL: dict[str, Small] = {
     "hwang-table8": partial(hwang.table8, advances=(100, 10, 5)),
     "hwang-figure6": partial(hwang.figure6, intervals=(25, 100)),
     "hwang-figure7": partial(hwang.figure7, longest=2),
-    "xiao-figure3": partial(xiao.figure3, seconds=6),
+    "xiao-figure3": partial(xiao.figure3, seconds=3),
     "xiao-figure4": partial(xiao.figure4, delays=(5, 20)),
     "xiao-figure5": partial(xiao.figure5, heartbeats=(5, 50)),
     "xiao-figure6": xiao_placement.figure6,
     "xiao-figure7": xiao_placement.figure7,
-    "koldehofe-figure10": partial(koldehofe.figure10, widest=3),
+    "koldehofe-figure10": partial(koldehofe.figure10, widest=2),
     "koldehofe-figure11": partial(koldehofe.figure11, longest=3),
     "koldehofe-figure12": partial(koldehofe.figure12, frequencies=(1, 3)),
     "zhang-sweeping": partial(zhang.sweeping, seconds=3.5),
-    "zhang-hybrid": partial(zhang.hybrid, seconds=2.0, heartbeats=(50, 500)),
-    "osiris-backups": osiris.backups,
-    "planner": partial(planner.planner, jobs=3),
+    "zhang-hybrid": partial(zhang.hybrid, seconds=1.5, heartbeats=(50, 500)),
+    "osiris-backups": partial(osiris.backups, seconds=2),
+    "planner": partial(planner.planner, jobs=2),
 }
 NOT_AS_IN_THE_PAPER = {"before, upstream backup's gets a little shorter as the advance does"}
 
@@ -74,7 +74,7 @@ def turned(found: Experiment) -> Experiment:
     ("name", "judge"),
     [
         ("hwang-table6", hwang.judge_table6),
-        ("xiao-figure3", lambda found: xiao.judge_figure3(found, 500)),
+        ("xiao-figure3", lambda found: xiao.judge_figure3(found, 250)),
         ("koldehofe-figure10", koldehofe.judge_figure10),
         ("zhang-hybrid", zhang.judge_hybrid),
         ("osiris-backups", osiris.judge),

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,9 +57,10 @@ def run(args: argparse.Namespace) -> int:
     if args.runs < 1:
         print("--runs: write 1 or more", file=sys.stderr)
         return 2
-    started = time.monotonic()
-    found = [_conduct(names[0], args.runs)] if len(names) == 1 else _conduct_all(names, args.runs, args.jobs)
-    _hand_out(found, args, time.monotonic() - started)
+    found = _conduct_all(names, args) if args.name == "all" else [_conduct(args.name, args.runs)]
+    if args.name != "all":
+        _write(found[0], args)
+    _print(found, args)
     return 0
 
 
@@ -75,14 +76,20 @@ def _conduct(name: str, runs: int) -> Experiment:
     return found
 
 
-def _conduct_all(names: Sequence[str], runs: int, jobs: int) -> list[Experiment]:
-    found: dict[str, Experiment] = {}
-    with ProcessPoolExecutor(max_workers=max(jobs, 1)) as pool:
-        underway = {pool.submit(_conduct, name, runs): name for name in names}
+def _conduct_all(names: Sequence[str], args: argparse.Namespace) -> list[Experiment]:
+    """Several at a time; each result is written as soon as it is there."""
+    started, found = time.monotonic(), dict[str, "Experiment"]()
+    with ProcessPoolExecutor(max_workers=max(args.jobs, 1)) as pool:
+        underway = {pool.submit(_conduct, name, args.runs): name for name in names}
         for done in as_completed(underway):
-            found[underway[done]] = done.result()
-            print(f"{len(found)} of {len(names)} done: {underway[done]}", file=sys.stderr, flush=True)
-    return [found[name] for name in names]
+            name = underway[done]
+            found[name] = done.result()
+            _write(found[name], args)
+            spent = time.monotonic() - started
+            print(f"{len(found)} of {len(names)} done after {spent:.0f} s: {name}", file=sys.stderr, flush=True)
+    ordered = [found[name] for name in names]
+    _write_index(ordered, args, time.monotonic() - started)
+    return ordered
 
 
 def _progress(name: str) -> Callable[[str], None]:
@@ -96,30 +103,39 @@ def _progress(name: str) -> Callable[[str], None]:
 # ---- showing -----------------------------------------------------------------------------------------------
 
 
-def _hand_out(found: Sequence[Experiment], args: argparse.Namespace, seconds: float) -> None:
-    written = list(_write(found, args, seconds))
+def _print(found: Sequence[Experiment], args: argparse.Namespace) -> None:
     if args.json:
         results = [one.to_json() for one in found]
-        print(json.dumps(results[0] if args.name != "all" else results, indent=2))
+        print(json.dumps(results if args.name == "all" else results[0], indent=2))
         return
     for one in found:
         _show(one)
-    for path in written:
-        print(f"written: {path}")
+    if (folder := _folder(args)) is not None:
+        print(f"written: {folder / ('README' if args.name == 'all' else args.name)}.md")
 
 
-def _write(found: Sequence[Experiment], args: argparse.Namespace, seconds: float) -> Iterator[Path]:
+def _folder(args: argparse.Namespace) -> Path | None:
+    folder: Path | None = args.into
+    return folder or (DOCS / "results" if DOCS.is_dir() else None)
+
+
+def _made(args: argparse.Namespace) -> str:
+    day = datetime.now(UTC)
+    return f"{day.day} {day:%B %Y}, {args.runs} runs per cell."
+
+
+def _write(one: Experiment, args: argparse.Namespace) -> None:
     from understudy.backends.simulation.experiments import page
 
-    folder = args.into or (DOCS / "results" if DOCS.is_dir() else None)
-    if folder is None:
-        return
-    day = datetime.now(UTC)
-    made = f"{day.day} {day:%B %Y}, {args.runs} runs per cell, {seconds:.0f} s."
-    for one in found:
-        yield page.write(one, folder, made)
-    if args.name == "all":
-        yield page.write_index(found, folder, made)
+    if (folder := _folder(args)) is not None:
+        page.write(one, folder, _made(args))
+
+
+def _write_index(found: Sequence[Experiment], args: argparse.Namespace, seconds: float) -> None:
+    from understudy.backends.simulation.experiments import page
+
+    if (folder := _folder(args)) is not None:
+        page.write_index(found, folder, f"{_made(args)} {seconds:.0f} s with {args.jobs} experiments at a time.")
 
 
 def _show(experiment: Experiment) -> None:

@@ -25,7 +25,6 @@ from understudy.protocol.ledger import Wiring
 UNSYNCHRONIZED, SYNCHRONIZED, EXTENDED = KINDS = ("unsynchronized", "synchronized", "extended")
 INTERVAL = 100  # milliseconds between backups of an operator
 EVERY = 2 * MS  # a source makes an element
-LENGTH = 3  # seconds of input
 LOST, COUNT = "elements lost", "backups of the join"
 QUEUE, BYTES = "output queue in a backup of A (elements)", "sent for backups (bytes per element)"
 NOTES = (
@@ -54,15 +53,15 @@ class Watch(Monitor):
             self.backups.add(checkpoint.number)
 
 
-def backups(progress: Progress, runs: int) -> Experiment:
+def backups(progress: Progress, runs: int, seconds: int = 3) -> Experiment:
     found = Experiment("osiris-backups", "Backups of neighbouring operators (OSIRIS-SE)", notes=list(NOTES))
     for kind in KINDS:
         for failing in ("B", "BC"):
             progress(f"{kind}, {' and '.join(failing)} fail")
-            lost = [_chain(kind, failing, seed) for seed in range(runs)]
+            lost = [_chain(kind, failing, seconds, seed) for seed in range(runs)]
             found.add(kind, f"{' and '.join(failing)} fail", LOST, None, lost)
         progress(f"{kind}, join")
-        counts, sizes, queues = zip(*(_join(kind, seed) for seed in range(runs)), strict=True)
+        counts, sizes, queues = zip(*(_join(kind, seconds, seed) for seed in range(runs)), strict=True)
         found.add(kind, "join", COUNT, None, counts)
         found.add(kind, "join", BYTES, None, sizes)
         found.add(kind, "join", QUEUE, None, queues)
@@ -94,10 +93,10 @@ def _build(kind: str) -> Build:
     return make
 
 
-def _cluster(watch: Watch, sources: Sequence[str], subjobs: Sequence[SubjobSpec], seed: int) -> Cluster:
+def _cluster(watch: Watch, sources: Sequence[str], subjobs: Sequence[SubjobSpec], seconds: int, seed: int) -> Cluster:
     world = World(seed, Network(5 * MS))
     cluster = Cluster(world, watch, interval=INTERVAL)
-    count = LENGTH * SECOND // EVERY
+    count = seconds * SECOND // EVERY
     specs = [
         SourceSpec(s, tuple((mix(n, i), 2 * n + i) for n in range(count)), EVERY, phase=world.random.randrange(EVERY))
         for i, s in enumerate(sources)
@@ -106,17 +105,17 @@ def _cluster(watch: Watch, sources: Sequence[str], subjobs: Sequence[SubjobSpec]
     return cluster
 
 
-def _chain(kind: str, failing: str, seed: int) -> float:
+def _chain(kind: str, failing: str, seconds: int, seed: int) -> float:
     """Elements lost when the operators `failing` crash in the same moment."""
     watch = Watch()
     names = ["s", "A", "B", "C"]
     subjobs = [SubjobSpec(n, ((n, Operator(), (names[i],)),), _build(kind)) for i, n in enumerate(names[1:])]
-    cluster = _cluster(watch, ["s"], subjobs, seed)
+    cluster = _cluster(watch, ["s"], subjobs, seconds, seed)
     at = SECOND + cluster.world.random.randrange(INTERVAL * MS)
     for name in failing:
         cluster.world.at(at, _crash, cluster, name)
-    cluster.world.run((LENGTH + 6) * SECOND, lambda: cluster.finished)
-    return LENGTH * SECOND // EVERY - len(set(watch.seen))
+    cluster.world.run((seconds + 6) * SECOND, lambda: cluster.finished)
+    return seconds * SECOND // EVERY - len(set(watch.seen))
 
 
 def _crash(cluster: Cluster, name: str) -> None:
@@ -124,7 +123,7 @@ def _crash(cluster: Cluster, name: str) -> None:
     cluster.crash(serving, silent=True, restart=None)
 
 
-def _join(kind: str, seed: int) -> tuple[float, float, float]:
+def _join(kind: str, seconds: int, seed: int) -> tuple[float, float, float]:
     """Backups of the join, bytes for all backups per element, and the output in A's."""
     watch = Watch()
     subjobs = [
@@ -132,7 +131,7 @@ def _join(kind: str, seed: int) -> tuple[float, float, float]:
         SubjobSpec("B", (("B", Operator(), ("b",)),), _build(kind)),
         SubjobSpec("C", (("C", Join(window=20), ("A", "B")),), _build(kind)),
     ]
-    cluster = _cluster(watch, ["a", "b"], subjobs, seed)
-    cluster.world.run(LENGTH * SECOND)
-    sent = cluster.world.network.bytes.get("checkpoints", 0) / (2 * LENGTH * SECOND // EVERY)
+    cluster = _cluster(watch, ["a", "b"], subjobs, seconds, seed)
+    cluster.world.run(seconds * SECOND)
+    sent = cluster.world.network.bytes.get("checkpoints", 0) / (2 * seconds * SECOND // EVERY)
     return len(watch.backups), sent, fmean(watch.queues["A"])
