@@ -442,3 +442,13 @@ def test_nothing_is_deleted_that_has_not_been_explained(started: World) -> None:
     plan = decide(started.observe())
     assert [i.name for i in plan if isinstance(i, DeletePod)] == [started.standby("keep")]
     assert "InstanceRemoved" in emitted(plan)
+
+
+def test_a_sink_that_is_being_removed_has_not_written_its_whole_stream(started: World) -> None:
+    """It ends with success when it is asked to stop in time, as an edit or an eviction does."""
+    sink = started.pods["demo-sink-out"]
+    started.pods[sink.name] = replace(sink, phase=Phase.SUCCEEDED, terminating=True)
+    started.reconcile()
+    assert started.status["phase"] != "Completed"
+    assert {pod.part for pod in started.pods.values()} == {"keep", "double", "out"}
+    assert not started.is_true("Ready")

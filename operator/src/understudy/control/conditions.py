@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.control.health import fresh, loss_of
-from understudy.control.observed import Observed, Phase, Pod
+from understudy.control.observed import Observed, Pod
 from understudy.control.pages import State
 from understudy.control.times import iso
 from understudy.control.views import SubjobView
@@ -114,7 +114,7 @@ def ready(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> Findin
 def sink_runs(seen: Observed, pod: Pod | None) -> bool:
     if pod is None or loss_of(seen, pod):
         return False
-    if pod.phase is Phase.SUCCEEDED:
+    if pod.has_finished:
         return True
     page = seen.sink_page(pod.name) if fresh(seen, pod.name) else None
     return page is not None and page.state.serves

@@ -67,6 +67,11 @@ class Pod:
     def is_sink(self) -> bool:
         return self.role is Role.SINK
 
+    @property
+    def has_finished(self) -> bool:
+        """By itself: a pod that is being deleted was asked to stop, whatever it ended with."""
+        return self.phase is Phase.SUCCEEDED and not self.terminating
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:

@@ -6,7 +6,7 @@ from understudy.control import names
 from understudy.control.certificates import certificate_for
 from understudy.control.health import loss_of
 from understudy.control.intents import CreateSink, DeletePod, Emit, Intent, Reason, Severity
-from understudy.control.observed import Observed, Phase, Pod
+from understudy.control.observed import Observed, Pod
 from understudy.control.revision import revision_of, sink_digests
 from understudy.model.job import StreamJob
 from understudy.model.sinks import Sink
@@ -19,7 +19,7 @@ def plan_sinks(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
 def finished(seen: Observed, job: StreamJob) -> bool:
     """Every sink has ended by itself: its stream has ended and everything is written."""
     pods = [seen.sink_pod(sink.name) for sink in job.sinks]
-    return bool(pods) and all(pod is not None and pod.phase is Phase.SUCCEEDED for pod in pods)
+    return bool(pods) and all(pod is not None and pod.has_finished for pod in pods)
 
 
 def _plan_sink(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]:
@@ -30,7 +30,7 @@ def _plan_sink(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]
         return _let_go(seen, pod)
     if loss := loss_of(seen, pod):
         return _remove(pod, loss.why, loss.unreachable)
-    if pod.digests != sink_digests(sink, certificate_for(seen)) and pod.phase is not Phase.SUCCEEDED:
+    if pod.digests != sink_digests(sink, certificate_for(seen)) and not pod.has_finished:
         return _remove(pod, "the sink was changed, or its certificate", force=False)
     return ()
 

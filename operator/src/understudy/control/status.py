@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from understudy.control import names
 from understudy.control.conditions import conditions_of, sink_runs, stamped
-from understudy.control.observed import Observed, Phase, Pod
+from understudy.control.observed import Observed, Pod
 from understudy.control.pages import State
 from understudy.control.promises import promise_of
 from understudy.control.times import iso, iso_ms
@@ -240,6 +240,6 @@ def _sink(seen: Observed, sink: Sink) -> SinkStatus:
 
 
 def _sink_state(seen: Observed, pod: Pod | None) -> SinkState:
-    if seen.completed or (pod is not None and pod.phase is Phase.SUCCEEDED):
+    if seen.completed or (pod is not None and pod.has_finished):
         return SinkState.FINISHED
     return SinkState.RUNNING if sink_runs(seen, pod) else SinkState.STARTING

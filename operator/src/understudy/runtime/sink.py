@@ -30,6 +30,7 @@ from understudy.runtime.replicas import reading_of
 log = structlog.get_logger()
 ACK_SECONDS = 0.05
 SILENCE_MS = 1_000
+STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
 
 
 class LineLog:
@@ -89,7 +90,7 @@ class SinkProcess(Handler):
         self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
 
     def run(self) -> int:
-        """Until the stream has ended (0), a write fails (1) or somebody asks to stop (0)."""
+        """Until the stream has ended (0), a write fails (1) or somebody asks to stop (STOPPED)."""
         self._reader.start()
         acked = None
         while not self.done.wait(ACK_SECONDS) and not self._stop.is_set() and not self.error:
@@ -101,7 +102,8 @@ class SinkProcess(Handler):
         self._reader.stop()
         if self.error:
             log.error("failed", error=self.error)
-        return 1 if self.error else 0
+            return 1
+        return 0 if self.done.is_set() else STOPPED
 
     def stop(self) -> None:
         self._stop.set()
