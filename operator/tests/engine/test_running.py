@@ -122,6 +122,35 @@ def test_parts_computed_in_parallel_give_the_same(host: Host, chain: Any) -> Non
     assert output.table.equals(whole)
 
 
+@pytest.mark.parametrize("neighbour", ["max(who)", "percentile(x, 0.5)"], ids=["a string", "an object"])
+def test_doubles_are_added_in_the_order_of_the_stream_whatever_is_computed_beside_them(
+    host: Host, neighbour: str
+) -> None:
+    """Spark sorts where a buffer holds strings, and left to itself gives up hashing objects after 128 groups."""
+    select = {"total": "sum(x)", "mean": "avg(1000 * x)", "neighbour": neighbour}
+    window = {"on": "_seq", "size": 600, "slide": 150}
+    chain = element(["s"], [{"aggregate": {"window": window, "groupBy": ["g"], "select": select}}])
+    spec = stream_spec("s", who=pa.string(), g=pa.int64(), x=pa.float64())
+    rows = oracle.stream(
+        (oracle.ORIGIN + n * MS, {"who": f"w{n % 7}", "g": n * 7919 % 150, "x": (n * 31 % 97) ** 3 / 7})
+        for n in range(3000)
+    )
+
+    def sums(members: list[Row]) -> dict[str, Any]:
+        total = scaled = 0.0
+        for row in members:
+            total, scaled = total + row.columns["x"], scaled + 1000 * row.columns["x"]
+        return {"total": total, "mean": scaled / len(members)}
+
+    inbox = Inbox(chain, [spec], parallelism=2, part_rows=500)
+    with host.running(inbox) as output:
+        for _ in feed(inbox, {"s": rows}, random.Random(2), 1500):
+            pass
+        output.wait()
+    meant = oracle.count_windows(rows, rows, 600, 150, ["g"], sums)
+    assert plain(output.table.drop(["neighbour"])) == expected(meant)
+
+
 def test_a_failing_expression_ends_the_query_with_its_reason(host: Host) -> None:
     chain = element(["g"], [{"map": {"select": {"z": "1 / (y - 5)"}}}])
     inbox = Inbox(chain, [OTHER])

@@ -84,6 +84,8 @@ def _conf(settings: SparkSettings, scratch: Path) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(parallelism(settings)),
         "spark.sql.adaptive.enabled": "false",
+        # never: sorted, a group's rows would be added up in another order than they came in
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
         "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
         "spark.sql.streaming.numRecentProgressUpdates": "1",
         "spark.sql.streaming.minBatchesToRetain": "2",
