@@ -34,7 +34,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help=f"write result and plot (Markdown, SVG) there; default {DOCS}/results where there is a {DOCS}",
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="all, faults: processes that share the work")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="all, faults: processes that share the work"
+    )
     parser.add_argument("--seeds", type=int, default=2_000, help="faults: how many")
     parser.add_argument("--first", type=int, default=0, help="faults: the first seed")
     parser.add_argument("--mode", help="faults: only this mode")
