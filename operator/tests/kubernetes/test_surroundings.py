@@ -50,13 +50,13 @@ def test_taking_the_lease_writes_holder_epoch_and_address(fake: FakeApi, at: Kub
     assert written["metadata"]["annotations"]["understudy.dev/address"] == "10.0.0.1:7070"
 
 
-def test_a_savepoint_tree_is_kept_on_the_lease_and_survives_a_change_of_hands(at: KubernetesSurroundings) -> None:
-    assert at.kept_savepoint("keep") is None
+def test_acks_to_sources_are_kept_on_the_lease_and_survive_a_change_of_hands(at: KubernetesSurroundings) -> None:
+    assert at.kept_acks("keep") is None
     first = at.try_lease("keep", None, "demo-keep-0", "a:1")
-    at.keep_savepoint("keep", '{"next": 5}')
+    at.keep_acks("keep", '{"next": 5}')
     assert at.read_lease("keep") == first
     assert at.try_lease("keep", first, "demo-keep-1", "b:1") is not None
-    assert at.kept_savepoint("keep") == '{"next": 5}'
+    assert at.kept_acks("keep") == '{"next": 5}'
 
 
 def test_an_expectation_that_no_longer_holds_takes_nothing(at: KubernetesSurroundings) -> None:

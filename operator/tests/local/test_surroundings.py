@@ -103,9 +103,9 @@ def test_there_is_no_start_time_until_it_is_set(tmp_path: Path) -> None:
     assert LocalSurroundings(tmp_path).start_time() == 1_760_000_000_000
 
 
-def test_a_savepoint_tree_is_kept_until_a_newer_one_comes(tmp_path: Path) -> None:
+def test_acks_to_sources_are_kept_until_newer_ones_come(tmp_path: Path) -> None:
     here = LocalSurroundings(tmp_path)
-    assert here.kept_savepoint("beats") is None
-    here.keep_savepoint("beats", "old")
-    here.keep_savepoint("beats", "new")
-    assert LocalSurroundings(tmp_path).kept_savepoint("beats") == "new"
+    assert here.kept_acks("beats") is None
+    here.keep_acks("beats", "old")
+    here.keep_acks("beats", "new")
+    assert LocalSurroundings(tmp_path).kept_acks("beats") == "new"

@@ -15,7 +15,7 @@ INSTANCE: Final = "understudy.dev/instance"
 
 # annotations
 ADDRESS: Final = "understudy.dev/address"  # on a Lease: where its holder listens
-SAVEPOINT: Final = "understudy.dev/savepoint"  # on a Lease: the savepoint tree of a subjob that reads sources
+ACKS: Final = "understudy.dev/acks"  # on a Lease: what the subjob has acked to the sources that it reads
 REVISION: Final = "understudy.dev/revision"  # on a pod: the manifest that it was started with
 QUERY: Final = "understudy.dev/query"  # on a pod: a digest of what it computes
 SETTINGS: Final = "understudy.dev/settings"  # on a pod: a digest of how it is kept alive and what it may use

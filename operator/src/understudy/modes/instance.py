@@ -47,6 +47,7 @@ class Instance:
     """The part of an instance that no mode changes. Modes override the hooks at the end."""
 
     load: LoadWatch | None = None  # None: an overload is not watched for
+    sources_keep_acks = False  # whether a new life needs to know what was acked to the sources that the subjob reads
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         self.name = name

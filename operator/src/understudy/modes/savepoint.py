@@ -30,6 +30,8 @@ from understudy.protocol.watermarks import Step, StepLog
 class SavepointMode(Instance):
     """Each element is an operator of the paper. Those of one subjob ACK each other like any others."""
 
+    sources_keep_acks = True
+
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)
         if not wiring.chain:

@@ -28,6 +28,8 @@ from understudy.protocol.watermarks import Step, StepLog, cause, traced
 
 
 class UpstreamBackup(Instance):
+    sources_keep_acks = True
+
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int, forward: bool = True) -> None:
         super().__init__(name, wiring, detector)
         self.interval = interval
@@ -49,7 +51,7 @@ class UpstreamBackup(Instance):
             self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
             return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
         self._roll = RollCall(self.wiring)
-        return tuple(do.Replay(s) for s in self.wiring.external)
+        return tuple(do.Replay(s) for s in self.wiring.entering)
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
         self.forget()
@@ -72,9 +74,7 @@ class UpstreamBackup(Instance):
                 self._spare = None
                 return ()
             case on.Released() if self._roll is not None and event.stream not in self._starts:
-                self._starts[event.stream] = event.start
-                self.ledger = self.ledger.moved(event.stream, event.start)
-                return (do.Skip(event.stream, event.start), *self._begin_if_ready())
+                return (*self._released(event), *self._begin_if_ready())
             case _:
                 return ()
 
@@ -82,15 +82,32 @@ class UpstreamBackup(Instance):
     def roll_open(self) -> bool:
         return self._roll is not None
 
+    def _released(self, event: on.Released) -> Commands:
+        """Upstream sends from there on. A source is read only when it is known what consumers have."""
+        self._starts[event.stream] = event.start
+        if event.stream in self.wiring.replayable:
+            return ()
+        self.ledger = self.ledger.moved(event.stream, event.start)
+        return (do.Skip(event.stream, event.start),)
+
     def _begin_if_ready(self) -> Commands:
         roll = self._roll
-        if roll is None or not roll.complete or any(s not in self._starts for s in self.wiring.external):
+        if roll is None or not roll.complete or any(s not in self._starts for s in self.wiring.entering):
             return ()
         self._roll = None
+        skips = self._skip_sources(roll)
         marks = {s: self._mark(roll, s) for s in self.wiring.leaving}
         border = [self._number(roll, s, mark) for s, mark in marks.items()]
         inner = self._inner([m for m in marks.values() if m is not None])
-        return (*inner, *border, *self._sources(roll))
+        reads = (do.ReadInput(s, self._starts[s]) for s in self.wiring.entering if s in self.wiring.replayable)
+        return (*self._lost_with_the_consumers(roll), *skips, *inner, *border, *reads)
+
+    def _lost_with_the_consumers(self, roll: RollCall) -> Commands:
+        """Consumers that all begin anew want what was made of input that upstream no longer holds: that is lost."""
+        if _something_received(self.wiring, roll):
+            return ()
+        gone = {s: Range(Seq(0), start) for s in self.wiring.external if (start := self._starts[s])}
+        return tuple(do.ReportLoss(s, missing) for s, missing in gone.items())
 
     def _hindmost(self, roll: RollCall, stream: Stream) -> on.Subscribed | None:
         """The consumer that has come least far, of those that can tell how far.
@@ -140,16 +157,17 @@ class UpstreamBackup(Instance):
         """Whether the inputs of this life begin early enough to do that step again."""
         return self._whole(mark) and all(self._starts.get(s, Seq(0)) <= low for s, low in mark.entering().items())
 
-    def _sources(self, roll: RollCall) -> Commands:
-        """Sources read inside the subjob keep no acks; the watermarks that came back say from where to read them."""
+    def _skip_sources(self, roll: RollCall) -> Commands:
+        """Acks to sources are kept now and then; watermarks that came back say more exactly from where to read."""
         marks = [e.mark.entering() for s in self.wiring.leaving for e in roll.answers(s)[:1] if e.mark]
-        started: list[do.Command] = []
+        skips: list[do.Command] = []
         for source in (s for s in self.wiring.entering if s in self.wiring.replayable):
-            low = Seq(min((m[source] for m in marks if source in m), default=0))
+            kept = self._starts[source] if _something_received(self.wiring, roll) else Seq(0)
+            low = min((m[source] for m in marks if source in m), default=kept)
             self._starts[source] = low
             self.ledger = self.ledger.moved(source, low)
-            started += [do.Skip(source, low), do.ReadInput(source, low)]
-        return tuple(started)
+            skips.append(do.Skip(source, low))
+        return tuple(skips)
 
     # --- acks
 
@@ -171,8 +189,8 @@ class UpstreamBackup(Instance):
         self._acked_at = now
         needed = self.needed()
         inner = tuple(do.SendAck(s, 1, p) for s, p in needed.items() if s in self.logs)
-        acks = ((do.SendAck(s, 0, self.ledger.received(s)), self._level1(s, needed)) for s in self.wiring.external)
-        return (*inner, *(ack for pair in acks for ack in pair))
+        level0 = (do.SendAck(s, 0, self.ledger.received(s)) for s in self.wiring.external)
+        return (*inner, *level0, *(self._level1(s, needed) for s in self.wiring.entering))
 
     def _level1(self, stream: Stream, needed: dict[Stream, Seq]) -> do.SendAck:
         return do.SendAck(stream, 1, needed.get(stream, self._starts.get(stream, Seq(0))))
@@ -206,6 +224,10 @@ class UpstreamBackup(Instance):
     def mark(self, stream: Stream, position: Seq) -> Step | None:
         step = self.logs[stream].before(position) if self.forward else None
         return traced(self.logs, step) if step is not None else None
+
+
+def _something_received(wiring: Wiring, roll: RollCall) -> bool:
+    return any(e.start for s in wiring.leaving for e in roll.answers(s))
 
 
 def _behind_all(mark: Step) -> Iterator[tuple[Stream, Step]]:

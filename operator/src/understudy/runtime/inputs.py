@@ -82,9 +82,6 @@ class Inputs(Handler):
         self._read(stream, Origin.NEWEST if command.start is None else Origin.POSITION)
 
     def replay(self, command: do.Replay) -> None:
-        """Until numbers are settled the elements take the input, but make nothing of it."""
-        for name in self._wiring.readers(command.stream):
-            self._scene.inboxes[name].follow(())
         self._read(command.stream, Origin.HELD)
 
     def _read(self, stream: str, origin: Origin) -> None:

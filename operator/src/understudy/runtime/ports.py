@@ -27,11 +27,11 @@ class Surroundings(Protocol):
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """This process listens at `address`; its status page is at `status`."""
 
-    def keep_savepoint(self, subjob: str, tree: str) -> None:
-        """Keep the savepoint tree of a subjob that reads sources, in their place. Raises Unreachable."""
+    def keep_acks(self, subjob: str, acks: str) -> None:
+        """Keep what a subjob acks to the sources that it reads, in their place. Raises Unreachable."""
 
-    def kept_savepoint(self, subjob: str) -> str | None:
-        """The tree kept last. Raises Unreachable."""
+    def kept_acks(self, subjob: str) -> str | None:
+        """What was kept last. Raises Unreachable."""
 
     def start_time(self) -> int | None:
         """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None: not yet."""

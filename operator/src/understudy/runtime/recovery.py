@@ -1,14 +1,16 @@
-"""Savepoint recovery (Koldehofe, Figure 7): requests to predecessors, answers to successors, what sources keep.
+"""Where a life without state begins: recovery requests (Koldehofe, Figure 7), and what sources keep.
 
 A request waits at its predecessor until that has recovered itself: that is the recovery notification. Sources are read
-inside the subjob, so the surroundings keep the tree for them. A kept tree may be older than the newest: sources can be
-read again from wherever it says.
+inside the subjob, so the surroundings keep the acks to them. What is kept may be older than the newest ack: a source
+can be read again from wherever it says.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -16,7 +18,8 @@ import structlog
 
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.protocol.ids import Consumer, Stream
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Consumer, Seq, Stream
 from understudy.protocol.savepoints import Tree
 from understudy.runtime import wire
 from understudy.runtime.ports import Unreachable
@@ -33,11 +36,13 @@ class Recovery:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._sources = scene.core.wiring.replayable
-        self._newest: Tree | None = None
+        self._released: dict[Stream, Seq] = {}
+        self._tree: Tree | None = None
         self._answer: Tree | None = None
 
     def start(self) -> None:
-        threading.Thread(target=self._keep_forever, name="savepoints", daemon=True).start()
+        if self._scene.core.sources_keep_acks:
+            threading.Thread(target=self._keep_forever, name="kept-acks", daemon=True).start()
 
     # --- as predecessor
 
@@ -53,20 +58,37 @@ class Recovery:
     # --- as successor
 
     def request(self, command: do.RequestRecovery) -> None:
-        generation = self._scene.generation
-        threading.Thread(target=self._ask, args=(command.stream, generation), name="recovery", daemon=True).start()
+        self._until_known(lambda: self._tree_of(command.stream))
 
-    def _ask(self, stream: Stream, generation: int) -> None:
+    def replay(self, command: do.Replay) -> None:
+        """A source is held from where it was acked last."""
+        self._until_known(lambda: self._start_of(command.stream))
+
+    def _until_known(self, ask: Callable[[], Event | None]) -> None:
+        generation = self._scene.generation
+        threading.Thread(target=self._ask, args=(ask, generation), name="recovery", daemon=True).start()
+
+    def _ask(self, ask: Callable[[], Event | None], generation: int) -> None:
         while not self._scene.stopping.is_set() and self._scene.generation == generation:
-            found = self._kept() if stream in self._sources else self._asked(stream)
-            if found is not None:
+            event = ask()
+            if event is not None:
                 with self._scene.lock:
                     if self._scene.generation == generation:
-                        self._scene.post(on.RecoveryInformation(stream, found[0]))
+                        self._scene.post(event)
                 return
             self._scene.stopping.wait(RETRY_SECONDS)
 
-    def _asked(self, stream: Stream) -> tuple[Tree | None] | None:
+    def _tree_of(self, stream: Stream) -> Event | None:
+        if stream not in self._sources:
+            return self._asked(stream)
+        kept = self._kept()
+        return on.RecoveryInformation(stream, tree_from_json(kept["tree"])) if kept is not None else None
+
+    def _start_of(self, source: Stream) -> Event | None:
+        kept = self._kept()
+        return on.Released(source, Seq(kept["released"].get(source, 0))) if kept is not None else None
+
+    def _asked(self, stream: Stream) -> Event | None:
         """The answer of whoever leads the producer; None if nobody does."""
         for address in self._scene.surroundings.addresses(stream):
             try:
@@ -75,31 +97,35 @@ class Recovery:
             except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
                 continue
             if "tree" in said:
-                return (tree_from_json(said["tree"]),)
+                return on.RecoveryInformation(stream, tree_from_json(said["tree"]))
         return None
 
     # --- in place of the sources
 
-    def keep(self, tree: Tree) -> None:
-        self._newest = tree
+    def acked(self, command: do.SendAck) -> None:
+        """An ack to a source. Called under the lock."""
+        self._released = {**self._released, command.stream: command.upto}
+        self._tree = command.tree
 
-    def _kept(self) -> tuple[Tree | None] | None:
+    def _kept(self) -> dict[str, Any] | None:
         try:
-            text = self._scene.surroundings.kept_savepoint(self._scene.subjob.name)
+            text = self._scene.surroundings.kept_acks(self._scene.subjob.name)
         except Unreachable as error:
-            log.warning("savepoint unreachable", error=str(error))
+            log.warning("kept acks unreachable", error=str(error))
             return None
-        return (tree_from_json(json.loads(text)) if text else None,)
+        found: dict[str, Any] = json.loads(text) if text else {"released": {}, "tree": None}
+        return found
 
     def _keep_forever(self) -> None:
-        kept: Tree | None = None
+        kept: str | None = None
         while not self._scene.stopping.wait(KEEP_SECONDS):
             with self._scene.lock:
-                tree = self._newest if self._scene.leading else None
-            if tree is None or tree is kept:
+                released, tree = (self._released, self._tree) if self._scene.leading else ({}, None)
+            text = json.dumps({"released": released, "tree": tree_to_json(tree)})
+            if not released or text == kept:
                 continue
             try:
-                self._scene.surroundings.keep_savepoint(self._scene.subjob.name, json.dumps(tree_to_json(tree)))
-                kept = tree
+                self._scene.surroundings.keep_acks(self._scene.subjob.name, text)
+                kept = text
             except Unreachable as error:
-                log.warning("savepoint not kept", error=str(error))
+                log.warning("acks not kept", error=str(error))

@@ -117,7 +117,7 @@ class Shell:
             case do.SendAck():
                 self._send_ack(command)
             case do.Replay():
-                self.inputs.replay(command)
+                self._replay(command)
             case do.Number():
                 self.outputs.number(command)
             case do.ShipDeterminants():
@@ -186,8 +186,18 @@ class Shell:
 
     def _send_ack(self, command: do.SendAck) -> None:
         self.inputs.send_ack(command)
-        if command.tree is not None and command.stream in self.scene.core.wiring.replayable:
-            self.recovery.keep(command.tree)
+        core = self.scene.core
+        if core.sources_keep_acks and command.stream in core.wiring.replayable:
+            self.recovery.acked(command)
+
+    def _replay(self, command: do.Replay) -> None:
+        """Until numbers are settled the elements take the input, but make nothing of it."""
+        for name in self.scene.core.wiring.readers(command.stream):
+            self.scene.inboxes[name].follow(())
+        if command.stream in self.scene.core.wiring.replayable:
+            self.recovery.replay(command)
+        else:
+            self.inputs.replay(command)
 
     def _reset(self, checkpoint: Checkpoint | None, *, follows: bool = False) -> None:
         self.scene.generation += 1

@@ -4,7 +4,7 @@
 |---|---|
 | Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch), an annotation with the address |
 | addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
-| savepoint tree of a subjob that reads sources | an annotation on its Lease |
+| acks of a subjob to the sources that it reads | an annotation on its Lease |
 | start time | ConfigMap `JOB-run`, key startTime |
 
 The operator makes these objects before the pods; a pod may read them and change its Leases, nothing else.
@@ -64,17 +64,17 @@ class KubernetesSurroundings:
         name = names.lease(self._job, subjob)
         return f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{name}"
 
-    # ---- savepoint trees, which sources keep
+    # ---- acks to sources
 
-    def keep_savepoint(self, subjob: str, tree: str) -> None:
+    def keep_acks(self, subjob: str, acks: str) -> None:
         """On the Lease: it is all that a pod may write. Whoever took it meanwhile has kept a newer one, or will."""
         try:
-            self._api.merge(self._lease_path(subjob), {"metadata": {"annotations": {names.SAVEPOINT: tree}}})
+            self._api.merge(self._lease_path(subjob), {"metadata": {"annotations": {names.ACKS: acks}}})
         except ApiError as error:
             raise Unreachable(str(error)) from error
 
-    def kept_savepoint(self, subjob: str) -> str | None:
-        found: str | None = (self._lease(subjob)["metadata"].get("annotations") or {}).get(names.SAVEPOINT)
+    def kept_acks(self, subjob: str) -> str | None:
+        found: str | None = (self._lease(subjob)["metadata"].get("annotations") or {}).get(names.ACKS)
         return found
 
     # ---- the rest

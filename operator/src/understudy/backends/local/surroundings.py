@@ -4,7 +4,7 @@
 |---|---|
 | Lease of a subjob | `leases/SUBJOB.json`, changed only under a lock on `leases/SUBJOB.lock` |
 | instances | `instances/INSTANCE.json` |
-| savepoint tree of a subjob that reads sources | `savepoints/SUBJOB.json` |
+| acks of a subjob to the sources that it reads | `acks/SUBJOB.json` |
 | start time | `start` |
 
 Every file is replaced by a rename, so a reader needs no lock and never sees half of one. A lock belongs to an open
@@ -44,8 +44,8 @@ class LocalSurroundings:
         self._folder = folder
         self._leases = folder / "leases"
         self._instances = folder / "instances"
-        self._savepoints = folder / "savepoints"
-        for made in (self._leases, self._instances, self._savepoints):
+        self._acks = folder / "acks"
+        for made in (self._leases, self._instances, self._acks):
             made.mkdir(parents=True, exist_ok=True)
 
     # --- the Lease
@@ -94,14 +94,14 @@ class LocalSurroundings:
         """The instance is dead: nobody needs to ask it any more."""
         (self._instances / f"{instance}.json").unlink(missing_ok=True)
 
-    # --- savepoint trees, which sources keep
+    # --- acks to sources
 
-    def keep_savepoint(self, subjob: str, tree: str) -> None:
-        _replace(self._savepoints / f"{subjob}.json", tree)
+    def keep_acks(self, subjob: str, acks: str) -> None:
+        _replace(self._acks / f"{subjob}.json", acks)
 
-    def kept_savepoint(self, subjob: str) -> str | None:
+    def kept_acks(self, subjob: str) -> str | None:
         try:
-            return (self._savepoints / f"{subjob}.json").read_text()
+            return (self._acks / f"{subjob}.json").read_text()
         except FileNotFoundError:
             return None
 
