@@ -287,7 +287,7 @@ class Instance:
             case on.Acked():
                 self.ledger, held_from = self.ledger.acked(event)
                 if event.tree is not None:
-                    self.trees.setdefault(event.stream, {})[event.consumer] = event.tree
+                    self._keep_tree(event.stream, event.consumer, event.tree)
                 return (do.Trim(event.stream, held_from), *self.acked(event))
             case on.RecoveryRequested():
                 tree = self.trees.get(event.stream, {}).get(event.consumer)
@@ -359,6 +359,12 @@ class Instance:
         queue = self.ledger.queues[Stream(element)]
         limit = queue.next if upto is None else upto
         return do.Publish(queue.stream, limit, queue.ended and limit == queue.next)
+
+    def _keep_tree(self, stream: Stream, consumer: Consumer, tree: Tree) -> None:
+        """The newest counts: a life that was replaced may still speak."""
+        known = self.trees.setdefault(stream, {}).get(consumer)
+        if known is None or tree.root.next >= known.root.next:
+            self.trees[stream][consumer] = tree
 
     def keep_trees(self, trees: Trees) -> None:
         self.trees = {s: dict(per) for s, per in trees.items()}
