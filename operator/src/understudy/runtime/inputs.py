@@ -38,6 +38,7 @@ class Inputs(Handler):
         self._acks: dict[str, dict[int, int]] = defaultdict(dict)
         self._trees: dict[str, Tree] = {}
         self._arriving: pa.Table | None = None
+        self.reading = False
         sources.advance = self._advance
 
     def start(self) -> None:
@@ -53,6 +54,7 @@ class Inputs(Handler):
 
     def stop(self) -> None:
         """Leave the role: take no more input."""
+        self.reading = False
         for reader in self._readers.values():
             reader.stop()
         self._readers.clear()
@@ -75,7 +77,7 @@ class Inputs(Handler):
     # --- commands
 
     def read(self, command: do.ReadInput) -> None:
-        stream = command.stream
+        stream, self.reading = command.stream, True
         if stream in self._wiring.replayable:
             self._sources.begin(stream, command.start)
             return

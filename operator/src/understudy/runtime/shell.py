@@ -128,7 +128,7 @@ class Shell:
             case do.Elect():
                 self._try_lease(do.TryLease(command.expected, command.why))
             case do.RequestRecovery():
-                self.recovery.request(command)
+                self._request_recovery(command)
             case do.AnswerRecovery():
                 self.recovery.answer(command)
             case do.NotifyRecovered():
@@ -237,6 +237,17 @@ class Shell:
         log.warning("stepping down", why=why)
         self._leave_role()
         self.scene.shelf = Shelf()
+        self._empty()
+
+    def _request_recovery(self, command: do.RequestRecovery) -> None:
+        """Whoever was at work already begins anew: what its savepoint needs is gone."""
+        if self.inputs.reading:
+            self.scene.generation += 1
+            self.inputs.stop()
+            self._empty()
+        self.recovery.request(command)
+
+    def _empty(self) -> None:
         for name, inbox in self.scene.inboxes.items():
             inbox.reset()
             self.scene.stores[name].reset(0)
