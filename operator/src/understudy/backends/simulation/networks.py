@@ -130,10 +130,10 @@ def _operator(rng: random.Random, arity: int, exact: bool) -> Operator:
 
 
 def _fits(mode: str, op: Operator, inputs: list[str], quality: dict[str, str], family: dict[str, str]) -> bool:
-    settled = all(quality[s] == "exact" and family[s] != "upstreamBackup" for s in inputs)
+    settled = all(quality[s] == "exact" for s in inputs)
     match mode:
         case "savepoint":
-            return not op.arbitrary and all(family[s] in ("source", "savepoint") for s in inputs)
+            return not op.arbitrary and settled and all(family[s] != "upstreamBackup" for s in inputs)
         case "replicaBackup":
             return not op.arbitrary and settled
         case "passiveStandby/synchronized" | "passiveStandby/extended":
