@@ -99,8 +99,9 @@ ALL = (
         ("act@standby@5s-7s", "sav@standby@12s-14s"),
         ("rep@18s-20s+3s", "ups@24s-26s+3s", "act@primary@30s-32s+150ms", "sav@34s-36s+150ms"),
     ),
-    # The second round begins when everyone has a new standby.
-    Programme("again", CHAIN, 165, (*IN_TURN, "act@125s-128s", "rep@131s-134s", "ups@137s-140s", "sav@143s-146s")),
+    # The second round begins when there are new standbys: before that, some modes promise nothing.
+    Programme("again", CHAIN, 140, ("act@5s-8s", "rep@10s-13s", "act@115s-118s", "rep@121s-124s")),
+    Programme("again-empty", CHAIN, 140, ("ups@5s-8s", "sav@10s-13s", "ups@115s-118s", "sav@121s-124s")),
     Programme(
         "chance-stops",
         CHANCE,
