@@ -1,0 +1,52 @@
+"""Upstream backup's take-over, event by event."""
+
+from __future__ import annotations
+
+from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease
+from understudy.modes.upstream_backup import UpstreamBackup
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.detector import Detector
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.ledger import Wiring
+from understudy.protocol.watermarks import Step
+
+DOWN = Consumer("down")
+MARK = Step(Seq(40), Seq(50), {UP: Seq(90)}, {UP: Seq(100)}, {UP: Seq(110)})
+
+
+def taking_over(wiring: Wiring = WIRING) -> UpstreamBackup:
+    found = UpstreamBackup("job-1", wiring, Detector.of(100, 3), interval=50)
+    found.handle(on.LeaseSeen(lease("job-0", 1)))
+    found.handle(on.LeaseWon(lease("job-1", 2)))
+    return found
+
+
+def test_what_was_sent_before_is_made_again_and_dropped() -> None:
+    found = taking_over()
+    assert found.handle(on.Released(UP, Seq(80))) == (do.Skip(UP, Seq(80)),)
+    assert found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK)) == (
+        do.Number("job", Seq(40), {UP: Seq(100)}),
+    )
+
+
+def test_a_source_is_read_from_where_the_watermark_says_or_from_where_it_was_acked() -> None:
+    for mark, start in ((MARK, 90), (None, 80)):
+        found = taking_over(Wiring(WIRING.inputs, WIRING.consumers, frozenset({UP})))
+        found.handle(on.Released(UP, Seq(80)))
+        *_, read = found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), mark))
+        assert read == do.ReadInput(Stream("up"), Seq(start))
+
+
+def test_what_was_lost_together_with_all_consumers_is_reported() -> None:
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(80)))
+    loss, number = found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
+    assert loss == do.ReportLoss(UP, Range(Seq(0), Seq(80)))
+    assert number == do.Number("job", Seq(0), None)
+
+
+def test_a_job_that_has_only_begun_loses_nothing() -> None:
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(0)))
+    assert found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(1))) == (do.Number("job", Seq(0), None),)
