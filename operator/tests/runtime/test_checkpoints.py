@@ -55,7 +55,8 @@ def test_tails_of_sources_are_not_shipped() -> None:
 def test_a_message_survives_the_wire() -> None:
     child = Tree(Savepoint({IN: Seq(2)}, {IN: Seq(3)}, Seq(9)))
     tree = Tree(Savepoint({IN: Seq(5)}, {IN: Seq(9)}, Seq(1)), {IN: {Consumer("next"): child}})
-    mark = Step(Seq(1), Seq(4), {IN: Seq(5)}, {IN: Seq(7)}, {IN: Seq(9)})
+    behind = Step(Seq(5), Seq(9), {IN: Seq(1)}, {IN: Seq(2)}, {IN: Seq(3)})
+    mark = Step(Seq(1), Seq(4), {IN: Seq(5)}, {IN: Seq(7)}, {IN: Seq(9)}, {IN: behind})
     trees = {Stream("e"): {Consumer("down"): tree}}
     whole = replace(checkpoint(3, (5, 9), (1, 4)), marks={IN: mark}, trees=trees, steps={IN: (mark,)})
     sent = message(replace(whole, extended={IN: Seq(12)}), None)

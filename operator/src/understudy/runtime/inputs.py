@@ -124,7 +124,7 @@ class Inputs(Handler):
         if stream in self._wiring.inputs:
             for name in self._wiring.readers(stream):
                 epoch = self._scene.core.epoch
-                self._scene.post(on.Acked(stream, Consumer(name), command.level, command.upto, epoch))
+                self._scene.post(on.Acked(stream, Consumer(name), command.level, command.upto, epoch, command.tree))
             return
         self._acks[stream][command.level] = command.upto
         if command.tree is not None:

@@ -15,14 +15,18 @@ def positions_from_json(value: Mapping[str, int]) -> dict[Stream, Seq]:
 
 
 def step_to_json(step: Step | None) -> list[Any] | None:
-    return [step.first, step.stop, dict(step.low), dict(step.at), dict(step.high)] if step is not None else None
+    if step is None:
+        return None
+    behind = {s: step_to_json(b) for s, b in step.behind.items()}
+    return [step.first, step.stop, dict(step.low), dict(step.at), dict(step.high), behind]
 
 
 def step_from_json(value: list[Any] | None) -> Step | None:
     if value is None:
         return None
-    low, at, high = (positions_from_json(marks) for marks in value[2:])
-    return Step(Seq(value[0]), Seq(value[1]), low, at, high)
+    low, at, high = (positions_from_json(marks) for marks in value[2:5])
+    behind = {Stream(s): step for s, b in value[5].items() if (step := step_from_json(b)) is not None}
+    return Step(Seq(value[0]), Seq(value[1]), low, at, high, behind)
 
 
 def tree_to_json(tree: Tree | None) -> dict[str, Any] | None:
