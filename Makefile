@@ -49,7 +49,7 @@ e2e: setup  ## the cluster suite: on your cluster if KUBECONFIG is set, else (as
 drills: setup  ## every mode under every fault in local processes (half an hour); the results go to docs/drills.md
 	UNDERSTUDY_DRILLS=build/drills $(BIN)/pytest -m processes operator/tests/drills $(ARGS)
 
-explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (an hour)
+explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (minutes)
 	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)
 
 ##@ Cluster

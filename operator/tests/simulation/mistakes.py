@@ -29,6 +29,7 @@ class Mistake:
     says: str
     cores: Cores
     mode: str
+    seen: int  # a seed that caught it
 
 
 # --- passive standby
@@ -246,14 +247,6 @@ class JoinerStartsEmpty(ReplicaBackup):
 # --- savepoint
 
 
-class TakesTheLowerSavepoint(SavepointMode):
-    def chosen(self, answers: dict[Stream, Tree | None]) -> dict[str, Tree]:
-        return {} if any(t is None for t in answers.values()) else super().chosen(answers)
-
-    def best(self, trees: list[Tree]) -> Tree | None:
-        return min(trees, key=lambda t: t.root.next)
-
-
 class SavepointOfThePresent(SavepointMode):
     """Saves where it is, not where the first unacked event came from."""
 
@@ -406,7 +399,7 @@ class AmnesiaLosesSilently(Amnesia):
         return (do.Skip(stream, missing.stop),)
 
 
-def _of(says: str, core: type[Instance], mode: str) -> Mistake:
+def _of(says: str, core: type[Instance], mode: str, seen: int) -> Mistake:
     slot = {
         "amnesia": "amnesia",
         "passiveStandby": "passive",
@@ -417,55 +410,54 @@ def _of(says: str, core: type[Instance], mode: str) -> Mistake:
         "passiveStandby/synchronized": "synchronized",
         "passiveStandby/extended": "synchronized",
     }[mode]
-    return Mistake(says, replace(Cores(), **{slot: core}), mode)  # type: ignore[arg-type]
+    return Mistake(says, replace(Cores(), **{slot: core}), mode, seen)  # type: ignore[arg-type]
 
 
 MISTAKES = [
-    _of("an ack trims one too far", TrimsOneTooFar, "passiveStandby"),
-    _of("acks before the secondary stored it", AcksBeforeTheSecondaryStored, "passiveStandby"),
-    _of("releases what is processed but not checkpointed", ReleasesWhatIsProcessed, "passiveStandby"),
-    _of("the secondary forgets the sequencer", ForgetsTheSequencer, "passiveStandby"),
-    _of("the secondary reads on from the newest input", ReadsOnFromTheNewest, "passiveStandby"),
-    _of("an arbitrary network forwards before the checkpoint", ForwardsBeforeTheCheckpoint, "passiveStandby"),
-    _of("a divergent queue is sent under old seqs", SendsADivergentQueueUnderOldSeqs, "passiveStandby"),
-    _of("the secondary confirms a checkpoint it does not keep", StoresAnOlderCheckpoint, "passiveStandby"),
-    _of("a restarted primary overtakes the standby with the state", TakesOverWithNothing, "passiveStandby"),
-    _of("the filter accepts equal ids", AcceptsEqualIds, "passiveStandby"),
-    _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby"),
-    _of("level-1 acks what was received", AcksWhatWasReceived, "upstreamBackup"),
-    _of("level-1 acks what was processed", AcksThePositionNotTheLowWatermark, "upstreamBackup"),
-    _of("cause maps to the high watermark", MapsToTheHighWatermark, "upstreamBackup"),
-    _of("cause maps the newest ack of any consumer", CausesOfWhatAnyConsumerHas, "upstreamBackup"),
-    _of("what is made again is numbered as new", RestartsNumberingAtTheFurthest, "upstreamBackup"),
-    _of("one step too many is dropped", DropsOneStepTooMany, "upstreamBackup"),
-    _of("a replacement does not wait for its consumers", DoesNotWaitForTheRollCall, "upstreamBackup"),
-    _of("a secondary trims what is not duplicate", TrimsEqualWatermarks, "activeStandby"),
-    _of("a secondary keeps no log", SecondaryTrimsWhatItMade, "activeStandby"),
-    _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby"),
-    _of("tuples are sent before their determinants are stored", SendsBeforeTheDeterminants, "activeStandby"),
-    _of("a secondary ignores determinants", SecondaryIgnoresDeterminants, "activeStandby"),
-    _of("a secondary numbers from zero", SecondaryNumbersFromZero, "activeStandby"),
-    _of("a secondary leads without the Lease", SecondaryAlsoSends, "activeStandby"),
-    _of("a replica releases what its peer still needs", ReplicaReleasesAlone, "replicaBackup"),
-    _of("a joining replica starts empty", JoinerStartsEmpty, "replicaBackup"),
-    _of("the savepoint is taken from the lower seq", TakesTheLowerSavepoint, "savepoint"),
-    _of("the savepoint is the present selection", SavepointOfThePresent, "savepoint"),
-    _of("the savepoint's sequencer is one off", SavepointForgetsTheSequencer, "savepoint"),
-    _of("the savepoint has positions but no selection", SavepointWithoutSelection, "savepoint"),
-    _of("a recovered operator forgets the trees below", ForgetsTheTreesBelow, "savepoint"),
-    _of("an operator does not wait for all predecessors", NeverRequestsAgain, "savepoint"),
-    _of("a recovered operator forgets its inner elements", ForgetsItsOtherElements, "savepoint"),
-    _of("a synchronized backup is made permanent too early", PermanentTooEarly, "passiveStandby/synchronized"),
-    _of("one consumer's backup is enough", PermanentAtTheFirstAck, "passiveStandby/synchronized"),
-    _of("a take-over uses the temporary backup", ContinuesFromTheTemporaryBackup, "passiveStandby/synchronized"),
-    _of("a temporary backup is acked", AcksATemporaryBackup, "passiveStandby/synchronized"),
-    _of("a backup request is acked without a backup", AnswersARequestWithoutABackup, "passiveStandby/synchronized"),
-    _of("an extension is acked before it is stored", AcksAnExtensionBeforeItIsStored, "passiveStandby/extended"),
-    _of("an extended backup is restored without its extension", ForgetsTheExtension, "passiveStandby/extended"),
-    _of("the last backup before a move has no queue", LastBackupWithoutTheQueue, "passiveStandby/synchronized"),
-    _of("a move forgets the sequencer", MovesWithoutTheSequencer, "upstreamBackup"),
-    _of("the target of a move leads without the Lease", TargetLeadsWithoutTheLease, "passiveStandby"),
-    _of("inner seqs of a restarted subjob begin at zero", InnerSeqsFromZero, "upstreamBackup"),
-    _of("a replacement uses seqs again", AmnesiaReusesSeqs, "amnesia"),
-    _of("losses are not reported", AmnesiaLosesSilently, "amnesia"),
+    _of("an ack trims one too far", TrimsOneTooFar, "passiveStandby", 0),
+    _of("acks before the secondary stored it", AcksBeforeTheSecondaryStored, "passiveStandby", 0),
+    _of("releases what is processed but not checkpointed", ReleasesWhatIsProcessed, "passiveStandby", 0),
+    _of("the secondary forgets the sequencer", ForgetsTheSequencer, "passiveStandby", 8),
+    _of("the secondary reads on from the newest input", ReadsOnFromTheNewest, "passiveStandby", 12),
+    _of("an arbitrary network forwards before the checkpoint", ForwardsBeforeTheCheckpoint, "passiveStandby", 118),
+    _of("a divergent queue is sent under old seqs", SendsADivergentQueueUnderOldSeqs, "passiveStandby", 250),
+    _of("the secondary confirms a checkpoint it does not keep", StoresAnOlderCheckpoint, "passiveStandby", 0),
+    _of("a restarted primary overtakes the standby with the state", TakesOverWithNothing, "passiveStandby", 118),
+    _of("the filter accepts equal ids", AcceptsEqualIds, "passiveStandby", 94),
+    _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby", 59),
+    _of("level-1 acks what was received", AcksWhatWasReceived, "upstreamBackup", 6),
+    _of("level-1 acks what was processed", AcksThePositionNotTheLowWatermark, "upstreamBackup", 6),
+    _of("cause maps to the high watermark", MapsToTheHighWatermark, "upstreamBackup", 204),
+    _of("cause maps the newest ack of any consumer", CausesOfWhatAnyConsumerHas, "upstreamBackup", 204),
+    _of("what is made again is numbered as new", RestartsNumberingAtTheFurthest, "upstreamBackup", 5),
+    _of("one step too many is dropped", DropsOneStepTooMany, "upstreamBackup", 5),
+    _of("a replacement does not wait for its consumers", DoesNotWaitForTheRollCall, "upstreamBackup", 1),
+    _of("a secondary trims what is not duplicate", TrimsEqualWatermarks, "activeStandby", 0),
+    _of("a secondary keeps no log", SecondaryTrimsWhatItMade, "activeStandby", 0),
+    _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby", 1),
+    _of("tuples are sent before their determinants are stored", SendsBeforeTheDeterminants, "activeStandby", 35),
+    _of("a secondary ignores determinants", SecondaryIgnoresDeterminants, "activeStandby", 3),
+    _of("a secondary numbers from zero", SecondaryNumbersFromZero, "activeStandby", 48),
+    _of("a secondary leads without the Lease", SecondaryAlsoSends, "activeStandby", 0),
+    _of("a replica releases what its peer still needs", ReplicaReleasesAlone, "replicaBackup", 147),
+    _of("a joining replica starts empty", JoinerStartsEmpty, "replicaBackup", 51),
+    _of("the savepoint is the present selection", SavepointOfThePresent, "savepoint", 64),
+    _of("the savepoint's sequencer is one off", SavepointForgetsTheSequencer, "savepoint", 1),
+    _of("the savepoint has positions but no selection", SavepointWithoutSelection, "savepoint", 1),
+    _of("a recovered operator forgets the trees below", ForgetsTheTreesBelow, "savepoint", 106),
+    _of("an operator does not wait for all predecessors", NeverRequestsAgain, "savepoint", 1),
+    _of("a recovered operator forgets its inner elements", ForgetsItsOtherElements, "savepoint", 13),
+    _of("a synchronized backup is made permanent too early", PermanentTooEarly, "passiveStandby/synchronized", 0),
+    _of("one consumer's backup is enough", PermanentAtTheFirstAck, "passiveStandby/synchronized", 0),
+    _of("a take-over uses the temporary backup", ContinuesFromTheTemporaryBackup, "passiveStandby/synchronized", 8),
+    _of("a temporary backup is acked", AcksATemporaryBackup, "passiveStandby/synchronized", 0),
+    _of("a backup request is acked without a backup", AnswersARequestWithoutABackup, "passiveStandby/synchronized", 0),
+    _of("an extension is acked before it is stored", AcksAnExtensionBeforeItIsStored, "passiveStandby/extended", 0),
+    _of("an extended backup is restored without its extension", ForgetsTheExtension, "passiveStandby/extended", 182),
+    _of("the last backup before a move has no queue", LastBackupWithoutTheQueue, "passiveStandby/synchronized", 8),
+    _of("a move forgets the sequencer", MovesWithoutTheSequencer, "upstreamBackup", 8),
+    _of("the target of a move leads without the Lease", TargetLeadsWithoutTheLease, "passiveStandby", 10),
+    _of("inner seqs of a restarted subjob begin at zero", InnerSeqsFromZero, "upstreamBackup", 5),
+    _of("a replacement uses seqs again", AmnesiaReusesSeqs, "amnesia", 1),
+    _of("losses are not reported", AmnesiaLosesSilently, "amnesia", 8),
 ]
