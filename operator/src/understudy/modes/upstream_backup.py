@@ -99,8 +99,9 @@ class UpstreamBackup(Instance):
         marks = {s: self._mark(roll, s) for s in self.wiring.leaving}
         border = [self._number(roll, s, mark) for s, mark in marks.items()]
         inner = self._inner([m for m in marks.values() if m is not None])
+        passed = [c for s, mark in marks.items() if mark is None for c in self._passed(roll, s)]
         reads = (do.ReadInput(s, self._starts[s]) for s in self.wiring.entering if s in self.wiring.replayable)
-        return (*self._lost_with_the_consumers(roll), *skips, *inner, *border, *reads)
+        return (*self._lost_with_the_consumers(roll), *skips, *passed, *inner, *border, *reads)
 
     def _lost_with_the_consumers(self, roll: RollCall) -> Commands:
         """Consumers that all begin anew want what was made of input that upstream no longer holds: that is lost."""
@@ -108,6 +109,18 @@ class UpstreamBackup(Instance):
             return ()
         gone = {s: Range(Seq(0), start) for s in self.wiring.external if (start := self._starts[s])}
         return tuple(do.ReportLoss(s, missing) for s, missing in gone.items())
+
+    def _passed(self, roll: RollCall, stream: Stream) -> Commands:
+        """An input whose producer restarted meanwhile is held from earlier on than the others: what was behind the last
+        output then is not taken again."""
+        answer = self._hindmost(roll, stream)
+        high = answer.mark.high if answer is not None and answer.mark is not None and answer.start > 0 else {}
+        behind = {s: p for s, p in high.items() if s in self._starts and self._starts[s] < p}
+        for s, position in behind.items():
+            received = max(self.ledger.received(s), position)
+            self._starts[s] = position
+            self.ledger = self.ledger.moved(s, position).skipped_to(s, received)
+        return tuple(do.Skip(s, position) for s, position in behind.items())
 
     def _hindmost(self, roll: RollCall, stream: Stream) -> on.Subscribed | None:
         """The consumer that has come least far, of those that can tell how far.
