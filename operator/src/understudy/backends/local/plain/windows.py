@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlglot import exp
@@ -62,7 +64,7 @@ def _type_of(tree: exp.Expr, of: Type) -> Type:
     return LONG if isinstance(tree, exp.Sum) and of.whole else of
 
 
-def windows(operator: Aggregate, rows: Sequence[Row], length: int) -> Iterator[tuple[int, int, list[Row]]]:
+def windows(operator: Aggregate, rows: Sequence[Row], length: int) -> Iterator[tuple[int, int, Sequence[Row]]]:
     """(start, end, rows) of every full window that has rows, of a stream that is `length` long.
 
     A window is emitted when the stream reaches its end, however few of its tuples came through the filters before.
@@ -70,14 +72,8 @@ def windows(operator: Aggregate, rows: Sequence[Row], length: int) -> Iterator[t
     size, slide = operator.window.size, operator.window.slide
     if not isinstance(size, int) or not isinstance(slide, int):
         raise NotPlain("a window in event time")
+    place = itemgetter("_seq")
     for start in range(0, length - size + 1, slide):
-        if inside := [row for row in rows[_first(rows, start) :] if row["_seq"] < start + size]:
+        first = bisect_left(rows, start, key=place)
+        if inside := rows[first : bisect_left(rows, start + size, first, key=place)]:
             yield start, start + size, inside
-
-
-def _first(rows: Sequence[Row], seq: int) -> int:
-    low, high = 0, len(rows)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if rows[middle]["_seq"] < seq else (low, middle)
-    return low
