@@ -111,3 +111,33 @@ def test_a_replica_that_is_alone_goes_on_with_what_there_is() -> None:
     first, _ = pair()
     first.handle(on.SecondaryLeft("job-1"))
     assert do.ReportLoss(UP, Range(Seq(10), Seq(15))) in first.handle(on.Resumes(UP, Seq(10), Seq(15)))
+
+
+def test_a_new_epoch_is_joined_anew() -> None:
+    """The survivor has won the Lease but not heard of it yet when the other one joins: that was the old epoch."""
+    _, second = pair()
+    second.handle(on.PeerClosed(Millis(500)))
+    second.handle(on.SecondaryJoined("job-0"))
+    second.handle(on.LeaseWon(lease("job-1", 2)))
+    assert second.secondary is None
+    (ship,) = second.handle(on.SecondaryJoined("job-0"))
+    assert isinstance(ship, do.Ship)
+    assert ship.checkpoint.epoch == Epoch(2)
+    second.handle(on.CheckpointStored(Epoch(2), ship.checkpoint.number))
+    assert second.protected
+
+
+def test_who_never_confirms_the_state_it_was_given_is_given_up() -> None:
+    first, _ = pair()
+    first.handle(on.SecondaryJoined("job-2"))
+    heard = [first.handle(on.Tick(Millis(now))) for now in range(0, 60_000, 20)]
+    assert [kind for commands in heard for kind in kinds(commands) if kind is do.Elect] == [do.Elect]
+    first.handle(on.LeaseWon(lease("job-0", 2)))
+    assert not first.protected
+
+
+def test_time_in_which_a_replica_did_not_run_itself_is_no_silence_of_its_peer() -> None:
+    first, _ = pair()
+    first.handle(on.KeepAlive(Millis(1_000), Epoch(1), {UP: Seq(10)}))
+    for now in (1_000, 1_020, 5_000):
+        assert do.Elect not in kinds(first.handle(on.Tick(Millis(now))))

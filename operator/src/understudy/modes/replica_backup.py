@@ -22,6 +22,8 @@ from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks
 
+CONFIRM = 100  # times τ in which a newcomer confirms the state that it was given: it may be large
+
 
 class ReplicaBackup(Instance):
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
@@ -32,6 +34,7 @@ class ReplicaBackup(Instance):
     def forget(self) -> None:
         self._number = 0
         self._offered: Checkpoint | None = None
+        self._offered_at: Millis | None = None
         self._peer: Marks | None = None
         self._electing = False
         self._secondary: str | None = None  # the replica that joined this one
@@ -81,6 +84,7 @@ class ReplicaBackup(Instance):
         if self.role is Role.STANDBY:
             return self._started(on.Started(record.epoch, fresh=True))
         self.epoch, self._electing = record.epoch, False
+        self._peer = self._offered = self._secondary = None  # who joined the epoch before must join this one
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
 
     def _closed(self, why: str) -> Commands:
@@ -143,7 +147,7 @@ class ReplicaBackup(Instance):
             case on.SecondaryJoined(name):
                 self._number += 1
                 self._peer, self._secondary = None, name
-                self._offered = self.state(self._number)
+                self._offered, self._offered_at = self.state(self._number), None
                 return (do.Ship(self._offered, None),)
             case on.SecondaryAt() if event.epoch == self.epoch and self._offered is None:
                 self._peer = event.positions
@@ -159,13 +163,22 @@ class ReplicaBackup(Instance):
     def _beat(self, now: Millis) -> Commands:
         if self.role is Role.STANDBY and self.lease is not None:
             return self._tick(now)
+        self.detector = self.detector.on_tick(now)
         if self.detector.suspects(now):
             return self._alone(f"no heart-beat for {self.detector.tau} ms")
+        if self._is_refused(now):
+            return self._alone("it does not confirm the state that it was given")
         if self.role is not Role.PRIMARY or not due(self._told_at, now, self.interval):
             return ()
         self._told_at = now
         mine = {s: self.ledger.position(s) for s in self.wiring.entering}
         return (do.ReportProgress(self.epoch, mine), *self._acks(mine))
+
+    def _is_refused(self, now: Millis) -> bool:
+        if self._offered is None:
+            return False
+        self._offered_at = now if self._offered_at is None else self._offered_at
+        return now - self._offered_at > CONFIRM * self.detector.tau
 
     def _acks(self, mine: Marks) -> Commands:
         inner = tuple(do.SendAck(s, 1, self.ledger.position(s)) for s in self._inner())

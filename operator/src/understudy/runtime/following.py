@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +34,22 @@ class Hooks:
 
 
 class Follower(threading.Thread):
-    def __init__(self, primary: LeaseRecord, me: str, my_address: str, interval: float, hooks: Hooks) -> None:
+    def __init__(
+        self,
+        primary: LeaseRecord,
+        me: str,
+        my_address: str,
+        interval: float,
+        hooks: Hooks,
+        lock: AbstractContextManager[Any],
+    ) -> None:
         super().__init__(name=f"follow-{primary.holder}", daemon=True)
         self.primary = primary
         self._me = me
         self._ticket = wire.ticket("follow", instance=me, address=my_address, epoch=primary.epoch)
         self._interval = interval
         self._hooks = hooks
+        self._lock = lock  # held by whoever stops a follower: what it hears after that is not reported
         self._stopped = threading.Event()
         self._call: flight.FlightStreamReader | None = None
         self._words: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -63,9 +73,10 @@ class Follower(threading.Thread):
             meta = wire.unpack(chunk.app_metadata)
             if "refused" in meta:
                 return self._report(self._hooks.refused)
-            if not self._stopped.is_set():
-                self._hooks.alive(meta["epoch"], meta.get("positions", {}))
-                self._take(meta, chunk.data)
+            with self._lock:
+                if not self._stopped.is_set():
+                    self._hooks.alive(meta["epoch"], meta.get("positions", {}))
+                    self._take(meta, chunk.data)
 
     def _take(self, meta: dict[str, Any], data: pa.RecordBatch) -> None:
         if "trimming" in meta:
@@ -101,9 +112,10 @@ class Follower(threading.Thread):
         return True
 
     def _report(self, hook: Callable[[], None]) -> None:
-        if not self._stopped.is_set():
-            self._stopped.set()
-            hook()
+        with self._lock:
+            if not self._stopped.is_set():
+                self._stopped.set()
+                hook()
 
     def stop(self) -> None:
         self._stopped.set()

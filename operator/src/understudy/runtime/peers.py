@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ log = structlog.get_logger()
 FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connection may take its time
 SILENCE = 6  # heart-beats without a word after which a secondary counts as lost
 LEAST_SILENCE_MS = 1_000
+LOOK_AGAIN_SECONDS = 0.1
 
 Letter = tuple[dict[str, Any], list[bytes]]  # what goes to the secondary: metadata and blobs
 
@@ -44,13 +46,10 @@ class Peers:
 
     def leave(self) -> None:
         """Leave the role: follow nobody, ship to nobody."""
-        self.unfollow()
-        self._secondary = self._outbox = self.secondary_address = None
-
-    def unfollow(self) -> None:
         if self._follower is not None:
             self._follower.stop()
         self._follower = None
+        self._secondary = self._outbox = self.secondary_address = None
 
     # --- as secondary
 
@@ -61,7 +60,7 @@ class Peers:
         self._scene.post(on.KeepAlive(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
         hooks = Hooks(self._heard, self._checkpoint, self._trimming, self._determinants, self._closed, self._refused)
         me, interval = self._scene.core.name, self._interval / 1000
-        self._follower = Follower(command.primary, me, self._scene.address, interval, hooks)
+        self._follower = Follower(command.primary, me, self._scene.address, interval, hooks, self._scene.lock)
         self._follower.start()
 
     def report_progress(self, command: do.ReportProgress) -> None:
@@ -106,8 +105,9 @@ class Peers:
         if self._scene.leading:
             self._closed()
             return
-        self._scene.stopping.wait(0.1)
-        self._scene.reread_lease("the instance we follow is no primary")
+        again = threading.Timer(LOOK_AGAIN_SECONDS, self._scene.reread_lease, ("the instance we follow is no primary",))
+        again.daemon = True
+        again.start()
 
     # --- as primary
 

@@ -166,7 +166,7 @@ class Shell:
     def _lead(self, command: do.Lead) -> None:
         promoted = now_ms()
         if not command.beside:
-            self.peers.unfollow()
+            self.peers.leave()
         if command.live:
             lead(self.scene.inboxes)
         else:
