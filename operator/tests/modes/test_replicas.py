@@ -141,3 +141,37 @@ def test_time_in_which_a_replica_did_not_run_itself_is_no_silence_of_its_peer() 
     first.handle(on.KeepAlive(Millis(1_000), Epoch(1), {UP: Seq(10)}))
     for now in (1_000, 1_020, 5_000):
         assert do.Elect not in kinds(first.handle(on.Tick(Millis(now))))
+
+
+def test_a_replica_that_hears_of_a_new_epoch_from_its_peer_joins_again() -> None:
+    _, second = pair()
+    assert kinds(second.handle(on.KeepAlive(Millis(500), Epoch(2), {UP: Seq(10)}))) == [do.StepDown, do.ReadLease]
+    assert second.handle(on.LeaseSeen(lease("job-0", 2))) == (do.Follow(lease("job-0", 2)),)
+
+
+def test_a_survivor_that_knew_an_older_lease_tries_the_one_there_is() -> None:
+    first, second = pair()
+    first.handle(on.SecondaryLeft("job-1"))
+    first.handle(on.LeaseWon(lease("job-0", 2)))
+    second.handle(on.LeaseSeen(lease("job-0", 2)))
+    (ship,) = first.handle(on.SecondaryJoined("job-1"))
+    assert isinstance(ship, do.Ship)
+    second.handle(on.CheckpointArrived(ship.checkpoint))
+    second.handle(on.PeerClosed(Millis(700)))
+    assert second.handle(on.LeaseSeen(lease("job-0", 2))) == (do.Elect("a replica is needed", lease("job-0", 2)),)
+
+
+def test_a_replica_that_was_without_input_joins_as_one_that_has_it_all() -> None:
+    first, _ = pair()
+    first.handle(on.SecondaryLeft("job-1"))
+    first.handle(on.Resumes(UP, Seq(10), Seq(15)))
+    assert first.lossy
+    first.handle(on.LeaseSeen(lease("job-1", 2)))
+    assert not first.lossy
+
+
+def test_a_producer_that_is_behind_what_another_has_sent_makes_nothing_new() -> None:
+    _, second = pair()
+    second.handle(on.Arrived(UP, Range(Seq(10), Seq(20)), Epoch(1)))
+    assert second.handle(on.Resumes(UP, Seq(10), Seq(15))) == ()
+    assert second.handle(on.Arrived(UP, Range(Seq(15), Seq(20)), Epoch(1))) == ()

@@ -98,7 +98,7 @@ class ActiveStandby(Instance):
             case on.Redirected() if self.running:
                 self.ledger = self.ledger.redirected(event.stream, event.epoch)
                 return ()
-            case on.Resumes() if self.running:
+            case on.Resumes() if self.running and self.missed(event):
                 return self._rejoin("upstream no longer has what follows this state")
             case _:
                 return ()

@@ -186,12 +186,16 @@ class Instance:
         if self.move is None:
             self.detector = self.detector.on_false_suspicion()  # it was us, and we live: the machine is slow
         keep = self.kept_back() if self.move is not None and self.move.handed else None
-        self.role = Role.STANDBY
-        self.ledger, self.trees = Ledger.empty(self.wiring), {}
-        self.move = self._follower = None
+        self.leave_role()
         self.forget()
         self.keep(keep)
         return (do.StepDown(why, keep), do.ReadLease("to follow the new primary"))
+
+    def leave_role(self) -> None:
+        """Nothing of what was known as a primary counts any more."""
+        self.role, self.lossy = Role.STANDBY, False
+        self.ledger, self.trees, self.marks = Ledger.empty(self.wiring), {}, {}
+        self.move = self._follower = None
 
     # --- migration
 
@@ -335,11 +339,17 @@ class Instance:
         return (do.ReportLoss(stream, missing), skip) if len(missing) else (skip,)
 
     def _resumes(self, event: on.Resumes) -> Commands:
-        skips = self.ledger.received(event.stream) < event.start  # lost, or sent again under other seqs
-        self.ledger = self.ledger.moved(event.stream, event.start)
-        self.lossy = self.lossy or skips
-        lost = self._lost(event.stream, Range(min(event.released, event.start), event.start))
+        """What lies before was lost, or is sent again under other seqs."""
+        if not self.missed(event):
+            return ()
+        received = self.ledger.received(event.stream)
+        self.ledger, self.lossy = self.ledger.moved(event.stream, event.start), True
+        lost = self._lost(event.stream, Range(Seq(min(max(event.released, received), event.start)), event.start))
         return (*self._rebase(), *lost)
+
+    def missed(self, event: on.Resumes) -> bool:
+        """Whether input is missing. One of several producers may be behind what another has sent already."""
+        return event.start > self.ledger.received(event.stream)
 
     def _rebase(self) -> Commands:
         """Without the lost state, tuples can't be made again: new ones must not take the seqs of old ones."""

@@ -17,7 +17,7 @@ from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Millis, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks
@@ -33,7 +33,7 @@ class ReplicaBackup(Instance):
 
     def forget(self) -> None:
         self._number = 0
-        self._offered: Checkpoint | None = None
+        self._offered: Checkpoint | None = None  # the state on its way to a replica that joins
         self._offered_at: Millis | None = None
         self._peer: Marks | None = None
         self._electing = False
@@ -46,6 +46,8 @@ class ReplicaBackup(Instance):
                 return self._started(event)
             case on.CheckpointArrived(checkpoint) if self.role is Role.STANDBY and checkpoint.epoch >= self.epoch:
                 return self._join(checkpoint)
+            case on.KeepAlive() if self._replaced_in(event.epoch):
+                return self._newer(event.epoch)
             case on.KeepAlive() if event.epoch >= self.epoch:
                 return self._heard_peer(event)
             case on.KeepAlive():
@@ -62,7 +64,7 @@ class ReplicaBackup(Instance):
                 return self._beat(event.now)
             case on.NewerEpoch():
                 return self._newer(event.epoch)
-            case on.Resumes() if self.role is Role.PRIMARY and self._peer is not None:
+            case on.Resumes() if self.role is Role.PRIMARY and self._peer is not None and self.missed(event):
                 return self._rejoin("upstream no longer has what follows this state, and the peer has come further")
             case _ if self.role is Role.PRIMARY:
                 return self._as_primary(event)
@@ -75,9 +77,9 @@ class ReplicaBackup(Instance):
         if self.role is Role.STANDBY or record is None:
             return super()._lease_seen(record)
         self.lease = record
-        if record.holder == self.name:
-            return self._elect("a replica is needed") if self._electing else ()
-        return self._newer(record.epoch)
+        if record.holder != self.name and record.epoch > self.epoch:
+            return self._newer(record.epoch)
+        return self._elect("a replica is needed") if self._electing else ()
 
     def _won(self, record: LeaseRecord) -> Commands:
         self._trying, self.lease = False, record
@@ -86,6 +88,10 @@ class ReplicaBackup(Instance):
         self.epoch, self._electing = record.epoch, False
         self._peer = self._offered = self._secondary = None  # who joined the epoch before must join this one
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
+
+    def _replaced_in(self, epoch: Epoch) -> bool:
+        """Whether the peer, by its keep-alive, has taken the Lease anew: it no longer counts on this replica."""
+        return self.role is Role.PRIMARY and self.lease is not None and epoch > self.epoch
 
     def _closed(self, why: str) -> Commands:
         """The peer is gone. Who has not joined it yet may have to begin in its place."""
@@ -124,7 +130,7 @@ class ReplicaBackup(Instance):
 
     def _rejoin(self, why: str) -> Commands:
         """Begin anew with the peer's state. A Lease that names this replica is left to the peer first."""
-        self.role, self.ledger, self.trees = Role.STANDBY, Ledger.empty(self.wiring), {}
+        self.leave_role()
         self.forget()
         return (do.StepDown(why), do.ReadLease("to join the peer"))
 

@@ -56,7 +56,7 @@ class SavepointMode(Instance):
                 return self._restore_if_all_answered()
             case on.RecoveryNotified() if self._answers is not None and event.stream not in self._answers:
                 return (do.RequestRecovery(event.stream),)
-            case on.Resumes() if self.role is Role.PRIMARY and not self._recovered_again:
+            case on.Resumes() if self.role is Role.PRIMARY and not self._recovered_again and self.missed(event):
                 return self._recover_again()
             case on.RecoveryNotified() | on.RecoveryInformation():
                 return ()

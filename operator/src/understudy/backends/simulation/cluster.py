@@ -76,7 +76,8 @@ class Monitor:
 
     def processed(self, process: Process, element: Any) -> None: ...
 
-    def trimmed(self, process: Process, command: do.Trim) -> None: ...
+    def trimmed(self, process: Process, command: do.Trim) -> None:
+        """Tuples were dropped from a queue."""
 
     def shipped(self, process: Process, element: str, queue: int, held: int) -> None: ...
 
@@ -157,8 +158,9 @@ class Source(Endpoint):
 
     def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
         self.queue, held = self.queue.acked(consumer, level, upto, epoch).trim()
-        self.cluster.monitor.trimmed(self, do.Trim(stream, held))  # type: ignore[arg-type]
-        self.store.trim(held)
+        if held > self.store.base:
+            self.cluster.monitor.trimmed(self, do.Trim(stream, held))  # type: ignore[arg-type]
+            self.store.trim(held)
         known = self.trees.get(consumer)
         if tree is not None and (known is None or tree.root.next >= known.root.next):
             self.trees[consumer] = tree

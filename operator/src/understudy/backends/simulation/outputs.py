@@ -185,5 +185,7 @@ class Outputs:
             self.process.post(on.Acked(stream, consumer, level, upto, epoch, tree))
 
     def _trim(self, command: do.Trim) -> None:
-        self.cluster.monitor.trimmed(self.process, command)
-        self.stores[command.stream].trim(command.upto)
+        store = self.stores[command.stream]
+        if command.upto > store.base:
+            self.cluster.monitor.trimmed(self.process, command)
+            store.trim(command.upto)
