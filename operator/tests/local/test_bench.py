@@ -17,13 +17,20 @@ from understudy.backends.local.bench.watching import KillEach, growth
 from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Observed, Seen
 from understudy.backends.local.faults import Fault, Target
-from understudy.model.ha import Mode
+from understudy.model.ha import Mode, Strategy
 from understudy.model.job import StreamJob
 from understudy.model.validate import check
 
 
 @pytest.mark.parametrize(
-    "job", [jobs.two_subjobs(500, Mode.PASSIVE_STANDBY), jobs.one_subjob(500), jobs.rows(10**7, 10**6, 2)]
+    "job",
+    [
+        jobs.two_subjobs(500, Mode.PASSIVE_STANDBY),
+        jobs.one_subjob(500),
+        jobs.one_subjob(500, Mode.SAVEPOINT),
+        jobs.four_by_two(500, Strategy.SWEEPING),
+        jobs.rows(10**7, 10**6, 2),
+    ],
 )
 def test_the_jobs_are_accepted(job: StreamJob) -> None:
     assert check(job) == ()

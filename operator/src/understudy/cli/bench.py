@@ -3,6 +3,8 @@
 recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint
 overhead     a micro-batch while nothing fails, one subjob and its standby against plain PySpark
 throughput   tuples per second, amnesia against plain PySpark reading the same generator
+bytes        what is sent so that a failure can be survived: checkpoint strategies against each other, savepoint
+             against Spark's checkpoint; the machine may be busy
 core         tuples per second through output queue, duplicate filter and acks alone: no Spark, no network
 
 Exit code 1 if a target is not reached. Nothing else should run on the machine meanwhile.
@@ -29,10 +31,12 @@ PAGE = Path("docs/benchmarks.md")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("what", choices=["recovery", "overhead", "throughput", "core"])
+    parser.add_argument("what", choices=["recovery", "overhead", "throughput", "bytes", "core"])
     modes = [mode.value for mode in Mode if mode not in (Mode.AMNESIA, Mode.AUTO)]
     parser.add_argument("--mode", action="append", choices=modes, help="recovery: only this one; may be repeated (all)")
-    parser.add_argument("--runs", type=int, metavar="N", help="kills (10), seconds (60), million tuples (20)")
+    parser.add_argument(
+        "--runs", type=int, metavar="N", help="kills (10), seconds (overhead 60, bytes 30), million tuples (20)"
+    )
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs and output there")
@@ -92,6 +96,13 @@ def _throughput(args: argparse.Namespace, folder: Path, say: Callable[[str], Non
     return found, page.throughput_text(found)
 
 
+def _bytes(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import page, shipping
+
+    found = shipping.measure(args.runs or 30, folder, say)
+    return found, page.shipping_text(found)
+
+
 def _core(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy.backends.local.bench import core, page
 
@@ -99,7 +110,13 @@ def _core(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) ->
     return found, page.core_text(found)
 
 
-_MEASUREMENTS = {"recovery": _recovery, "overhead": _overhead, "throughput": _throughput, "core": _core}
+_MEASUREMENTS = {
+    "recovery": _recovery,
+    "overhead": _overhead,
+    "throughput": _throughput,
+    "bytes": _bytes,
+    "core": _core,
+}
 
 
 def _teller() -> Callable[[str], None]:

@@ -43,10 +43,6 @@ class Message:
     inboxes: Mapping[str, Any]
     rows: Mapping[tuple[str, str], pa.Table] = field(default_factory=dict)
 
-    @property
-    def size(self) -> int:
-        return sum(table.nbytes for table in self.rows.values())
-
 
 def parts(checkpoint: Checkpoint, replayable: frozenset[Stream]) -> list[Part]:
     """Everything a checkpoint consists of. Tails of sources are not shipped: they can be read again."""

@@ -16,6 +16,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Step
+from understudy.runtime import wire
 from understudy.runtime.ports import Unreachable
 from understudy.runtime.reader import Asking, Handler, Incoming, Origin, Reading, StreamReader
 from understudy.runtime.replicas import reading_of
@@ -211,8 +212,10 @@ class Inputs(Handler):
                 due = {r: self._due(s, r) for s, r in self._readers.items() if self._scene.leading}
             sent = {reader: ack for reader, ack in sent.items() if reader in due}
             for reader, ack in due.items():
-                if sent.get(reader) != ack and reader.ack(ack.levels, tree_to_json(ack.tree)):
+                tree = tree_to_json(ack.tree)
+                if sent.get(reader) != ack and reader.ack(ack.levels, tree):
                     sent[reader] = ack
+                    self._scene.story.acked_bytes += len(wire.pack([ack.levels, tree]))
 
     def _due(self, stream: str, reader: Reading) -> _Due:
         """Level 0: what has arrived. Level 1: what the mode has released. A new producer has to hear it again."""

@@ -15,7 +15,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Epoch, Millis, Range, Stream
-from understudy.runtime import determinants
+from understudy.runtime import determinants, wire
 from understudy.runtime.checkpoints import QUEUE, Message, encode, to_ship
 from understudy.runtime.clock import now_ms
 from understudy.runtime.following import Follower, Hooks
@@ -122,7 +122,6 @@ class Peers:
             if len(lacking)
         }
         message = Message(command.checkpoint, {n: scene.inboxes[n].state().to_dict() for n in changed}, rows)
-        scene.story.shipped_bytes += message.size
         scene.story.shipped_at = now_ms()
         self._outbox.put(message)
 
@@ -181,4 +180,6 @@ class Peers:
         if isinstance(item, dict):
             return item, []
         header, blobs = encode(item)
-        return {"epoch": item.checkpoint.epoch, "header": header}, blobs
+        letter = {"epoch": item.checkpoint.epoch, "header": header}
+        self._scene.story.shipped_bytes += len(wire.pack(letter)) + sum(map(len, blobs))
+        return letter, blobs

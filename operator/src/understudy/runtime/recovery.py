@@ -127,5 +127,6 @@ class Recovery:
             try:
                 self._scene.surroundings.keep_acks(self._scene.subjob.name, text)
                 kept = text
+                self._scene.story.acked_bytes += len(text)
             except Unreachable as error:
                 log.warning("acks not kept", error=str(error))

@@ -33,7 +33,8 @@ class Story:
     batch_ms: deque[int] = field(default_factory=lambda: deque(maxlen=200))
     batch_rows: deque[int] = field(default_factory=lambda: deque(maxlen=200))
     batch_count: int = 0
-    shipped_bytes: int = 0
+    shipped_bytes: int = 0  # checkpoints, as sent to the secondary
+    acked_bytes: int = 0  # acks with their savepoint trees, as sent upstream or kept for the sources
     shipped_at: int | None = None
     available: dict[str, int] = field(default_factory=dict)  # how far there is to read of each input
     primary_positions: dict[str, int] = field(default_factory=dict)  # as a standby: how far the primary has come

@@ -29,6 +29,7 @@ def status_of(scene: Scene) -> dict[str, Any]:
             "inputs": _inputs(scene),
             "outputs": {s: _output(q, scene.stores[s].bytes) for s, q in core.ledger.queues.items()},
             "checkpoint": _checkpoint(scene),
+            "sent": {"checkpointBytes": scene.story.shipped_bytes, "ackBytes": scene.story.acked_bytes},
             "ifItFailedNow": _if_it_failed_now(scene),
             "batches": {
                 "count": scene.story.batch_count,
@@ -68,7 +69,7 @@ def _checkpoint(scene: Scene) -> dict[str, Any] | None:
         return {"number": kept.number, "bytes": scene.shelf.size} if kept else None
     if not isinstance(scene.core, PassiveStandby) or scene.story.shipped_at is None:
         return None
-    return {"number": scene.core.number, "atMs": scene.story.shipped_at, "totalBytes": scene.story.shipped_bytes}
+    return {"number": scene.core.number, "atMs": scene.story.shipped_at}
 
 
 def _if_it_failed_now(scene: Scene) -> dict[str, Any] | None:

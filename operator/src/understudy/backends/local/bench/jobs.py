@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from understudy.model.ha import Mode
+from itertools import pairwise
+
+from understudy.model.ha import Mode, Strategy
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 
@@ -50,17 +52,36 @@ def two_subjobs(rate: int, mode: Mode) -> StreamJob:
 """)
 
 
-def one_subjob(rate: int) -> StreamJob:
-    """The same query in one subjob with a passive standby."""
+def one_subjob(rate: int, mode: Mode = Mode.PASSIVE_STANDBY) -> StreamJob:
+    """The same query in one subjob."""
     return _job(f"""{_HEAD}{_ECG.format(rate=rate)}
   subjobs:
     - name: beats
       inputs: [ecg]
       operators:{_BEATS}
         - filter: {{where: "peak > 0.6"}}
+      ha: {{mode: {mode}}}
   sinks:
     - {{name: out, input: beats, files: {{path: out}}}}
 """)
+
+
+def four_by_two(rate: int, strategy: Strategy) -> StreamJob:
+    """Zhang's layout: a chain of four subjobs with two elements each, every tuple passes."""
+    names = ["source", "one", "two", "three", "four"]
+    subjobs = "".join(
+        f"""
+    - name: {name}
+      inputs: [{before}]
+      elements:
+        - {{name: first, inputs: [{before}], operators: [{{map: {{select: {{patient: patient, mv: "mv + 1"}}}}}}]}}
+        - {{name: second, inputs: [first], operators: [{{map: {{select: {{patient: patient, mv: "mv - 1"}}}}}}]}}
+      ha: {{checkpoint: {{strategy: {strategy}}}}}"""
+        for before, name in pairwise(names)
+    )
+    source = _ECG.format(rate=rate).replace("name: ecg", "name: source")
+    sink = "{name: out, input: four, files: {path: out}}"
+    return _job(f"{_HEAD}{source}\n  subjobs:{subjobs}\n  sinks: [{sink}]")
 
 
 def rows(rate: int, limit: int, cores: int) -> StreamJob:

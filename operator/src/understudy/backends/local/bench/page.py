@@ -14,6 +14,7 @@ from statistics import median
 from understudy.backends.local.bench.core import TARGET, Core
 from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import TARGETS, Recovery
+from understudy.backends.local.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
 from understudy.backends.local.bench.throughput import Throughput
 
 Row = Sequence[str]
@@ -61,6 +62,22 @@ def throughput_text(found: Throughput) -> str:
     ]
     said = f"Ratio **{found.ratio:.2f}** (to reach: at least 0.8), {found.tuples:,} tuples each."
     return _table(("tuples per second", ""), rows) + said
+
+
+def shipping_text(found: Shipping) -> str:
+    base = found.synchronous
+    rows = [
+        (f"passiveStandby, {name}", f"{value:,.0f}", f"{value / base:.2f}{goal}")
+        for name, value, goal in (
+            ("synchronous", found.synchronous, ""),
+            ("individual", found.individual, ""),
+            ("sweeping", found.sweeping, f" (at most {SWEEPING_TARGET})"),
+        )
+    ]
+    chain = _table(("four subjobs of two elements", "bytes/s", "ratio"), rows)
+    goal = f"{found.savepoint / found.plain:.4f} (at most {SAVEPOINT_TARGET})"
+    rows = [("savepoint", f"{found.savepoint:,.0f}", goal), ("plain PySpark's checkpoint", f"{found.plain:,.0f}", "1")]
+    return chain + _table(("windows over heart beats", "bytes/s", "ratio"), rows) + f"{found.tuples:,} tuples a second."
 
 
 def core_text(found: Core) -> str:

@@ -40,7 +40,8 @@ class Plain:
         self._output = folder / "output"
         self._progress = folder / "progress.jsonl"
         settings = [word for setting in conf for word in ("--conf", setting)]
-        places = ["--output", str(self._output), "--checkpoint", str(folder / "checkpoint")]
+        self.checkpoint = folder / "checkpoint"
+        places = ["--output", str(self._output), "--checkpoint", str(self.checkpoint)]
         script = [sys.executable, plain_pyspark.__file__, query]
         self._command = [*script, *arguments, *places, "--progress", str(self._progress), *settings]
         self._janitor = Janitor()
