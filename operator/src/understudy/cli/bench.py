@@ -2,7 +2,7 @@
 
 recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint
 overhead     a micro-batch while nothing fails, one subjob and its standby against plain PySpark
-throughput   tuples per second, amnesia against plain PySpark reading the same generator
+throughput   tuples per second, modes against amnesia, and amnesia against plain PySpark with the same generator
 bytes        what is sent so that a failure can be survived: checkpoint strategies against each other, savepoint
              against Spark's checkpoint; the machine may be busy
 core         tuples per second through output queue, duplicate filter and acks alone: no Spark, no network

@@ -84,8 +84,8 @@ def four_by_two(rate: int, strategy: Strategy) -> StreamJob:
     return _job(f"{_HEAD}{source}\n  subjobs:{subjobs}\n  sinks: [{sink}]")
 
 
-def rows(rate: int, limit: int, cores: int) -> StreamJob:
-    """Row by row, as fast as it goes, amnesia. Few rows leave, so that no sink is what is measured."""
+def rows(rate: int, limit: int, cores: int, ha: str = "{mode: amnesia}") -> StreamJob:
+    """Row by row, as fast as it goes. Few rows leave, so that no sink is what is measured."""
     return _job(f"""{_HEAD}
     - name: numbers
       generator:
@@ -98,7 +98,7 @@ def rows(rate: int, limit: int, cores: int) -> StreamJob:
       operators:
         - filter: {{where: "h % 1000 = 0"}}
         - map: {{select: {{patient: patient, h: h, mv2: "mv * 2"}}}}
-      ha: {{mode: amnesia}}
+      ha: {ha}
       spark: {{driver: {{cores: {cores}}}}}
   sinks:
     - {{name: out, input: rows, files: {{path: out}}}}

@@ -15,7 +15,7 @@ from understudy.backends.local.bench.core import TARGET, Core
 from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import TARGETS, Recovery
 from understudy.backends.local.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
-from understudy.backends.local.bench.throughput import Throughput
+from understudy.backends.local.bench.throughput import LEAST, Throughput
 
 Row = Sequence[str]
 
@@ -57,11 +57,18 @@ def _steady(found: Steady) -> Row:
 
 def throughput_text(found: Throughput) -> str:
     rows = [
-        ("understudy, amnesia", f"{found.understudy:,.0f}"),
-        ("plain PySpark", f"{found.plain:,.0f}"),
+        (mode, f"{value:,.0f}", _share(found, mode), f"{value / found.plain:.2f}")
+        for mode, value in found.modes.items()
     ]
-    said = f"Ratio **{found.ratio:.2f}** (to reach: at least 0.8), {found.tuples:,} tuples each."
-    return _table(("tuples per second", ""), rows) + said
+    plain = ("plain PySpark", f"{found.plain:,.0f}", "", "1")
+    said = (
+        f"Amnesia against plain PySpark **{found.ratio:.2f}** (to reach: at least 0.8), {found.tuples:,} tuples each."
+    )
+    return _table(("tuples per second", "", "of amnesia", "of plain PySpark"), [*rows, plain]) + said
+
+
+def _share(found: Throughput, mode: str) -> str:
+    return f"{found.of_amnesia(mode):.2f}" + (f" (at least {LEAST[mode]})" if mode in LEAST else "")
 
 
 def shipping_text(found: Shipping) -> str:
