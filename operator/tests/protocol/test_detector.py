@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.protocol.detector import TAU_LIMIT, Detector
+from understudy.protocol.detector import CALM, TAU_LIMIT, Detector
 from understudy.protocol.ids import Millis
 
 FRESH = Detector.of(100, 3)
@@ -47,3 +47,14 @@ def test_each_false_suspicion_makes_it_more_patient_up_to_a_limit() -> None:
     assert seen[0] == 450
     assert seen == sorted(seen)
     assert seen[-1] == 300 * TAU_LIMIT
+
+
+def test_a_long_time_without_a_suspicion_makes_it_as_quick_as_before() -> None:
+    detector = FRESH.on_false_suspicion().on_false_suspicion()
+    seen = [detector.tau]
+    for n in range(3 * CALM):
+        detector = detector.on_keep_alive(Millis(100 * n))
+        seen.append(detector.tau)
+    assert sorted(set(seen), reverse=True) == [675, 450, FRESH.tau]
+    assert detector.tau == FRESH.tau
+    assert seen[CALM] == seen[0], "one step back takes its time"
