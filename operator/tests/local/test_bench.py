@@ -156,6 +156,6 @@ def test_a_page_without_markers_is_refused(tmp_path: Path) -> None:
 
 def test_the_docs_have_a_place_for_each_benchmark() -> None:
     text = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
-    for name in ("recovery", "overhead", "throughput"):
+    for name in ("recovery", "overhead", "throughput", "bytes", "suspicion", "core"):
         assert f"<!-- bench:{name} -->" in text
         assert f"<!-- /bench:{name} -->" in text

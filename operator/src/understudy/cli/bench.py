@@ -5,6 +5,7 @@ overhead     a micro-batch while nothing fails, one subjob and its standby again
 throughput   tuples per second, modes against amnesia, and amnesia against plain PySpark with the same generator
 bytes        what is sent so that a failure can be survived: checkpoint strategies against each other, savepoint
              against Spark's checkpoint; the machine may be busy
+suspicion    take-overs that nothing called for, with two busy processes for each core beside the job
 core         tuples per second through output queue, duplicate filter and acks alone: no Spark, no network
 
 Exit code 1 if a target is not reached. Nothing else should run on the machine meanwhile.
@@ -31,11 +32,14 @@ PAGE = Path("docs/benchmarks.md")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("what", choices=["recovery", "overhead", "throughput", "bytes", "core"])
+    parser.add_argument("what", choices=["recovery", "overhead", "throughput", "bytes", "suspicion", "core"])
     modes = [mode.value for mode in Mode if mode not in (Mode.AMNESIA, Mode.AUTO)]
     parser.add_argument("--mode", action="append", choices=modes, help="recovery: only this one; may be repeated (all)")
     parser.add_argument(
-        "--runs", type=int, metavar="N", help="kills (10), seconds (overhead 60, bytes 30), million tuples (20)"
+        "--runs",
+        type=int,
+        metavar="N",
+        help="kills (10), seconds (overhead 60, bytes 30, suspicion 600), million tuples (20)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
@@ -103,6 +107,13 @@ def _bytes(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -
     return found, page.shipping_text(found)
 
 
+def _suspicion(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import page, suspicion
+
+    found = suspicion.measure(args.runs or 600, folder, say)
+    return found, page.suspicion_text(found)
+
+
 def _core(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy.backends.local.bench import core, page
 
@@ -115,6 +126,7 @@ _MEASUREMENTS = {
     "overhead": _overhead,
     "throughput": _throughput,
     "bytes": _bytes,
+    "suspicion": _suspicion,
     "core": _core,
 }
 

@@ -6,6 +6,6 @@
 | `plain_pyspark` | the same queries as an ordinary PySpark script |
 | `plain` | runs that script, kills it, restarts it |
 | `watching` | runs a StreamJob as `understudy run` does, with faults of the benchmark's own |
-| `recovery`, `overhead`, `throughput` | one measurement each |
+| `recovery`, `overhead`, `throughput`, `shipping`, `suspicion`, `core` | one measurement each |
 | `page` | the results in docs/benchmarks.md |
 """

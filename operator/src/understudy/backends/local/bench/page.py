@@ -15,6 +15,7 @@ from understudy.backends.local.bench.core import TARGET, Core
 from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import TARGETS, Recovery
 from understudy.backends.local.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
+from understudy.backends.local.bench.suspicion import Suspicion
 from understudy.backends.local.bench.throughput import LEAST, Throughput
 
 Row = Sequence[str]
@@ -85,6 +86,12 @@ def shipping_text(found: Shipping) -> str:
     goal = f"{found.savepoint / found.plain:.4f} (at most {SAVEPOINT_TARGET})"
     rows = [("savepoint", f"{found.savepoint:,.0f}", goal), ("plain PySpark's checkpoint", f"{found.plain:,.0f}", "1")]
     return chain + _table(("windows over heart beats", "bytes/s", "ratio"), rows) + f"{found.tuples:,} tuples a second."
+
+
+def suspicion_text(found: Suspicion) -> str:
+    rows = [(mode, f"{count}", "0") for mode, count in found.take_overs.items()]
+    said = f"{found.seconds} s for each mode, {found.burners} busy processes beside the job."
+    return _table(("take-overs while nothing failed", "seen", "to reach"), rows) + said
 
 
 def core_text(found: Core) -> str:
