@@ -41,6 +41,11 @@ def with_settings(**ha: Any) -> StreamJob:
     return job(subjobs=[{**subjobs[0], "ha": ha}, subjobs[1]])
 
 
+def with_spark(**spark: Any) -> StreamJob:
+    subjobs = manifest()["spec"]["subjobs"]
+    return job(subjobs=[{**subjobs[0], "spark": spark}, subjobs[1]])
+
+
 def with_query(where: str) -> StreamJob:
     subjobs = manifest()["spec"]["subjobs"]
     return job(subjobs=[{**subjobs[0], "operators": [{"filter": {"where": where}}]}, subjobs[1]])

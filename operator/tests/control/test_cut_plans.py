@@ -13,7 +13,7 @@ import pytest
 
 from understudy.control.decide import decide, is_calm
 
-from .jobs import job, with_query, with_settings
+from .jobs import job, with_query, with_settings, with_spark
 from .world import World
 
 
@@ -45,6 +45,7 @@ SCENARIOS = [
     Scenario("a sink is killed", lambda w: w.kill("demo-sink-out")),
     Scenario("a node is lost", lose_a_node),
     Scenario("settings change", lambda w: w.edit(with_settings(mode="passiveStandby", ackInterval="80ms"))),
+    Scenario("resources change", lambda w: w.edit(with_spark(driver={"memory": "2Gi"}))),
     Scenario("the query changes", lambda w: w.edit(with_query("v > 3"))),
     Scenario("a Lease is deleted", lambda w: w.leases.pop("demo-keep")),
 ]

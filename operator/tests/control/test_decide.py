@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from understudy.control import intents as do
 from understudy.control.decide import decide, is_calm
 from understudy.control.intents import CreateInstance, DeletePod, Emit, PatchStatus
 from understudy.control.observed import Lease, Node, Phase, Role
+from understudy.control.revision import digests_before_live_edits
 from understudy.model.refusal import Refusal
 
-from .jobs import job, with_modes, with_query, with_settings
+from .jobs import job, with_modes, with_query, with_settings, with_spark
 from .world import World
 
 REFUSED = (Refusal("UnknownInput", "spec.subjobs[0].inputs[0]", "spec.subjobs[0].inputs[0]: nothing is called tocks"),)
@@ -306,9 +308,40 @@ def test_a_refused_edit_leaves_the_job_as_it_was(started: World) -> None:
     assert started.is_true("Protected"), "it is still looked after"
 
 
-def test_changed_settings_reach_standby_and_primary_one_after_the_other(started: World) -> None:
+@pytest.mark.parametrize("ha", [{"ackInterval": "80ms"}, {"mode": "savepoint"}, {"mode": "activeStandby"}])
+def test_how_a_subjob_is_kept_alive_is_changed_in_the_running_instances(started: World, ha: dict[str, str]) -> None:
+    before = {pod.name for pod in started.live("keep")}
+    started.edit(with_settings(**ha)).run_for(20)
+    assert {pod.name for pod in started.live("keep")} == before
+    assert {started.told[name].digest for name in before} == {with_settings(**ha).subjobs[0].ha.digest}
+    told = [intent for intent in started.history if isinstance(intent, do.ChangeInstance)]
+    assert {intent.pod for intent in told} == before, "and nobody else"
+    assert started.is_true("Protected")
+
+
+def test_a_mode_without_a_standby_and_back_needs_no_new_primary(started: World) -> None:
+    primary = started.primary("keep")
+    started.edit(with_settings(mode="amnesia")).run_for(20)
+    assert [pod.name for pod in started.live("keep")] == [primary]
+    started.edit(with_settings(mode="upstreamBackup")).run_for(30)
+    assert len(started.live("keep")) == 2
+    assert started.primary("keep") == primary
+
+
+def test_a_pod_of_an_older_operator_is_replaced_when_its_settings_are_edited_and_not_before(started: World) -> None:
+    first = job().subjobs[0]
+    for pod in started.live("keep"):
+        old = digests_before_live_edits(job(), first, pod.certificate)
+        started.pods[pod.name] = replace(pod, digests=old)
+    before = {pod.name for pod in started.live("keep")}
+    assert {pod.name for pod in started.run_for(10).live("keep")} == before
+    started.edit(with_settings(ackInterval="80ms")).run_for(60)
+    assert not before & {pod.name for pod in started.live("keep")}
+
+
+def test_changed_resources_reach_standby_and_primary_one_after_the_other(started: World) -> None:
     old = started.primary("keep")
-    started.edit(with_settings(mode="passiveStandby", ackInterval="80ms"))
+    started.edit(with_spark(driver={"memory": "2Gi"}))
     for _ in range(60):
         started.run_for(1)
         assert len(started.live("keep")) >= 1

@@ -32,6 +32,7 @@ from understudy.control.observed import (
 from understudy.control.pages import read
 from understudy.control.record import read_record
 from understudy.control.revision import revision_of
+from understudy.model.ha import Ha
 from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
@@ -60,6 +61,7 @@ class World:
     pages: dict[str, Seen] = field(default_factory=dict)
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
+    told: dict[str, Ha] = field(default_factory=dict)
     history: list[Intent] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     created_ms: int = 0
@@ -136,6 +138,8 @@ class World:
                 self.entries = {k: v for k, v in {**(self.entries or {}), **intent.entries}.items() if v is not None}
             case do.CreateInstance():
                 self._create_instance(intent)
+            case do.ChangeInstance():
+                self.told[intent.pod] = intent.ha
             case do.CreateSink():
                 self._create(Pod(intent.name, intent.sink, Role.SINK, Phase.PENDING, self.now_ms), intent)
             case do.DeletePod():
@@ -165,6 +169,9 @@ class World:
         assert names.lease(self.name, intent.subjob) in self.leases, "a pod without its Lease"
         self.used.append(intent.name)
         pod = Pod(intent.name, intent.subjob, intent.role, Phase.PENDING, self.now_ms, spread=intent.spread)
+        subjob = self.jobs[intent.revision].subjob(intent.subjob)
+        assert subjob is not None
+        self.told[intent.name] = subjob.ha
         self._create(pod, intent)
 
     def _create(self, pod: Pod, intent: do.CreateInstance | do.CreateSink) -> None:
@@ -275,8 +282,11 @@ class World:
         leads = lease.holder == pod.name
         others = [p for p in self.pods.values() if p.part == pod.part and p.name != pod.name and not p.is_sink]
         secondary = next((p.name for p in others if self.ready(p)), None) if leads else None
+        ha = self.told.get(pod.name)
         return {
             "kind": "subjob",
+            "mode": str(ha.mode) if ha else None,
+            "settings": ha.digest if ha else None,
             "instance": pod.name,
             "role": "primary" if leads else "standby",
             "epoch": lease.epoch,

@@ -10,6 +10,7 @@ from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.direction import (
     CRASHES,
     PATIENCE_MS,
+    Dismiss,
     Done,
     Fail,
     Finish,
@@ -21,6 +22,7 @@ from understudy.backends.local.direction import (
     Schedule,
     Seen,
     Start,
+    Tell,
     decide,
 )
 from understudy.backends.local.faults import Fault, Target
@@ -206,3 +208,24 @@ def test_without_sinks_the_run_is_over_when_every_stream_has_ended() -> None:
     assert decide(cast, Schedule(), 2, still) == []
     (over,) = decide(cast, Schedule(), 2, running(*everyone("finished")[1:]))
     assert isinstance(over, Finish)
+
+
+# --- edits
+
+
+def test_who_was_not_told_of_an_edit_is_told_once() -> None:
+    wanted = CAST.settings["beats"]
+    page = {"state": "ready", "settings": "of-before"}
+    observed = running(*(replace(s, status=page) if s.process == subjob("beats", 1) else s for s in everyone()))
+    assert decide(CAST, Schedule(), 2, observed) == [Tell(subjob("beats", 1), wanted)]
+    assert decide(CAST, Schedule(), 2, replace(observed, told=frozenset({(subjob("beats", 1), wanted)}))) == []
+
+
+def test_a_standby_goes_when_its_primary_does_without() -> None:
+    cast = replace(CAST, instances={**CAST.instances, "beats": 1})
+    page = {"state": "ready", "mode": "passiveStandby"}
+    before = running(*(replace(s, status=page) if s.process.owner == "beats" else s for s in everyone()))
+    assert decide(cast, Schedule(), 2, before) == []
+    page = {**page, "mode": "amnesia"}
+    after = running(*(replace(s, status=page) if s.process.owner == "beats" else s for s in everyone()))
+    assert decide(cast, Schedule(), 2, after) == [Dismiss(subjob("beats", 1))]

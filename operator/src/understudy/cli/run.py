@@ -1,5 +1,6 @@
 """Runs a StreamJob on this machine: a process for every subjob instance and sink, with the same runtime and the same
 protocols as on Kubernetes. It can kill what it started, replaces it as the operator would, and says what came of it.
+The file is watched: an edit of `ha`, the mode included, is applied to the running job.
 
 Leaves in --output: report.json, report.html, sinks/NAME/*.jsonl, job.yaml (the job as it was run), run.json, logs/.
 """
@@ -20,6 +21,7 @@ from understudy.backends.local.effective import effective, endless, length, writ
 from understudy.backends.local.environment import lacking
 from understudy.backends.local.faults import Fault, parse_kill, parse_stop
 from understudy.backends.local.folder import Folder
+from understudy.backends.local.jobfile import JobFile
 from understudy.backends.local.supervisor import Supervisor
 from understudy.cli.manifest import accepted_job
 from understudy.cli.stage import Lines, LiveTable, audience, print_report
@@ -73,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
     folder.clear()
     write(job, folder.job)
     with audience() as shown:
-        return _perform(job, folder, faults, shown, as_json=args.json)
+        supervisor = Supervisor(job, folder, Schedule(faults), shown, JobFile(args.job, duration))
+        return _perform(supervisor, folder, faults, shown, as_json=args.json)
 
 
 def _refuse(sentence: str) -> int:
@@ -99,11 +102,13 @@ def _faults(kills: list[str], stops: list[str], job: StreamJob, seed: int | None
     return faults
 
 
-def _perform(job: StreamJob, folder: Folder, faults: tuple[Fault, ...], shown: LiveTable | Lines, as_json: bool) -> int:
-    supervisor = Supervisor(job, folder, Schedule(faults), shown)
+def _perform(
+    supervisor: Supervisor, folder: Folder, faults: tuple[Fault, ...], shown: LiveTable | Lines, as_json: bool
+) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: supervisor.ask_to_stop())
     record = supervisor.run()
+    job = record.versions[-1]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     match record.outcome:

@@ -40,7 +40,7 @@ def _spec(seen: Observed, view: SubjobView, page: InstancePage, taken: TakeOver)
     spec = IncidentSpec(
         job=seen.name,
         subjob=view.subjob.name,
-        mode=view.subjob.ha.mode,
+        mode=view.mode,
         cause=taken.cause,
         failure_class=_class(seen, view, taken),
         from_=taken.gone,

@@ -11,8 +11,9 @@ from typing import Final
 
 from understudy.control import names
 from understudy.control.certificates import certificate_for
-from understudy.control.health import Loss, no_room
+from understudy.control.health import Loss, fresh, no_room
 from understudy.control.intents import (
+    ChangeInstance,
     CreateInstance,
     DeletePod,
     Emit,
@@ -24,7 +25,7 @@ from understudy.control.intents import (
 )
 from understudy.control.observed import Observed, Pod, Role, Run, Spread
 from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
-from understudy.control.revision import Digests, digests_of, revision_of
+from understudy.control.revision import Digests, digests_before_live_edits, digests_of, revision_of
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
 
@@ -36,7 +37,7 @@ TAKE_OVER_MS: Final = 10_000  # how long a take-over may have the machine to its
 def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent, ...]:
     digests = digests_of(job, view.subjob, certificate_for(seen))
     crowded = [pod for pod in view.live if no_room(seen, pod)]
-    outdated = _outdated(view, digests)
+    outdated = _outdated(view, digests, digests_before_live_edits(job, view.subjob, certificate_for(seen)))
     doomed = {**view.losses, **{pod.name: Loss("no other node has room for it") for pod in crowded}, **outdated}
     live = [pod for pod in view.pods if pod.name not in doomed]
     removals = [_remove(pod, doomed[pod.name]) for pod in view.pods if pod.name in doomed and not pod.terminating]
@@ -46,6 +47,7 @@ def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[In
         *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than the mode needs"))),
         *_creation(seen, job, view, live, digests, bool(crowded)),
         *_labels(view, live),
+        *_changes(seen, view, live),
     )
 
 
@@ -57,18 +59,30 @@ def _remove(pod: Pod, loss: Loss) -> tuple[Intent, ...]:
 # ---- edits -----------------------------------------------------------------------------------------------
 
 
-def _outdated(view: SubjobView, wanted: Digests) -> dict[str, Loss]:
+def _outdated(view: SubjobView, *wanted: Digests) -> dict[str, Loss]:
     """Pods that an edit makes go now. A changed query: all at once. Changed settings: the standby, then the primary."""
-    old_query = [pod for pod in view.live if pod.digests.query != wanted.query]
+    old_query = [pod for pod in view.live if pod.digests.query not in {digests.query for digests in wanted}]
     if old_query:
         return {pod.name: Loss("the query was changed") for pod in old_query}
-    old = [pod for pod in view.live if pod.digests.settings != wanted.settings]
+    old = [pod for pod in view.live if pod.digests.settings not in {digests.settings for digests in wanted}]
     if not old or not view.serving:
         return {}
     standbys = [pod for pod in old if pod in view.standbys]
     if standbys or view.protected:
         return {pod.name: Loss("its settings were changed") for pod in standbys or old}
     return {}
+
+
+def _changes(seen: Observed, view: SubjobView, live: Sequence[Pod]) -> tuple[Intent, ...]:
+    """Instances that were not told yet how the manifest wants their subjob kept alive."""
+    ha = view.subjob.ha
+    pages = [(pod, page) for pod in live if fresh(seen, pod.name) and (page := seen.instance_page(pod.name))]
+    why = f"the manifest keeps {view.subjob.name} alive by {ha.mode}, with other settings than before"
+    return tuple(
+        ChangeInstance(pod.name, pod.ip, pod.certificate, ha, f"{pod.name} is told: {why}")
+        for pod, page in pages
+        if pod.ip and page.settings not in (None, ha.digest)
+    )
 
 
 def _surplus(view: SubjobView, live: Sequence[Pod]) -> tuple[Pod, ...]:
@@ -85,7 +99,7 @@ def _surplus(view: SubjobView, live: Sequence[Pod]) -> tuple[Pod, ...]:
 def _creation(
     seen: Observed, job: StreamJob, view: SubjobView, live: Sequence[Pod], digests: Digests, crowded: bool
 ) -> tuple[Intent, ...]:
-    if len(live) >= view.wanted or _must_wait(seen, view, live, digests):
+    if len(live) >= view.wanted or _must_wait(seen, job, view, live, digests):
         return ()
     subjob, run = view.subjob.name, seen.run or Run()
     number = _next_number(seen, view, run)
@@ -122,12 +136,13 @@ def _after(view: SubjobView) -> str:
     return "".join(f"; {name} is lost: {loss.why}" for name, loss in view.losses.items())
 
 
-def _must_wait(seen: Observed, view: SubjobView, live: Sequence[Pod], digests: Digests) -> bool:
+def _must_wait(seen: Observed, job: StreamJob, view: SubjobView, live: Sequence[Pod], digests: Digests) -> bool:
     run = seen.run or Run()
     age = seen.now_ms - run.made_ms.get(view.subjob.name, 0)
     if age < SPACING_MS and (live or view.pods):
         return True
-    if any(pod.digests.query != digests.query for pod in view.pods):
+    earlier = digests_before_live_edits(job, view.subjob, certificate_for(seen))
+    if any(pod.digests.query not in (digests.query, earlier.query) for pod in view.pods):
         return True  # an instance with the old query must not hand its state to one with the new
     if not seen.started and live and not view.serving:
         return age < HEAD_START_MS

@@ -9,6 +9,7 @@ from typing import Any
 
 from understudy.control.observed import Role, Spread
 from understudy.control.revision import Digests
+from understudy.model.ha import Ha
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,17 @@ class CreateSink:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeInstance:
+    """Tell a running instance how the manifest wants its subjob kept alive."""
+
+    pod: str
+    ip: str
+    certificate: int
+    ha: Ha
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     """`force`: do not wait for a kubelet that may never answer."""
 
@@ -207,6 +219,7 @@ Intent = (
     | EnsureLease
     | Record
     | CreateInstance
+    | ChangeInstance
     | CreateSink
     | DeletePod
     | LabelPod

@@ -67,6 +67,12 @@ class InstancePage:
     take_over: TakeOver | None
     lost: int
     """Input tuples that nobody will process any more."""
+    mode: str | None
+    """That is in force; None from an older runtime."""
+    settings: str | None
+    """The digest of the `ha` that it was told of last."""
+    change: str | None
+    """What a change of mode waits for."""
     latencies: Mapping[str, float]
     """Address of another of the job's instances → milliseconds."""
 
@@ -117,6 +123,9 @@ def _instance(raw: Mapping[str, Any]) -> InstancePage:
         if_it_failed_now=raw.get("ifItFailedNow"),
         take_over=_take_over(taken) if taken else None,
         lost=sum((_int(loss, "to") or 0) - (_int(loss, "from") or 0) for loss in raw.get("losses") or ()),
+        mode=raw.get("mode"),
+        settings=raw.get("settings"),
+        change=raw.get("change"),
         latencies=_latencies(raw),
     )
 

@@ -1,12 +1,15 @@
 """What of a running job an edit changes. A pod carries the digests of what it was started with.
 
-Only what the manifest says is digested, not defaults: an upgrade of the operator must not look like an edit.
+Only what the manifest says is digested, not defaults: an upgrade of the operator must not look like an edit. Which
+field is in which digest is the table of `edits`.
 
 | digest | covers | a difference means |
 |---|---|---|
 | revision | the whole manifest | nothing by itself: a pod keeps the manifest it was started with |
-| query | what the pod computes, from which inputs, in which mode | the pod is replaced at once |
-| settings | who reads it, timing, Spark settings, resources, certificate | the standby is replaced, then the primary |
+| query | what the pod computes, from which inputs | the pod is replaced at once |
+| settings | who reads it, Spark settings, resources, certificate | the standby is replaced, then the primary |
+
+How a subjob is kept alive is in neither: its instances are told of it, and say in their pages what they were told last.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from understudy.control.edits import Needs, of_subjob
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.sinks import Sink
 from understudy.model.value import Value
@@ -36,14 +40,26 @@ def revision_of(job: StreamJob) -> str:
 
 def digests_of(job: StreamJob, subjob: Subjob, certificate: int = 0) -> Digests:
     fields = _plain(subjob)
+    query = {name: value for name, value in fields.items() if of_subjob(name) is Needs.REPLACEMENT}
+    settings = {name: value for name, value in fields.items() if of_subjob(name) is Needs.ROLLING}
+    readers = [consumers_of(job, subjob.name), *_numbered(certificate)]
+    return Digests(_digest([query, _sources(job, subjob)]), _digest([settings, *readers]))
+
+
+def digests_before_live_edits(job: StreamJob, subjob: Subjob, certificate: int = 0) -> Digests:
+    """Of pods that an operator made when `ha` still needed new ones. Such pods cannot be told of an edit, either."""
+    fields = _plain(subjob)
     settings = [fields.pop(name, None) for name in ("ha", "spark")]
-    sources = [_plain(source) for source in job.sources if source.name in subjob.inputs]
-    query = [fields, str(subjob.ha.mode), sources]
+    query = [fields, str(subjob.ha.mode), _sources(job, subjob)]
     return Digests(_digest(query), _digest([settings, consumers_of(job, subjob.name), *_numbered(certificate)]))
 
 
 def sink_digests(sink: Sink, certificate: int = 0) -> Digests:
     return Digests(_digest(_plain(sink)), _digest([certificate]) if certificate else "")
+
+
+def _sources(job: StreamJob, subjob: Subjob) -> list[Any]:
+    return [_plain(source) for source in job.sources if source.name in subjob.inputs]
 
 
 def _numbered(certificate: int) -> list[int]:

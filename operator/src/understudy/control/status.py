@@ -138,7 +138,7 @@ def _subjob(seen: Observed, job: StreamJob, view: SubjobView) -> SubjobStatus:
     cost = view.page.if_it_failed_now if view.page else None
     return SubjobStatus(
         name=view.subjob.name,
-        mode=view.subjob.ha.mode,
+        mode=view.mode,
         operator_class=promise.operator_class,
         guarantee=promise.guarantee,
         why=promise.why,

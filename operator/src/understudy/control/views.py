@@ -37,6 +37,11 @@ class SubjobView:
         return instances_in(self.subjob.ha.mode)
 
     @property
+    def mode(self) -> Mode:
+        """In force: an edit takes effect a little later."""
+        return Mode(self.page.mode) if self.page is not None and self.page.mode else self.subjob.ha.mode
+
+    @property
     def serving(self) -> bool:
         return self.page is not None and self.page.leads and self.page.state.serves
 
@@ -95,4 +100,6 @@ def views(seen: Observed, job: StreamJob) -> tuple[SubjobView, ...]:
 def _stands_by(seen: Observed, pod: Pod, mode: Mode) -> bool:
     """A replica leads beside the other one."""
     page = seen.instance_page(pod.name) if fresh(seen, pod.name) else None
-    return page is not None and (not page.leads or mode is Mode.REPLICA_BACKUP) and page.state.serves
+    if page is None or not page.state.serves:
+        return False
+    return not page.leads or (page.mode or mode) == Mode.REPLICA_BACKUP

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
@@ -113,6 +114,11 @@ class Ha(Value):
 
     on_permanent_failure: OnPermanentFailure | None = None
     """What to do when no node can take a subjob that failed for good. Not available yet."""
+
+    @property
+    def digest(self) -> str:
+        """Tells whether an instance was told of an edit."""
+        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()[:10]
 
 
 class Driver(Value):

@@ -48,7 +48,7 @@ class ActiveStandby(Instance):
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.exact = exact or determinants
-        self.determinants = determinants
+        self.determinants = self.hold_back = determinants
         self.forget()
 
     def forget(self) -> None:
@@ -196,6 +196,17 @@ class ActiveStandby(Instance):
     def moving(self) -> bool:
         return False
 
+    # --- a live change
+
+    @property
+    def settled(self) -> bool:
+        return super().settled and not self._fencing
+
+    def retune(self, like: Instance) -> None:
+        super().retune(like)
+        if isinstance(like, ActiveStandby):
+            self.interval = like.interval
+
     # --- primary
 
     def lead(self, event: Event) -> Commands:
@@ -208,10 +219,7 @@ class ActiveStandby(Instance):
             case on.SecondaryLeft(name) if name == self._secondary:
                 return self._left()
             case on.CheckpointStored(epoch, number) if epoch == self.epoch:
-                if self._offered is not None and self._offered.number == number:
-                    self._peer = {s: self._offered.position(s) or Seq(0) for s in self.wiring.entering}
-                    self._offered = None
-                return ()
+                return self._stored(number)
             case on.SecondaryAt() if event.epoch == self.epoch and self._peer is not None:
                 self._peer = event.positions
                 return ()
@@ -219,6 +227,15 @@ class ActiveStandby(Instance):
                 return self._publish_upto(self._pending.stored(number))
             case _:
                 return ()
+
+    def _stored(self, number: int) -> Commands:
+        """The secondary has the state: with it, what had been made until then and was held back."""
+        offered = self._offered
+        if offered is None or offered.number != number:
+            return ()
+        self._peer = {s: offered.position(s) or Seq(0) for s in self.wiring.entering}
+        self._offered = None
+        return self._publish_upto({s: offered.elements[s].held.stop for s in self.wiring.leaving if self.determinants})
 
     def _left(self) -> Commands:
         """With determinants, what the lost secondary has not confirmed may differ from what it would now send itself.
@@ -236,6 +253,8 @@ class ActiveStandby(Instance):
         return self._left() if self._fencing else ()
 
     def renewed(self) -> Commands:
+        if not self._fencing:
+            return ()
         self._secondary, self._fencing = None, False
         free = self._publish_upto(self._pending.drop())
         joiner, self._joiner = self._joiner, None

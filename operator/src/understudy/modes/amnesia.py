@@ -36,6 +36,9 @@ class Amnesia(Instance):
         self._roll = None
         return super().continue_moved(checkpoint)
 
+    def taken_up(self) -> None:
+        self._roll = None
+
     def lead(self, event: Event) -> Commands:
         match event:
             case on.Subscribed() if self._roll is not None:

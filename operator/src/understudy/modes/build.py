@@ -53,6 +53,11 @@ def mode_of(job: StreamJob, subjob: Subjob) -> Mode:
     return plans[subjob.name].choice.mode
 
 
+def decided(job: StreamJob, subjob: Subjob) -> Subjob:
+    """With the mode that it is run in."""
+    return subjob.model_copy(update={"ha": subjob.ha.model_copy(update={"mode": mode_of(job, subjob)})})
+
+
 def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
     wiring, ha = wiring_of(job, subjob), subjob.ha
     detector = Detector.of(millis(ha.heartbeat.interval), ha.heartbeat.misses)

@@ -48,6 +48,9 @@ class Instance:
 
     load: LoadWatch | None = None  # None: an overload is not watched for
     sources_keep_acks = False  # whether a new life needs to know what was acked to the sources that the subjob reads
+    sends_trees = False  # whether acks carry a savepoint tree
+    hold_back = False  # whether output waits until the secondary has what it came of
+    replicated = False  # whether all instances send
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         self.name = name
@@ -386,6 +389,37 @@ class Instance:
     def state(self, number: int) -> Checkpoint:
         """All that another instance needs to go on from here."""
         return replace(self.ledger.checkpoint(self.epoch, number), trees=self.kept_trees())
+
+    # --- a live change of mode
+
+    def adopt(self, former: Instance) -> None:
+        """As a primary, go on with the books of an instance that played another mode."""
+        self.role, self.epoch, self.lease = former.role, former.epoch, former.lease
+        self.ledger, self.lossy = former.ledger, former.lossy
+        self.marks, self.trees = former.marks, former.trees
+        self.taken_up()
+
+    def follow_after(self, former: Instance) -> None:
+        """As a standby that has nothing of the new mode yet."""
+        self.epoch, self.lease = former.epoch, former.lease
+        self.detector = replace(self.detector, heard=former.detector.heard, ticked=former.detector.ticked)
+
+    def retune(self, like: Instance) -> None:
+        """Take over the settings of an instance of the same mode."""
+        self.detector = replace(like.detector, heard=self.detector.heard, ticked=self.detector.ticked)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the mode may be changed now."""
+        return not self.roll_open and self.move is None
+
+    @property
+    def rehearsed(self) -> bool:
+        """Whether this mode has seen enough since it took up the books of another."""
+        return True
+
+    def taken_up(self) -> None:
+        """The books of another mode have been taken over."""
 
     # --- hooks
 

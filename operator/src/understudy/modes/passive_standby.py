@@ -191,6 +191,17 @@ class PassiveStandby(Instance):
     def keep(self, checkpoint: Checkpoint | None) -> None:
         self._kept = checkpoint
 
+    # --- a live change
+
+    @property
+    def settled(self) -> bool:
+        return super().settled and not self._fencing
+
+    def retune(self, like: Instance) -> None:
+        super().retune(like)
+        if isinstance(like, PassiveStandby):
+            self.interval, self.strategy = like.interval, like.strategy
+
     # --- when to ship
 
     def lead_tick(self, now: Millis) -> Commands:

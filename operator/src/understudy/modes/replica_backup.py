@@ -26,6 +26,8 @@ CONFIRM = 100  # times τ in which a newcomer confirms the state that it was giv
 
 
 class ReplicaBackup(Instance):
+    replicated = True
+
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
         super().__init__(name, wiring, detector)
         self.interval = interval
@@ -192,6 +194,11 @@ class ReplicaBackup(Instance):
         if peer is None:
             return inner
         return (*inner, *(do.SendAck(s, 1, min(mine[s], peer.get(s, Seq(0)))) for s in self.wiring.external))
+
+    def retune(self, like: Instance) -> None:
+        super().retune(like)
+        if isinstance(like, ReplicaBackup):
+            self.interval = like.interval
 
     def _inner(self) -> tuple[Stream, ...]:
         return tuple(Stream(n) for n in self.wiring.inputs if Stream(n) not in self.wiring.leaving)

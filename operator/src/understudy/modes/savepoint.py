@@ -30,7 +30,7 @@ from understudy.protocol.watermarks import Step, StepLog
 class SavepointMode(Instance):
     """Each element is an operator of the paper. Those of one subjob ACK each other like any others."""
 
-    sources_keep_acks = True
+    sources_keep_acks = sends_trees = True
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)
@@ -84,6 +84,8 @@ class SavepointMode(Instance):
     # --- recovery (Figure 7)
 
     def _won(self, record: LeaseRecord) -> Commands:
+        if self.role is Role.PRIMARY:
+            return super()._won(record)  # taken anew
         self._trying, self.lease = False, record
         self.detector = self.detector.forget()
         return self._started(on.Started(record.epoch, fresh=record.epoch == 1))
@@ -148,6 +150,16 @@ class SavepointMode(Instance):
         self._oldest = {Stream(n): at.next for n, at in roots.items()}
         self.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
         return tuple(do.Skip(s, p) for at in roots.values() for s, p in at.selection.items())
+
+    # --- a live change
+
+    def taken_up(self) -> None:
+        """Steps before this moment are in no log: an ACK can be mapped when all that they made is acked."""
+        self._oldest = {s: queue.next for s, queue in self.ledger.queues.items()}
+
+    @property
+    def rehearsed(self) -> bool:
+        return all(name in self._sent for name in self.wiring.inputs)
 
     # --- ACKs (Figure 6)
 

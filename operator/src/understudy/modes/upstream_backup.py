@@ -42,6 +42,7 @@ class UpstreamBackup(Instance):
         self._starts: dict[Stream, Seq] = {}  # where the inputs of this life begin
         self._acked_at: Millis | None = None
         self._spare: str | None = None
+        self._unlogged: dict[Stream, Seq] = {}  # what precedes was made in another mode
 
     # --- take-over
 
@@ -181,6 +182,24 @@ class UpstreamBackup(Instance):
             self.ledger = self.ledger.moved(source, low)
             skips.append(do.Skip(source, low))
         return tuple(skips)
+
+    # --- a live change
+
+    def taken_up(self) -> None:
+        self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
+        self._unlogged = {s: queue.next for s, queue in self.ledger.queues.items()}
+
+    @property
+    def rehearsed(self) -> bool:
+        """Consumers have a watermark of this mode, and no element needs what another made before."""
+        leaving = (self.ledger.queues[s].received_by_all > self._unlogged[s] for s in self.wiring.leaving)
+        inner = (s for s in self.logs if s not in self.wiring.leaving)
+        return all(leaving) and all(self.ledger.queues[s].trimmed >= self._unlogged[s] for s in inner)
+
+    def retune(self, like: Instance) -> None:
+        super().retune(like)
+        if isinstance(like, UpstreamBackup):
+            self.interval = like.interval
 
     # --- acks
 

@@ -26,6 +26,7 @@ class Hooks:
     """What the follower reports."""
 
     alive: Callable[[int, dict[str, int]], None]  # epoch, the primary's input positions
+    dictated: Callable[[dict[str, Any]], None]  # the settings that are in force
     checkpoint: Callable[[Message], bool]  # True: stored, confirm it
     trimming: Callable[[int, dict[str, dict[str, int]], dict[str, Any]], None]  # epoch, high watermarks, trees
     determinants: Callable[[int, int, list[Any]], None]  # epoch, number, what was chosen
@@ -33,20 +34,28 @@ class Hooks:
     refused: Callable[[], None]  # it is no primary (any more)
 
 
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Who follows."""
+
+    name: str
+    address: str
+    mode: str
+
+
 class Follower(threading.Thread):
     def __init__(
         self,
         primary: LeaseRecord,
-        me: str,
-        my_address: str,
-        interval: float,
+        me: Me,
+        interval: Callable[[], float],
         hooks: Hooks,
         lock: AbstractContextManager[Any],
     ) -> None:
         super().__init__(name=f"follow-{primary.holder}", daemon=True)
         self.primary = primary
-        self._me = me
-        self._ticket = wire.ticket("follow", instance=me, address=my_address, epoch=primary.epoch)
+        self._me = me.name
+        self._ticket = wire.ticket("follow", instance=me.name, address=me.address, mode=me.mode, epoch=primary.epoch)
         self._interval = interval
         self._hooks = hooks
         self._lock = lock  # held by whoever stops a follower: what it hears after that is not reported
@@ -79,6 +88,8 @@ class Follower(threading.Thread):
                     self._take(meta, chunk.data)
 
     def _take(self, meta: dict[str, Any], data: pa.RecordBatch) -> None:
+        if "ha" in meta:
+            self._hooks.dictated(meta["ha"])
         if "trimming" in meta:
             self._hooks.trimming(meta["epoch"], meta["trimming"], meta["trees"])
         if "determinants" in meta:
@@ -98,10 +109,10 @@ class Follower(threading.Thread):
         with wire.connect(self.primary.address) as client:
             while not self._stopped.is_set():
                 try:
-                    words = self._words.get(timeout=self._interval)
+                    words = self._words.get(timeout=self._interval())
                 except queue.Empty:
                     words = {"kind": "beat"}
-                while not self._said(client, words) and not self._stopped.wait(self._interval):
+                while not self._said(client, words) and not self._stopped.wait(self._interval()):
                     pass
 
     def _said(self, client: flight.FlightClient, words: dict[str, Any]) -> bool:

@@ -38,6 +38,7 @@ class Inputs(Handler):
         self._readers: dict[str, Reading] = {}
         self._acks: dict[str, dict[int, int]] = defaultdict(dict)
         self._trees: dict[str, Tree] = {}
+        self._sent: dict[Reading, _Due] = {}
         self._arriving: pa.Table | None = None
         self.reading = False
         sources.advance = self._advance
@@ -205,17 +206,25 @@ class Inputs(Handler):
     # --- acks
 
     def _ack_forever(self) -> None:
-        interval = millis(self._scene.subjob.ha.ack_interval) / 1000
-        sent: dict[Reading, _Due] = {}
-        while not self._scene.stopping.wait(interval):
+        while not self._scene.stopping.wait(self._scene.subjob.ha.ack_interval.total_seconds()):
             with self._scene.lock:
                 due = {r: self._due(s, r) for s, r in self._readers.items() if self._scene.leading}
-            sent = {reader: ack for reader, ack in sent.items() if reader in due}
+            sent = {reader: ack for reader, ack in self._sent.items() if reader in due}
             for reader, ack in due.items():
                 tree = tree_to_json(ack.tree)
                 if sent.get(reader) != ack and reader.ack(ack.levels, tree):
                     sent[reader] = ack
                     self._scene.story.acked_bytes += len(wire.pack([ack.levels, tree]))
+            self._sent = sent
+
+    def forget_trees(self) -> None:
+        self._trees.clear()
+        self._sent = {}
+
+    def tree_delivered(self, stream: str) -> bool:
+        """Whether the producer has a savepoint tree of ours."""
+        sent = self._sent.get(self._readers[stream]) if stream in self._readers else None
+        return sent is not None and sent.tree is not None
 
     def _due(self, stream: str, reader: Reading) -> _Due:
         """Level 0: what has arrived. Level 1: what the mode has released. A new producer has to hear it again."""

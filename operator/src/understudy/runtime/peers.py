@@ -5,11 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import structlog
 
+from understudy.model.ha import Ha
 from understudy.modes.build import millis
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -18,7 +19,7 @@ from understudy.protocol.ids import Epoch, Millis, Range, Stream
 from understudy.runtime import determinants, wire
 from understudy.runtime.checkpoints import QUEUE, Message, encode, to_ship
 from understudy.runtime.clock import now_ms
-from understudy.runtime.following import Follower, Hooks
+from understudy.runtime.following import Follower, Hooks, Me
 from understudy.runtime.scene import Scene
 from understudy.runtime.watermarks import positions_from_json, trees_from_json, trees_to_json
 
@@ -31,25 +32,44 @@ LOOK_AGAIN_SECONDS = 0.1
 Letter = tuple[dict[str, Any], list[bytes]]  # what goes to the secondary: metadata and blobs
 
 
+class Changes(Protocol):
+    """What live changes have to do with the other instance."""
+
+    def dictated(self, ha: Ha) -> None: ...
+    def before_state(self) -> None: ...
+    def secondary_joined(self, name: str) -> None: ...
+
+
 class Peers:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._follower: Follower | None = None
         self._outbox: queue.SimpleQueue[Message | dict[str, Any]] | None = None
         self._secondary: str | None = None
-        self._watched = Detector.of(self._interval, max(SILENCE, LEAST_SILENCE_MS // self._interval))
+        self._watched = self._detector()
         self.secondary_address: str | None = None
+        self.secondary_mode: str | None = None
+        self.changes: Changes
 
     @property
     def _interval(self) -> int:
         return millis(self._scene.subjob.ha.heartbeat.interval)
+
+    @property
+    def secondary(self) -> str | None:
+        return self._secondary
+
+    def _detector(self) -> Detector:
+        """Of the secondary, as of now."""
+        fresh = Detector.of(self._interval, max(SILENCE, LEAST_SILENCE_MS // self._interval))
+        return fresh.on_keep_alive(Millis(now_ms()))
 
     def leave(self) -> None:
         """Leave the role: follow nobody, ship to nobody."""
         if self._follower is not None:
             self._follower.stop()
         self._follower = None
-        self._secondary = self._outbox = self.secondary_address = None
+        self._secondary = self._outbox = self.secondary_address = self.secondary_mode = None
 
     # --- as secondary
 
@@ -58,9 +78,17 @@ class Peers:
         log.info("following", primary=command.primary.holder, epoch=command.primary.epoch)
         self._scene.story.take_over = None
         self._scene.post(on.KeepAlive(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
-        hooks = Hooks(self._heard, self._checkpoint, self._trimming, self._determinants, self._closed, self._refused)
-        me, interval = self._scene.core.name, self._interval / 1000
-        self._follower = Follower(command.primary, me, self._scene.address, interval, hooks, self._scene.lock)
+        hooks = Hooks(
+            self._heard,
+            self._dictated,
+            self._checkpoint,
+            self._trimming,
+            self._determinants,
+            self._closed,
+            self._refused,
+        )
+        me = Me(self._scene.core.name, self._scene.address, str(self._scene.subjob.ha.mode))
+        self._follower = Follower(command.primary, me, lambda: self._scene.heartbeat, hooks, self._scene.lock)
         self._follower.start()
 
     def report_progress(self, command: do.ReportProgress) -> None:
@@ -84,11 +112,17 @@ class Peers:
     def _checkpoint(self, message: Message) -> bool:
         """Put it on the shelf if the core wants it; the shelf must be filled before what else the core orders."""
         with self._scene.lock:
-            if message.checkpoint.epoch < self._scene.core.epoch or self._scene.leading:
+            if message.checkpoint.epoch < self._scene.core.epoch:
+                return False
+            self.changes.before_state()
+            if self._scene.leading:
                 return False
             self._scene.shelf.put(message, self._scene.core.wiring.replayable)
             self._scene.post(on.CheckpointArrived(message.checkpoint))
             return True
+
+    def _dictated(self, ha: Mapping[str, Any]) -> None:
+        self.changes.dictated(Ha.model_validate(ha))
 
     def _trimming(self, epoch: int, high: Mapping[str, Mapping[str, int]], trees: Mapping[str, Any]) -> None:
         marks = {Stream(s): positions_from_json(per) for s, per in high.items()}
@@ -152,19 +186,25 @@ class Peers:
             log.info("secondary silent", secondary=self._secondary)
             self.left(self._secondary, self._outbox)
 
-    def joined(self, name: str, address: str) -> queue.SimpleQueue[Message | dict[str, Any]]:
+    def dictate(self, ha: Ha) -> None:
+        """Say to the secondary what is in force from here on."""
+        self._watched = self._detector()
+        if self._outbox is not None:
+            self._outbox.put({"epoch": self._scene.core.epoch, "ha": ha.model_dump(mode="json", by_alias=True)})
+
+    def joined(self, name: str, address: str, mode: str) -> queue.SimpleQueue[Message | dict[str, Any]]:
         """A secondary connects; what the core wants to tell it comes out of the queue. Called under the lock."""
         log.info("secondary joined", secondary=name)
         self._outbox, self._secondary, self.secondary_address = queue.SimpleQueue(), name, address
-        outbox, self._watched = self._outbox, self._watched.on_keep_alive(Millis(now_ms()))
-        self._scene.post(on.SecondaryJoined(name))
+        outbox, self.secondary_mode = self._outbox, mode
+        self.changes.secondary_joined(name)
         return outbox
 
     def left(self, name: str, outbox: queue.SimpleQueue[Message | dict[str, Any]]) -> None:
         with self._scene.lock:
             if self._outbox is outbox:
                 log.info("secondary left", secondary=name)
-                self._secondary = self._outbox = self.secondary_address = None
+                self._secondary = self._outbox = self.secondary_address = self.secondary_mode = None
                 self._scene.post(on.SecondaryLeft(name))
 
     def is_current(self, outbox: queue.SimpleQueue[Message | dict[str, Any]]) -> bool:

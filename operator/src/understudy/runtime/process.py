@@ -16,7 +16,7 @@ import structlog
 
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
-from understudy.modes.build import instance_of, wiring_of
+from understudy.modes.build import decided, instance_of, wiring_of
 from understudy.runtime.credentials import own
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.query import ElementQuery
@@ -95,8 +95,9 @@ class SubjobProcess:
         stores = {e.name: self._store(e, wire_schemas[e.name]) for e in elements}
         wiring = wiring_of(self.job, self.subjob)
         sources = Sources(self.job, wiring.replayable & set(wiring.entering), schemas, self.place.folder)
-        core = instance_of(self.job, self.subjob, self.place.instance)
-        scene = Scene(self.job, self.subjob, core, self._surroundings, address, inboxes, stores)
+        subjob = decided(self.job, self.subjob)
+        core = instance_of(self.job, subjob, self.place.instance)
+        scene = Scene(self.job, subjob, core, self._surroundings, address, inboxes, stores)
         shell = Shell(scene, sources)
         self._shell, self._serving.inboxes, self._serving.schemas = shell, inboxes, wire_schemas
         for name, inbox in inboxes.items():

@@ -113,6 +113,7 @@ class StreamReader(threading.Thread):
         self.connections = 0
         self.origin = origin
         self.finished = False
+        self.replicated: bool | None = None  # whether who serves us says that all instances send
         self._asking = asking
         self._handler = handler
         self._addresses = addresses
@@ -170,7 +171,7 @@ class StreamReader(threading.Thread):
         except (flight.FlightError, pa.ArrowException, OSError) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
         finally:
-            self._client = self._call = None
+            self._client = self._call = self.replicated = None
         return served
 
     def _begin(self, address: str, client: flight.FlightClient, epoch: int) -> None:
@@ -194,6 +195,7 @@ class StreamReader(threading.Thread):
 
     def _deliver(self, rows: pa.Table, meta: dict[str, Any]) -> None:
         self._standby = meta.get("standby")
+        self.replicated = meta.get("replicas", False)
         if "resumes" in meta:
             self._handler.resumes(self, meta["resumes"]["released"], meta["resumes"]["start"])
             self.origin = Origin.POSITION

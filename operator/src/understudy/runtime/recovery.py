@@ -39,10 +39,10 @@ class Recovery:
         self._released: dict[Stream, Seq] = {}
         self._tree: Tree | None = None
         self._answer: Tree | None = None
+        self.has_kept = False
 
     def start(self) -> None:
-        if self._scene.core.sources_keep_acks:
-            threading.Thread(target=self._keep_forever, name="kept-acks", daemon=True).start()
+        threading.Thread(target=self._keep_forever, name="kept-acks", daemon=True).start()
 
     # --- as predecessor
 
@@ -107,6 +107,10 @@ class Recovery:
         self._released = {**self._released, command.stream: command.upto}
         self._tree = command.tree
 
+    def begin_anew(self) -> None:
+        """What was acked in another mode does not count."""
+        self._released, self._tree, self.has_kept = {}, None, False
+
     def _kept(self) -> dict[str, Any] | None:
         try:
             text = self._scene.surroundings.kept_acks(self._scene.subjob.name)
@@ -122,11 +126,11 @@ class Recovery:
             with self._scene.lock:
                 released, tree = (self._released, self._tree) if self._scene.leading else ({}, None)
             text = json.dumps({"released": released, "tree": tree_to_json(tree)})
-            if not released or text == kept:
+            if not released or (text == kept and self.has_kept):
                 continue
             try:
                 self._scene.surroundings.keep_acks(self._scene.subjob.name, text)
-                kept = text
+                kept, self.has_kept = text, True
                 self._scene.story.acked_bytes += len(text)
             except Unreachable as error:
                 log.warning("acks not kept", error=str(error))

@@ -1,4 +1,5 @@
-"""Reads a stream whose producers are replicas (Xiao): from all of them at once, whichever tuple comes first is used."""
+"""Reads a stream from whoever serves it; from all instances at once where they are replicas (Xiao): whichever tuple
+comes first is used. The stream itself says whether they are, since a producer's mode may change while it is read."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ def reading_of(
     origin: Origin = Origin.POSITION,
 ) -> Reading:
     producer = job.subjob(asking.stream)
-    if producer is not None and mode_of(job, producer) is Mode.REPLICA_BACKUP:
-        return ReplicaReader(asking, handler, addresses, silence_ms, origin)
-    return StreamReader(asking, handler, addresses, silence_ms, origin)
+    replicated = producer is not None and mode_of(job, producer) is Mode.REPLICA_BACKUP
+    return InstancesReader(asking, handler, addresses, silence_ms, origin, replicated)
 
 
-class ReplicaReader(threading.Thread):
-    """One reader for each replica that the surroundings know; before a position is known, one that finds it out."""
+class InstancesReader(threading.Thread):
+    """One reader for each replica that the surroundings know; where there are none, or before a position is known, one
+    that finds the primary."""
 
     def __init__(
         self,
@@ -38,11 +39,13 @@ class ReplicaReader(threading.Thread):
         addresses: Callable[[], list[str]],
         silence_ms: int,
         origin: Origin,
+        replicated: bool,
     ) -> None:
-        super().__init__(name=f"replicas-{asking.stream}", daemon=True)
+        super().__init__(name=f"instances-{asking.stream}", daemon=True)
         self._asking, self._handler, self._addresses = asking, handler, addresses
-        self._silence_ms, self._origin = silence_ms, origin
+        self._silence_ms, self._origin, self._replicated = silence_ms, origin, replicated
         self._readers: dict[str | None, StreamReader] = {}
+        self._past = 0  # connections of readers that are gone
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -51,12 +54,12 @@ class ReplicaReader(threading.Thread):
             self._stopping.wait(LOOK_SECONDS)
 
     def _look(self) -> None:
-        if (scout := self._readers.get(None)) is not None:
-            self._origin = scout.origin
-        knows_position = self._origin is Origin.POSITION
-        known: list[str | None] = [*self._addresses()] if knows_position else [None]
+        self._learn()
+        from_all = self._replicated and self._origin is Origin.POSITION
+        known: list[str | None] = [*self._addresses()] if from_all else [None]
         readers = dict(self._readers)
         for gone in [a for a in readers if a not in known]:
+            self._past += readers[gone].connections
             readers.pop(gone).stop()
         for address in [a for a in known if a not in readers]:
             readers[address] = reader = self._reader(address)
@@ -65,13 +68,19 @@ class ReplicaReader(threading.Thread):
         if self._stopping.is_set():
             self.stop()
 
+    def _learn(self) -> None:
+        if (scout := self._readers.get(None)) is not None:
+            self._origin = scout.origin
+        said = [r.replicated for r in self._readers.values() if r.replicated is not None]
+        self._replicated = any(said) if said else self._replicated
+
     def _reader(self, address: str | None) -> StreamReader:
         origin = self._origin if address is None else Origin.POSITION
         return StreamReader(self._asking, self._handler, self._addresses, self._silence_ms, origin, only=address)
 
     @property
     def connections(self) -> int:
-        return sum(reader.connections for reader in self._readers.values())
+        return self._past + sum(reader.connections for reader in self._readers.values())
 
     def watch(self) -> None:
         for reader in self._readers.values():
@@ -79,7 +88,7 @@ class ReplicaReader(threading.Thread):
 
     def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None) -> bool:
         heard = [reader.ack(acks, tree) for reader in self._readers.values()]
-        return all(heard)
+        return bool(heard) and all(heard)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -36,6 +36,7 @@ class Story:
     shipped_bytes: int = 0  # checkpoints, as sent to the secondary
     acked_bytes: int = 0  # acks with their savepoint trees, as sent upstream or kept for the sources
     shipped_at: int | None = None
+    change: str | None = None  # what a change of mode waits for
     available: dict[str, int] = field(default_factory=dict)  # how far there is to read of each input
     primary_positions: dict[str, int] = field(default_factory=dict)  # as a standby: how far the primary has come
 
@@ -70,8 +71,14 @@ class Scene:
         self.shelf = Shelf()
         self.superseded: dict[str, int] = {}  # per stream: seqs before were given up by a renumbering, not lost
         self.story = Story()
+        self.wanted = subjob.ha  # what the manifest says now; `subjob` has what is in force
         self.post: Callable[[Event], None]
         self.reread_lease: Callable[[str], None]
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between two keep-alives."""
+        return self.subjob.ha.heartbeat.interval.total_seconds()
 
     @property
     def leading(self) -> bool:

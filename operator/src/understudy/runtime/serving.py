@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import structlog
 
-from understudy.modes.build import millis
+from understudy.model.ha import Ha
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.runtime import wire
@@ -55,9 +55,8 @@ class InstanceServing:
     def serve_stream(self, request: dict[str, Any]) -> Messages:
         scene = self._ready().scene
         stream, consumer = Stream(request["stream"]), Consumer(request["consumer"])
-        interval = millis(scene.subjob.ha.heartbeat.interval) / 1000
         nothing = _empty(self.schemas[stream])
-        yield from _until(scene, lambda: scene.leading, nothing, interval)
+        yield from _until(scene, lambda: scene.leading, nothing)
         with scene.lock:
             generation = scene.generation
             refusal = self._refusal(scene, stream, consumer, request["epoch"])
@@ -66,12 +65,12 @@ class InstanceServing:
         if refusal is not None:
             yield nothing, wire.pack({"refused": refusal})
             return
-        yield from _until(scene, lambda: scene.generation != generation or not scene.core.roll_open, nothing, interval)
+        yield from _until(scene, lambda: scene.generation != generation or not scene.core.roll_open, nothing)
         with scene.lock:
             if scene.generation != generation:
                 return
             at, first = self._begin(scene, stream, consumer, request)
-        yield from self._send(scene, stream, at, first, generation, interval)
+        yield from self._send(scene, stream, at, first, generation)
 
     def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, epoch: int) -> str | None:
         acks = scene.core.ledger.queues[stream].acks.get(consumer)
@@ -109,12 +108,10 @@ class InstanceServing:
                 known = max(start, min(scene.superseded.get(stream, 0), queue.trimmed))
                 return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
 
-    def _send(
-        self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int, interval: float
-    ) -> Messages:
+    def _send(self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int) -> Messages:
         store, seen, is_new = scene.stores[stream], None, True
         while True:
-            delivery = store.wait(at, seen, interval)
+            delivery = store.wait(at, seen, scene.heartbeat)
             at += delivery.rows.num_rows
             with scene.lock:
                 if scene.generation != generation:
@@ -123,9 +120,10 @@ class InstanceServing:
                     "epoch": scene.core.epoch,
                     "next": scene.core.ledger.queues[stream].next,
                     "standby": self._ready().peers.secondary_address,
+                    "replicas": scene.core.replicated,
                     **first,
                 }
-                mark = scene.core.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
+                mark = self._ready().changing.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
             first, is_new = {}, False
             seen = delivery.progress if delivery.progress is not None else seen
             if mark is not None:
@@ -140,15 +138,15 @@ class InstanceServing:
 
     def serve_follower(self, request: dict[str, Any]) -> Messages:
         scene, peers = self._ready().scene, self._ready().peers
-        interval = millis(scene.subjob.ha.heartbeat.interval) / 1000
         with scene.lock:
-            outbox = peers.joined(request["instance"], request["address"]) if scene.leading else None
+            joins = scene.leading
+            outbox = peers.joined(request["instance"], request["address"], request.get("mode", "")) if joins else None
         if outbox is None:
             yield wire.blobs([]), wire.pack({"refused": "not primary"})
             return
         try:
             while peers.is_current(outbox):
-                meta, blobs = peers.next_letter(outbox, interval)
+                meta, blobs = peers.next_letter(outbox, scene.heartbeat)
                 yield wire.blobs(blobs), wire.pack(meta)
         finally:
             peers.left(request["instance"], outbox)
@@ -170,6 +168,8 @@ class InstanceServing:
                 return engine.handle_action(self.inboxes, body)
             case "ack":
                 return self._ack(self._ready().scene, body)
+            case "change":
+                return self._change(self._ready(), body)
             case "freeze":
                 return self._freeze(body["seconds"])
             case "recover":
@@ -180,6 +180,14 @@ class InstanceServing:
                 return self._heard(self._ready(), kind, body)
             case _:
                 return {"error": f"unknown action {kind!r}"}
+
+    def _change(self, shell: Shell, body: dict[str, Any]) -> Any:
+        """What the manifest now says of this subjob. Nobody but the job's own may say so."""
+        try:
+            shell.changing.tell(Ha.model_validate(body["ha"]))
+        except ValueError as error:
+            return {"error": str(error)}
+        return {}
 
     def _freeze(self, seconds: float) -> Any:
         """Only for those who have shown the job's certificate: the operator, for a drill."""
@@ -218,12 +226,12 @@ class InstanceServing:
             return {"tree": tree_to_json(shell.recovery.requested(body["stream"], body["consumer"]))}
 
 
-def _until(scene: Scene, condition: Callable[[], bool], nothing: pa.RecordBatch, interval: float) -> Messages:
+def _until(scene: Scene, condition: Callable[[], bool], nothing: pa.RecordBatch) -> Messages:
     """Keep-alives until the condition holds."""
     while not condition():
         yield nothing, wire.pack({"waiting": True})
         with scene.role_changed:
-            scene.role_changed.wait_for(condition, interval)
+            scene.role_changed.wait_for(condition, scene.heartbeat)
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:

@@ -8,13 +8,14 @@ from typing import assert_never
 import pyarrow as pa
 import structlog
 
-from understudy.modes.build import millis
+from understudy.modes.instance import Commands
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Command
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Stream
+from understudy.runtime.changing import Changing
 from understudy.runtime.checkpoints import QUEUE, Shelf
 from understudy.runtime.clock import now_ms
 from understudy.runtime.determinants import choose, follow, lead
@@ -40,6 +41,8 @@ class Shell:
         self.outputs = Outputs(scene)
         self.peers = Peers(scene)
         self.recovery = Recovery(scene)
+        self.changing = Changing(scene, self.peers, self.inputs, self.recovery, self._carry_out_all, self._begin_anew)
+        self.peers.changes = self.changing
         core = scene.core
         self._lease = LeaseKeeper(
             scene.surroundings, scene.subjob.name, core.name, scene.address, self.post, lambda: scene.leading
@@ -64,24 +67,27 @@ class Shell:
     def post(self, event: Event) -> None:
         with self.scene.lock:
             was_open = self.scene.core.roll_open
-            for command in self.scene.core.handle(event):
-                self._carry_out(command)
+            self._carry_out_all(self.changing.handle(event))
             if was_open and not self.scene.core.roll_open:
                 self.scene.role_changed.notify_all()
 
     def _tick_forever(self) -> None:
-        interval = min(millis(self.scene.subjob.ha.heartbeat.interval) / 5000, TICK_SECONDS)
-        while not self.scene.stopping.wait(interval):
+        while not self.scene.stopping.wait(min(self.scene.heartbeat / 5, TICK_SECONDS)):
             self.post(on.Tick(Millis(now_ms())))
             self.inputs.poll()
             with self.scene.lock:
                 self.peers.watch()
+                self.changing.poll()
                 self.outputs.finish()
 
     def _reread_lease(self, why: str) -> None:
         self._lease.order(do.ReadLease(why))
 
     # --- commands
+
+    def _carry_out_all(self, commands: Commands) -> None:
+        for command in commands:
+            self._carry_out(command)
 
     def _carry_out(self, command: Command) -> None:
         match command:
@@ -186,8 +192,7 @@ class Shell:
 
     def _send_ack(self, command: do.SendAck) -> None:
         self.inputs.send_ack(command)
-        core = self.scene.core
-        if core.sources_keep_acks and command.stream in core.wiring.replayable:
+        if self.changing.sources_keep_acks and command.stream in self.scene.core.wiring.replayable:
             self.recovery.acked(command)
 
     def _replay(self, command: do.Replay) -> None:
@@ -246,6 +251,13 @@ class Shell:
             self.inputs.stop()
             self._empty()
         self.recovery.request(command)
+
+    def _begin_anew(self) -> None:
+        """As a standby of another mode: what was at hand belongs to the former one."""
+        self.scene.generation += 1
+        self.inputs.stop()
+        self.scene.shelf = Shelf()
+        self._empty()
 
     def _empty(self) -> None:
         for name, inbox in self.scene.inboxes.items():

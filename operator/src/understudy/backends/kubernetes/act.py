@@ -12,6 +12,7 @@ import structlog
 from understudy.backends.kubernetes import certificates, objects
 from understudy.backends.kubernetes.api import Api, Conflict, NotFound
 from understudy.backends.kubernetes.objects import Owner
+from understudy.backends.kubernetes.orders import order
 from understudy.backends.kubernetes.pods import instance_pod, sink_pod
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.backends.kubernetes.sight import is_owned_by
@@ -79,6 +80,8 @@ class Actor:
                 self._record(intent)
             case do.CreateInstance():
                 self._create(CORE, "pods", instance_pod(self._owner, self._accepted(), intent, self._settings))
+            case do.ChangeInstance():
+                self._change(intent)
             case do.CreateSink():
                 self._create(CORE, "pods", sink_pod(self._owner, self._accepted(), intent, self._settings))
             case do.DeletePod():
@@ -104,6 +107,14 @@ class Actor:
         if self._job is None:
             raise LookupError("nothing was accepted")
         return self._job
+
+    def _change(self, intent: do.ChangeInstance) -> None:
+        """Who cannot be told now is told at the next look."""
+        ha = intent.ha.model_dump(mode="json", by_alias=True)
+        try:
+            order(self._api, *self.job, intent.certificate, intent.ip, "change", ha=ha)
+        except Unreachable as error:
+            log.warning("not told", pod=intent.pod, error=str(error))
 
     # ---- requests
 

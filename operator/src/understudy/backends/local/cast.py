@@ -37,6 +37,8 @@ class Cast:
     """Each after those whose streams it reads."""
     instances: dict[str, int]
     """How many instances a subjob should have: with a standby two."""
+    settings: dict[str, str]
+    """The digest of how each subjob is to be kept alive."""
 
     @classmethod
     def of(cls, job: StreamJob) -> Cast:
@@ -44,6 +46,7 @@ class Cast:
             sinks=tuple(s.name for s in job.sinks),
             subjobs=tuple(s.name for s in in_order(job)),
             instances={s.name: 1 + standbys(s.ha.mode) for s in job.subjobs},
+            settings={s.name: s.ha.digest for s in job.subjobs},
         )
 
     def order(self) -> list[tuple[Kind, str, int]]:

@@ -15,8 +15,9 @@ from understudy.backends.local.promises import path_of, promised
 from understudy.backends.local.rows import Row, Torn, alike, read_sink
 from understudy.backends.local.verdicts import Verdict, describe
 from understudy.model.guarantees import Recovery
+from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob
-from understudy.model.load import load
+from understudy.model.load import from_manifest, load
 from understudy.model.sinks import Sink
 
 Reference = Callable[[str], Sequence[Row]]
@@ -38,6 +39,12 @@ class Run:
     @property
     def complete(self) -> bool:
         return bool(self.record.get("complete", True))
+
+    def promised(self, sink: Sink) -> Guarantee:
+        """The least that was promised at any time of the run."""
+        versions = [from_manifest(manifest) for manifest in self.record.get("versions", [])]
+        jobs = [self.job, *(job for job in versions if isinstance(job, StreamJob))]
+        return min((promised(job, sink.input) for job in jobs), key=lambda guarantee: guarantee.strength)
 
     def declared_losses(self, sink: Sink) -> int:
         """Tuples that the processes on the sink's path say were lost."""
@@ -63,7 +70,7 @@ def check(run: Run, reference: Reference) -> dict[str, Verdict]:
 
 
 def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
-    promise = promised(run.job, sink.input)
+    promise = run.promised(sink)
     if sink.files is None:
         return Verdict(promise, None, remark="not compared: it keeps no files")
     try:

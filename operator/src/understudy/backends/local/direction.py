@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from understudy.backends.local.cast import Cast, Kind, Process
+from understudy.backends.local.cast import Cast, Kind, Process, standbys
 from understudy.backends.local.faults import Fault, Target
+from understudy.model.ha import Mode
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
 CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
@@ -65,6 +66,8 @@ class Observed:
     done: tuple[Done, ...] = ()
     resumed: frozenset[Done] = frozenset()
     asked_to_stop: bool = False
+    told: frozenset[tuple[Process, str]] = frozenset()
+    """Who has been told of which settings."""
 
     def of(self, kind: Kind, owner: str) -> list[Seen]:
         return [s for s in self.seen if s.process.kind is kind and s.process.owner == owner]
@@ -114,6 +117,21 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
+class Tell:
+    """The manifest was edited: the instance has to know."""
+
+    process: Process
+    settings: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dismiss:
+    """The mode has no use for this instance any more."""
+
+    process: Process
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     exit_code: int
     why: str
@@ -127,7 +145,7 @@ class Finish:
     """Whether every stream came to its end."""
 
 
-Intent = Start | Open | Hurt | Resume | Fail | Finish
+Intent = Start | Open | Hurt | Resume | Tell | Dismiss | Fail | Finish
 
 
 class Nemesis(Protocol):
@@ -187,7 +205,24 @@ def decide(cast: Cast, nemesis: Nemesis, at_once: int, observed: Observed) -> li
     intents: list[Intent] = list(_starts(cast, at_once, observed))
     if observed.started_ms is None and not intents and _all_ready(cast, observed):
         intents.append(Open(observed.now_ms + START_DELAY_MS))
-    return [*intents, *_resumes(observed), *nemesis.strike(observed)]
+    edits: list[Intent] = [*_tells(cast, observed), *_dismissals(cast, observed)]
+    return [*intents, *edits, *_resumes(observed), *nemesis.strike(observed)]
+
+
+def _tells(cast: Cast, observed: Observed) -> Iterator[Tell]:
+    for seen in observed.seen:
+        wanted, known = cast.settings.get(seen.process.owner, ""), seen.status.get("settings")
+        if seen.alive and known not in (None, wanted) and (seen.process, wanted) not in observed.told:
+            yield Tell(seen.process, wanted)
+
+
+def _dismissals(cast: Cast, observed: Observed) -> Iterator[Dismiss]:
+    """Standbys go when the primary is known to do without."""
+    for subjob in (name for name, wanted in cast.instances.items() if wanted == 1):
+        primary = observed.primary(subjob)
+        if primary is not None and standbys(Mode(primary.status.get("mode", Mode.AUTO))) == 0:
+            others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
+            yield from (Dismiss(s.process) for s in others if not s.hurt)
 
 
 def _resumes(observed: Observed) -> Iterator[Resume]:

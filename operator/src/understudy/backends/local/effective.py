@@ -70,4 +70,7 @@ def length(job: StreamJob) -> timedelta | None:
 
 
 def write(job: StreamJob, path: Path) -> None:
-    path.write_text(yaml.safe_dump(to_manifest(job), sort_keys=False, allow_unicode=True))
+    """By a rename: whoever is starting just now reads the one or the other."""
+    made = path.with_name(f".{path.name}")
+    made.write_text(yaml.safe_dump(to_manifest(job), sort_keys=False, allow_unicode=True))
+    made.replace(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.record import Record
-from understudy.model.job import StreamJob
+from understudy.model.job import StreamJob, Subjob
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +47,31 @@ def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
     found = [_incident(loss, record, job) for loss in losses]
     told = {(i.subjob, i.successor, i.at_ms + i.promoted_ms) for i in found if i.promoted_ms is not None}
     false = [
-        _false_suspicion(instance, story, job)
+        _false_suspicion(instance, story, record, job)
         for (instance, _epoch), story in record.takeovers.items()
         if (story["subjob"], instance, story["promotedMs"]) not in told
     ]
     return sorted([*found, *false], key=lambda i: i.at_ms)
 
 
-def _false_suspicion(successor: str, story: Mapping[str, Any], job: StreamJob) -> Incident:
+def _false_suspicion(successor: str, story: Mapping[str, Any], record: Record, job: StreamJob) -> Incident:
     """Nobody died: times count from the suspicion."""
     subjob = job.subjob(story["subjob"])
     assert subjob is not None
     incident = Incident(
         subjob=subjob.name,
-        mode=subjob.ha.mode.value,
+        mode=_mode(record, story["from"], subjob),
         cause=f"false suspicion ({story['cause']})",
         victim=story["from"],
         role="primary",
         at_ms=story["detectedMs"],
     )
     return _with_story(incident, successor, story, noticed=None)
+
+
+def _mode(record: Record, instance: str, subjob: Subjob) -> str:
+    """That it was in: an edit may have changed it since."""
+    return str(record.last.get(instance, {}).get("mode", subjob.ha.mode.value))
 
 
 def _losses(record: Record) -> Iterator[_Loss]:
@@ -86,7 +91,7 @@ def _incident(loss: _Loss, record: Record, job: StreamJob) -> Incident:
     noticed = record.noticed_ms.get(loss.process)
     incident = Incident(
         subjob=subjob.name,
-        mode=subjob.ha.mode.value,
+        mode=_mode(record, name, subjob),
         cause=loss.cause,
         victim=name,
         role=role,

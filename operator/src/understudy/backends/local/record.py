@@ -9,6 +9,7 @@ from typing import Any
 from understudy.backends.local.arrivals import Arrival
 from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Fail, Finish, Observed, Seen
+from understudy.model.job import StreamJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Death:
 @dataclass(slots=True)
 class Record:
     began_ms: int
+    versions: list[StreamJob] = field(default_factory=list)
+    """The job, and what edits made of it."""
     started_ms: int | None = None
     ended_ms: int | None = None
     outcome: Finish | Fail | None = None

@@ -16,6 +16,7 @@ from understudy.backends.local.promises import SubjobPromise, path_of, promises
 from understudy.backends.local.record import Record
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob
+from understudy.model.load import to_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,4 +158,5 @@ def record_to_json(record: Record, incidents: Sequence[Incident]) -> dict[str, A
         "incidents": [asdict(i) for i in incidents],
         "arrivals": {name: [[a.at_ms, a.tuples] for a in seen] for name, seen in record.arrivals.items()},
         "status": dict(record.last),
+        "versions": [to_manifest(job) for job in record.versions],
     }

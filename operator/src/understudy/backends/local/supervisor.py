@@ -13,6 +13,7 @@ from typing import Protocol, assert_never
 from understudy.backends.local.arrivals import ArrivalWatch
 from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.direction import (
+    Dismiss,
     Done,
     Fail,
     Finish,
@@ -23,10 +24,14 @@ from understudy.backends.local.direction import (
     Resume,
     Seen,
     Start,
+    Tell,
     decide,
 )
+from understudy.backends.local.effective import write
 from understudy.backends.local.environment import cores, for_children
 from understudy.backends.local.folder import Folder
+from understudy.backends.local.jobfile import JobFile, Refused
+from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
 from understudy.backends.local.processes import Child, Janitor, end_all
 from understudy.backends.local.record import Record
@@ -62,16 +67,20 @@ class _Running:
 class Supervisor:
     """Runs one job once. All its children end with it, however it ends."""
 
-    def __init__(self, job: StreamJob, folder: Folder, nemesis: Nemesis, audience: Audience) -> None:
-        self._job, self._folder, self._nemesis, self._audience = job, folder, nemesis, audience
-        self._cast = Cast.of(job)
+    def __init__(
+        self, job: StreamJob, folder: Folder, nemesis: Nemesis, audience: Audience, file: JobFile | None = None
+    ) -> None:
+        self._folder, self._nemesis, self._audience, self._file = folder, nemesis, audience, file
+        self._job, self._cast = job, Cast.of(job)
+        self._told: set[tuple[Process, str]] = set()
+        self._modes: dict[str, str] = {}
         self._surroundings = LocalSurroundings(folder.surroundings)
         self._running: list[_Running] = []
         self._watches = {s.name: ArrivalWatch(folder.sink(s.name)) for s in job.sinks}
         self._janitor = Janitor()
         self._asked_to_stop = False
         self._resumed: set[Done] = set()
-        self.record = Record(began_ms=now_ms())
+        self.record = Record(began_ms=now_ms(), versions=[job])
 
     def ask_to_stop(self) -> None:
         self._asked_to_stop = True
@@ -87,6 +96,7 @@ class Supervisor:
         return self.record
 
     def _tick(self) -> None:
+        self._look_at_the_file()
         observed = self._observe()
         self._remember(observed)
         self._audience.watch(observed, {name: w.tuples for name, w in self._watches.items()})
@@ -100,6 +110,10 @@ class Supervisor:
                     self._hurt(intent, observed)
                 case Resume():
                     self._resume(intent.done)
+                case Tell():
+                    self._tell(intent)
+                case Dismiss():
+                    self._dismiss(intent.process)
                 case Fail() | Finish():
                     self.record.outcome = intent
                 case _:
@@ -119,6 +133,7 @@ class Supervisor:
             done=tuple(self.record.done),
             resumed=frozenset(self._resumed),
             asked_to_stop=self._asked_to_stop,
+            told=frozenset(self._told),
         )
 
     def _see(self, running: _Running, now: int) -> Seen:
@@ -136,6 +151,15 @@ class Supervisor:
         for death in self.record.remember(observed):
             name = death.process.name
             self._audience.note(f"{name} ended by itself ({death.exit_code}), see {self._log(death.process)}")
+        self._note_modes(observed)
+
+    def _note_modes(self, observed: Observed) -> None:
+        for subjob in self._cast.subjobs:
+            primary = observed.primary(subjob)
+            mode = primary.status.get("mode") if primary else None
+            if mode is not None and mode != self._modes.setdefault(subjob, mode):
+                self._modes[subjob] = mode
+                self._audience.note(f"{subjob} is kept alive by {mode} now")
 
     def _last_look(self) -> None:
         """The pages are a little behind: what happened last is on the next one."""
@@ -186,6 +210,39 @@ class Supervisor:
         victim.child.resume()
         self._resumed.add(done)
         self._audience.note(f"resumed: {done.victim.name}")
+
+    # --- edits
+
+    def _look_at_the_file(self) -> None:
+        match self._file.edited(self._job) if self._file is not None else None:
+            case StreamJob() as job:
+                self._adopt(job)
+            case Refused(sentences):
+                for sentence in sentences:
+                    self._audience.note(f"edit refused, the job runs on as it was: {sentence}")
+            case None:
+                pass
+
+    def _adopt(self, job: StreamJob) -> None:
+        for before, after in zip(self._job.subjobs, job.subjobs, strict=True):
+            if before.ha != after.ha:
+                self._audience.note(f"edited: {after.name} is to be kept alive by {after.ha.mode}")
+        self._job, self._cast = job, Cast.of(job)
+        self.record.versions.append(job)
+        write(job, self._folder.job)
+
+    def _tell(self, intent: Tell) -> None:
+        subjob, order = self._job.subjob(intent.process.owner), (intent.process, intent.settings)
+        found = self._surroundings.announcement(intent.process.name)
+        if subjob is not None and found is not None:
+            self._told.add(order)
+            tell(found.address, subjob.ha, lambda: self._told.discard(order))
+
+    def _dismiss(self, process: Process) -> None:
+        running = next(r for r in self._running if r.process == process)
+        running.hurt = True
+        running.child.ask_to_stop()
+        self._audience.note(f"{process.name} is not needed any more")
 
     def tail_of(self, process: Process, count: int = 15) -> list[str]:
         running = next(r for r in self._running if r.process == process)

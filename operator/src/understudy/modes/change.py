@@ -1,0 +1,66 @@
+"""A live change of mode: the primary goes on with the same books under another protocol, and its query never notices.
+
+What a mode needs to take over lies either at a standby (passive standby, active standby, replica backup) or upstream
+(upstream backup, savepoint). The former protection may go only when the new one is there:
+
+| the new mode keeps its state | the primary | the standby |
+|---|---|---|
+| at a standby | changes at once; releases nothing until a standby has the new state | changes when that state comes |
+| upstream     | runs both modes until upstream holds all that the new one needs | changes when that is so |
+| nowhere (amnesia) | changes at once | is not needed any more |
+
+Side by side: the former mode ships and publishes as before, the successor writes its own log of the same steps. A tuple
+is released upstream only when both modes would release it. So whichever of the two a standby plays when the primary
+dies, it finds what it needs.
+"""
+
+from __future__ import annotations
+
+from understudy.modes.instance import Commands, Instance
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Seq, Stream
+
+SHARED = on.Tick | on.Arrived | on.Processed | on.Acked | on.Subscribed | on.Redirected
+
+
+class Change:
+    """From a mode to one that recovers from upstream, at a primary."""
+
+    def __init__(self, former: Instance, successor: Instance) -> None:
+        self.former, self.successor = former, successor
+        successor.adopt(former)
+        self._gone = {s: former.ledger.position(s) for s in former.wiring.external}  # at most so much was released
+        self._releases: dict[Instance, dict[Stream, Seq]] = {former: {}, successor: {}}
+
+    def handle(self, event: Event) -> Commands:
+        """What to do in the former mode, with the releases that both modes agree to."""
+        commands = self.former.handle(event)
+        beside = self.successor.handle(event) if isinstance(event, SHARED) else ()
+        agreed = (*self._agreed(self.former, commands), *self._agreed(self.successor, beside))
+        received = tuple(c for c in beside if isinstance(c, do.SendAck) and c.level == 0)
+        return (*(c for c in commands if not _releases(c)), *received, *agreed)
+
+    def _agreed(self, mode: Instance, commands: Commands) -> Commands:
+        releases = [c for c in commands if isinstance(c, do.SendAck) and _releases(c)]
+        for c in releases:
+            self._releases[mode][c.stream] = c.upto
+        both = [c for c in releases if all(c.stream in known for known in self._releases.values())]
+        return tuple(do.SendAck(c.stream, 1, self._least(c.stream), c.tree) for c in both)
+
+    def _least(self, stream: Stream) -> Seq:
+        return min(known[stream] for known in self._releases.values())
+
+    @property
+    def waits_for(self) -> str | None:
+        """Why the successor could not stand alone yet."""
+        known = self._releases[self.successor]
+        behind = [s for s, gone in self._gone.items() if known.get(s, Seq(0)) < gone]
+        if behind:
+            return f"what upstream no longer holds of {', '.join(behind)} is still needed"
+        return None if self.successor.rehearsed else "consumers have not received enough of what is made since"
+
+
+def _releases(command: do.Command) -> bool:
+    return isinstance(command, do.SendAck) and command.level == 1

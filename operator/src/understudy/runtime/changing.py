@@ -1,0 +1,186 @@
+"""Live changes of how a subjob is kept alive (`modes.change`): the primary decides, its standby is told.
+
+Whoever deploys the job tells every instance what the manifest says now (`change`). Only the primary acts on it; a
+standby that is promoted later does then. What the primary has in force goes to its standby with the letters that it
+sends anyway, in their order, so that both change at the same place in their conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from understudy.model.ha import Ha
+from understudy.modes.build import instance_of
+from understudy.modes.change import Change
+from understudy.modes.instance import Commands, Instance, Role
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Seq, Stream
+from understudy.protocol.watermarks import Step
+from understudy.runtime.inputs import Inputs
+from understudy.runtime.peers import Peers
+from understudy.runtime.recovery import Recovery
+from understudy.runtime.scene import Scene
+
+log = structlog.get_logger()
+
+
+class Changing:
+    def __init__(
+        self,
+        scene: Scene,
+        peers: Peers,
+        inputs: Inputs,
+        recovery: Recovery,
+        carry_out: Callable[[Commands], None],
+        begin_anew: Callable[[], None],
+    ) -> None:
+        self._scene, self._peers, self._inputs, self._recovery = scene, peers, inputs, recovery
+        self._carry_out, self._begin_anew = carry_out, begin_anew
+        self._change: Change | None = None
+        self._towards = scene.subjob.ha
+        self._asked = False  # the standby, to change
+
+    # --- events and what depends on both modes
+
+    def handle(self, event: Event) -> Commands:
+        change = self._change
+        if change is None:
+            return self._scene.core.handle(event)
+        commands = change.handle(event)
+        if change.former.role is not Role.PRIMARY:
+            self._change = None  # whoever leads now will see to it
+        elif isinstance(event, on.Resumes):
+            self._change = Change(change.former, self._instance(self._towards))
+        return commands
+
+    def mark(self, stream: Stream, position: Seq) -> Step | None:
+        """Consumers are told the successor's watermarks, too, before it stands alone."""
+        return (self._scene.core if self._change is None else self._change.successor).mark(stream, position)
+
+    @property
+    def sources_keep_acks(self) -> bool:
+        return self._change is not None or self._scene.core.sources_keep_acks
+
+    # --- the primary
+
+    def tell(self, ha: Ha) -> None:
+        with self._scene.lock:
+            if ha != self._scene.wanted:
+                log.info("told of a change", mode=ha.mode)
+            self._scene.wanted = ha
+
+    def poll(self) -> None:
+        """Called every few milliseconds, under the lock."""
+        scene, core = self._scene, self._scene.core
+        if core.role is not Role.PRIMARY or core.lease is None or core.lease.holder != core.name:
+            scene.story.change = None
+            return
+        if self._change is not None and self._towards != scene.wanted:
+            self._change = None  # another edit came before this one was in force
+        if self._change is not None:
+            self._proceed(self._change)
+        elif scene.wanted != scene.subjob.ha and core.settled:
+            self._begin(scene.wanted)
+        scene.story.change = self._waits_for()
+
+    def _waits_for(self) -> str | None:
+        if self._change is not None:
+            return self._change.waits_for or "the standby has not changed yet"
+        return "a take-over or a move is under way" if self._scene.wanted != self._scene.subjob.ha else None
+
+    def _begin(self, ha: Ha) -> None:
+        core, successor = self._scene.core, self._instance(ha)
+        if type(successor) is type(core):
+            core.retune(successor)
+            self._put_in_force(ha)
+        elif successor.sources_keep_acks:
+            log.info("changing", to=ha.mode)
+            self._inputs.forget_trees()
+            self._recovery.begin_anew()
+            self._change, self._towards, self._asked = Change(core, successor), ha, False
+        else:
+            successor.adopt(core)
+            self._switch(successor, ha)
+
+    def _proceed(self, change: Change) -> None:
+        if change.waits_for is not None or not self._heard_upstream(change.successor):
+            return
+        if self._peers.secondary is None or self._peers.secondary_mode == self._towards.mode:
+            successor, self._change = change.successor, None
+            successor.epoch, successor.lease = change.former.epoch, change.former.lease
+            self._switch(successor, self._towards)
+        elif not self._asked:
+            self._asked = True
+            self._peers.dictate(self._towards)
+
+    def secondary_joined(self, name: str) -> None:
+        """It gets what is in force; if it was only waited for, that is the new mode. Called under the lock."""
+        self._asked = False
+        if self._change is not None:
+            self._proceed(self._change)
+            if self._change is None:
+                return
+        self._peers.dictate(self._scene.subjob.ha)
+        self._scene.post(on.SecondaryJoined(name))
+
+    def _heard_upstream(self, successor: Instance) -> bool:
+        """Savepoint: whether all predecessors and sources have a tree to recover from."""
+        wiring = successor.wiring
+        told = all(self._inputs.tree_delivered(s) for s in wiring.external) or not successor.sends_trees
+        return told and (self._recovery.has_kept or not set(wiring.entering) & wiring.replayable)
+
+    def _switch(self, successor: Instance, ha: Ha) -> None:
+        """From here on the successor decides. The query, the queues and the connections stay."""
+        scene, secondary = self._scene, self._peers.secondary
+        log.info("changed", mode=ha.mode, before=scene.subjob.ha.mode, epoch=scene.core.epoch)
+        scene.core = successor
+        self._put_in_force(ha)
+        if secondary is not None:
+            scene.post(on.SecondaryJoined(secondary))
+        else:  # a standby that is out of sight must not take over with what it has of the former mode
+            self._carry_out((do.TryLease(successor.lease, "to fence off standbys of the former mode"),))
+        if secondary is None or not successor.hold_back:
+            self._carry_out(tuple(successor.publish(str(s)) for s in successor.wiring.leaving))
+
+    def _put_in_force(self, ha: Ha) -> None:
+        self._in_force(ha)
+        self._peers.dictate(ha)
+
+    # --- the standby
+
+    def dictated(self, ha: Ha) -> None:
+        """The primary says what is in force. A mode with state at the standby begins with that state."""
+        with self._scene.lock:
+            self._towards = ha
+            core, like = self._scene.core, self._instance(ha)
+            if type(like) is type(core):
+                core.retune(like)
+                self._in_force(ha)
+            elif like.sources_keep_acks:
+                self._become(like, ha)
+                self._scene.reread_lease("to follow in the new mode")
+
+    def before_state(self) -> None:
+        """A state of the mode in which the primary leads is about to arrive. Called under the lock."""
+        if self._towards.mode != self._scene.subjob.ha.mode:
+            self._become(self._instance(self._towards), self._towards)
+
+    def _become(self, successor: Instance, ha: Ha) -> None:
+        log.info("changed as standby", mode=ha.mode, before=self._scene.subjob.ha.mode)
+        successor.follow_after(self._scene.core)
+        self._scene.core = successor
+        self._in_force(ha)
+        self._begin_anew()
+
+    # --- both
+
+    def _instance(self, ha: Ha) -> Instance:
+        subjob = self._scene.subjob.model_copy(update={"ha": ha})
+        return instance_of(self._scene.job, subjob, self._scene.core.name)
+
+    def _in_force(self, ha: Ha) -> None:
+        self._scene.subjob = self._scene.subjob.model_copy(update={"ha": ha})

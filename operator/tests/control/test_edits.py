@@ -1,0 +1,28 @@
+"""What an edit needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from understudy.control.edits import Edit, Needs, edits
+from understudy.model.job import StreamJob
+
+from .jobs import job, with_modes, with_query, with_settings, with_spark
+
+
+@pytest.mark.parametrize(
+    ("edited", "field", "needs"),
+    [
+        (with_settings(mode="savepoint"), "spec.subjobs[keep].ha", Needs.LIVE),
+        (with_settings(checkpoint={"interval": "1s"}), "spec.subjobs[keep].ha", Needs.LIVE),
+        (with_spark(driver={"memory": "2Gi"}), "spec.subjobs[keep].spark", Needs.ROLLING),
+        (with_query("v > 3"), "spec.subjobs[keep].operators", Needs.REPLACEMENT),
+        (job(sinks=[]), "spec.sinks", Needs.REPLACEMENT),
+    ],
+)
+def test_every_field_says_what_its_edit_needs(edited: StreamJob, field: str, needs: Needs) -> None:
+    assert edits(job(), edited) == (Edit(field, needs),)
+
+
+def test_a_default_that_is_written_out_is_no_edit() -> None:
+    assert edits(job(), with_modes("passiveStandby", "passiveStandby")) == ()

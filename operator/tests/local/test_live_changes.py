@@ -1,0 +1,109 @@
+"""The mode of a running subjob is edited, on real processes; the sink must not notice, with or without a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.local.command import Command, until
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
+
+JOB = """
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {name: live}
+spec:
+  sources:
+    - name: ecg
+      generator: {rate: 100, fields: {patient: "_seq % 3", mv: "hash(_seq) % 100"}}
+  subjobs:
+    - name: strong
+      inputs: [ecg]
+      operators: [{filter: {where: "mv > 0"}}]
+      ha: {mode: amnesia}
+    - name: beats
+      inputs: [strong]
+      operators:
+        - aggregate:
+            window: {on: _seq, size: 20, slide: 10}
+            groupBy: [patient]
+            select: {beats: "count(*)", peak: "max(mv)"}
+      ha: {mode: MODE, guarantee: GUARANTEE}
+  sinks:
+    - {name: alerts, input: beats, files: {path: out/alerts}}
+"""
+
+
+def manifest(mode: str) -> str:
+    return JOB.replace("MODE", mode).replace("GUARANTEE", "gap" if mode == "amnesia" else "precise")
+
+
+def page(folder: Path, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "out" / "surroundings" / name).read_text())
+    return found
+
+
+def kill_primary(folder: Path) -> None:
+    holder = page(folder, "leases/beats.json")["holder"]
+    os.kill(page(folder, f"instances/{holder}.json")["pid"], signal.SIGKILL)
+
+
+class Show:
+    """A running job whose manifest is edited."""
+
+    def __init__(self, folder: Path, mode: str, duration: str) -> None:
+        self.folder = folder
+        self.edit(manifest(mode))
+        self.command = Command("run", "job.yaml", "--duration", duration, "--output", "out", "--json", cwd=folder)
+        self.command.wait_for("the streams begin")
+
+    def edit(self, text: str) -> None:
+        made = self.folder / "new.yaml"
+        made.write_text(text)
+        made.replace(self.folder / "job.yaml")
+
+    def change_to(self, mode: str) -> None:
+        self.edit(manifest(mode))
+        self.command.wait_for(f"beats is kept alive by {mode} now", 60)
+
+    def end(self) -> dict[str, Any]:
+        assert self.command.wait() == 0, self.command.said()
+        assert self.command.left_behind() == []
+        found: dict[str, Any] = self.command.json()["sinks"]["alerts"]
+        return found
+
+
+def log_of(folder: Path, instance: str) -> str:
+    return (folder / "out" / "logs" / f"{instance}.log").read_text()
+
+
+def test_a_job_goes_through_all_modes_without_a_restart(tmp_path: Path) -> None:
+    show = Show(tmp_path, "passiveStandby", "75s")
+    for mode in ("activeStandby", "replicaBackup", "upstreamBackup", "savepoint", "replicaBackup", "passiveStandby"):
+        show.change_to(mode)
+    show.edit(manifest("savepoint").replace("size: 20", "size: 40"))
+    show.command.wait_for("edit refused, the job runs on as it was: spec.subjobs[beats].operators needs new instances")
+    show.edit("spec: {")
+    assert until(lambda: show.command.said().count("edit refused") == 2)
+    sink = show.end()
+    assert (sink["lost"], sink["duplicated"], sink["recovery"]) == (0, 0, "precise")
+    assert page(tmp_path, "leases/beats.json")["holder"] == "beats-0"
+    assert log_of(tmp_path, "beats-0").count("spark session started") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("passiveStandby", "upstreamBackup"), ("activeStandby", "savepoint"), ("upstreamBackup", "activeStandby")],
+)
+def test_a_kill_right_after_a_change_is_survived(tmp_path: Path, before: str, after: str) -> None:
+    show = Show(tmp_path, before, "30s")
+    show.change_to(after)
+    kill_primary(tmp_path)
+    sink = show.end()
+    assert (sink["lost"], sink["duplicated"], sink["recovery"]) == (0, 0, "precise")

@@ -1,0 +1,103 @@
+"""A live change of mode, event by event: what is released while two modes run side by side, and when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from understudy.modes.amnesia import Amnesia
+from understudy.modes.change import Change
+from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.savepoint import SavepointMode
+from understudy.modes.upstream_backup import UpstreamBackup
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.detector import Detector
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ledger import Wiring
+
+IN, OUT, SINK = Stream("in"), Stream("win"), Consumer("sink/out")
+WIRING = Wiring({"win": (IN,)}, {"win": (SINK,)})
+DETECTOR = Detector.of(100, 3)
+
+
+def passive() -> PassiveStandby:
+    """A primary with a standby that has stored its state at position 40."""
+    core = PassiveStandby("win-0", WIRING, DETECTOR, interval=100)
+    core.handle(on.LeaseWon(LeaseRecord("win-0", "here", Epoch(1))))
+    core.handle(on.SecondaryJoined("win-1"))
+    feed(core, 0, 40)
+    core.handle(on.Tick(Millis(1_000)))
+    core.handle(on.CheckpointStored(Epoch(1), 1))
+    return core
+
+
+def feed(core: Instance | Change, start: int, stop: int, behind: int = 10) -> Commands:
+    """Ten tuples in, one out; the state needs the last `behind` of the input."""
+    arrived = core.handle(on.Arrived(IN, Range(Seq(start), Seq(stop)), Epoch(1)))
+    selection = {IN: Seq(max(0, stop - behind))}
+    made = on.Processed("win", {IN: Seq(stop)}, selection, (stop - start) // 10)
+    return (*arrived, *core.handle(made))
+
+
+def ack(core: Instance | Change, upto: int) -> Commands:
+    return core.handle(on.Acked(OUT, SINK, 1, Seq(upto), Epoch(1)))
+
+
+def releases(commands: Commands) -> list[int]:
+    return [int(c.upto) for c in commands if isinstance(c, do.SendAck) and c.level == 1]
+
+
+def upstream() -> Instance:
+    return UpstreamBackup("win-0", WIRING, DETECTOR, interval=50)
+
+
+def savepoint() -> Instance:
+    return SavepointMode("win-0", WIRING, DETECTOR)
+
+
+@pytest.mark.parametrize("successor", [upstream, savepoint])
+def test_the_new_mode_stands_alone_when_upstream_holds_all_that_it_needs(
+    successor: Callable[[], Instance],
+) -> None:
+    change = Change(passive(), successor())
+    assert change.waits_for is not None
+    feed(change, 40, 50)  # needs 40..50, and what it made of 0..40 was released upstream
+    ack(change, 4)
+    change.handle(on.Tick(Millis(2_000)))
+    assert change.waits_for is not None
+    feed(change, 50, 60)
+    ack(change, 6)
+    change.handle(on.Tick(Millis(3_000)))
+    assert change.waits_for is None
+
+
+@pytest.mark.parametrize("successor", [upstream, savepoint])
+def test_upstream_releases_what_neither_mode_needs(successor: Callable[[], Instance]) -> None:
+    former = passive()
+    change = Change(former, successor())
+    said: Commands = ()
+    for at in range(40, 100, 10):
+        said += (*feed(change, at, at + 10), *ack(change, at // 10 + 1))
+        said += change.handle(on.Tick(Millis(1_000 + at * 10)))
+        said += change.handle(on.CheckpointStored(Epoch(1), former.number))
+    assert releases(said), "it goes on to release"
+    confirmed = former.covered(IN)
+    assert max(releases(said)) <= min(confirmed, 90), "no more than the standby of the former mode has"
+
+
+def test_the_books_are_those_of_the_former_mode() -> None:
+    former, successor = passive(), Amnesia("win-0", WIRING, DETECTOR)
+    successor.adopt(former)
+    assert (successor.role, successor.epoch, successor.ledger) == (Role.PRIMARY, Epoch(1), former.ledger)
+    assert releases(feed(successor, 40, 50)) == [50], "and it decides from here on"
+
+
+def test_settings_of_the_same_mode_are_taken_over_without_a_change() -> None:
+    core = passive()
+    core.retune(PassiveStandby("win-0", WIRING, Detector.of(50, 5), interval=20))
+    assert (core.interval, core.detector.interval, core.detector.misses) == (20, 50, 5)
+    assert core.protected
