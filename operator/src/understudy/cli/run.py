@@ -22,6 +22,7 @@ from understudy.backends.local.environment import lacking
 from understudy.backends.local.faults import Fault, parse_kill, parse_stop
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile
+from understudy.backends.local.partitions import Partition, parse_partition
 from understudy.backends.local.supervisor import Supervisor
 from understudy.cli.manifest import accepted_job
 from understudy.cli.stage import Lines, LiveTable, audience, print_report
@@ -51,6 +52,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="SUBJOB[@primary|standby]@15s+2s",
         help="SIGSTOP to that instance, and SIGCONT so much later; may be repeated",
     )
+    parser.add_argument(
+        "--partition",
+        action="append",
+        default=[],
+        metavar="A|B@15s+5s",
+        help="no byte passes between A and B for so long; a side is SUBJOB, SUBJOB@primary, SUBJOB@standby, sink/NAME, "
+        "or * for everybody else and the Leases; may be repeated",
+    )
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: out/ and the name of the job")
     parser.add_argument("--json", action="store_true", help="print the report to standard output")
     parser.add_argument("--seed", type=int, metavar="N", help="for moments drawn at random")
@@ -68,6 +77,9 @@ def run(args: argparse.Namespace) -> int:
     faults = _faults(args.kill, args.stop, job, args.seed)
     if isinstance(faults, str):
         return _refuse(faults)
+    partitions = _partitions(args.partition, job, args.seed)
+    if isinstance(partitions, str):
+        return _refuse(partitions)
     if missing := lacking():
         print(f"understudy run: {missing}", file=sys.stderr)
         return LACKING
@@ -75,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     folder.clear()
     write(job, folder.job)
     with audience() as shown:
-        supervisor = Supervisor(job, folder, Schedule(faults), shown, JobFile(args.job, duration))
+        supervisor = Supervisor(job, folder, Schedule(faults), shown, JobFile(args.job, duration), partitions)
         return _perform(supervisor, folder, faults, shown, as_json=args.json)
 
 
@@ -100,6 +112,12 @@ def _faults(kills: list[str], stops: list[str], job: StreamJob, seed: int | None
         moments = ", ".join(f"{f} at {print_duration(timedelta(milliseconds=f.at_ms))}" for f in faults)
         print(f"--seed {seed}: {moments}", file=sys.stderr)
     return faults
+
+
+def _partitions(texts: list[str], job: StreamJob, seed: int | None) -> tuple[Partition, ...] | str:
+    found = [parse_partition(text, job, random.Random(seed)) for text in texts]
+    refusal = next((each for each in found if isinstance(each, str)), None)
+    return refusal or tuple(each for each in found if isinstance(each, Partition))
 
 
 def _perform(

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from understudy.runtime.credentials import Credentials, own, scheme
+from understudy.runtime.cuts import own as cuts_of_this_process
 
 BLOB = pa.schema([("blob", pa.large_binary())])
 
@@ -46,6 +47,8 @@ def connect(address: str, credentials: Credentials | None = None) -> flight.Flig
     shown = credentials or own()
     options = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)]
     tls = shown.of_client() if shown else {}
+    if (cuts := cuts_of_this_process()) is not None:
+        address = cuts.through(address)
     return flight.FlightClient(f"{scheme(shown)}://{address}", generic_options=options, **tls)
 
 

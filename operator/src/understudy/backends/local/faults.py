@@ -50,23 +50,23 @@ class Fault:
 
 def parse_kill(text: str, job: StreamJob, random: Random) -> Fault | str:
     """The fault that `--kill TEXT` asks for, or why it cannot be."""
-    found = _fault(text, job, random)
+    found = parse_fault(text, job, random)
     return f"--kill {text}: {found}" if isinstance(found, str) else found
 
 
 def parse_stop(text: str, job: StreamJob, random: Random) -> Fault | str:
     """The fault that `--stop TEXT` asks for, or why it cannot be."""
     fault, _, length = text.rpartition("+")
-    lasts_ms = _moment(length, random)
+    lasts_ms = parse_moment(length, random)
     if lasts_ms is None or not fault:
         return f"--stop {text}: write SUBJOB@TIME+LENGTH, such as {job.subjobs[0].name}@15s+2s"
-    found = _fault(fault, job, random)
+    found = parse_fault(fault, job, random)
     return f"--stop {text}: {found}" if isinstance(found, str) else replace(found, stop_ms=lasts_ms)
 
 
-def _fault(text: str, job: StreamJob, random: Random) -> Fault | str:
+def parse_fault(text: str, job: StreamJob, random: Random) -> Fault | str:
     name, *target, when = text.split("@") if "@" in text else (text, "")
-    at_ms = _moment(when, random)
+    at_ms = parse_moment(when, random)
     if at_ms is None or len(target) > 1:
         return f"write SUBJOB@TIME or SUBJOB@standby@TIME, such as {job.subjobs[0].name}@15s"
     owner = _owner(name, job)
@@ -88,7 +88,7 @@ def _owner(name: str, job: StreamJob) -> tuple[str, bool] | None:
     return (sink, True) if job.sink(sink) else None
 
 
-def _moment(text: str, random: Random) -> int | None:
+def parse_moment(text: str, random: Random) -> int | None:
     """`15s`, or `10s-20s` for some moment in between."""
     try:
         ends = [parse_duration(part).total_seconds() * 1000 for part in text.split("-")]

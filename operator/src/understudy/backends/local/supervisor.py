@@ -33,11 +33,13 @@ from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile, Refused
 from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
+from understudy.backends.local.partitions import Partition, Partitions
 from understudy.backends.local.processes import Child, Janitor, end_all
 from understudy.backends.local.record import Record
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.model.job import StreamJob
 from understudy.runtime.clock import now_ms
+from understudy.runtime.cuts import FOLDER, ME
 
 TICK_SECONDS = 0.02
 GRACE_SECONDS = 5.0
@@ -68,12 +70,19 @@ class Supervisor:
     """Runs one job once. All its children end with it, however it ends."""
 
     def __init__(
-        self, job: StreamJob, folder: Folder, nemesis: Nemesis, audience: Audience, file: JobFile | None = None
+        self,
+        job: StreamJob,
+        folder: Folder,
+        nemesis: Nemesis,
+        audience: Audience,
+        file: JobFile | None = None,
+        partitions: tuple[Partition, ...] = (),
     ) -> None:
         self._folder, self._nemesis, self._audience, self._file = folder, nemesis, audience, file
         self._job, self._cast = job, Cast.of(job)
         self._told: set[tuple[Process, str]] = set()
         self._modes: dict[str, str] = {}
+        self._partitions = Partitions.of(partitions)
         self._surroundings = LocalSurroundings(folder.surroundings)
         self._running: list[_Running] = []
         self._watches = {s.name: ArrivalWatch(folder.sink(s.name)) for s in job.sinks}
@@ -99,6 +108,7 @@ class Supervisor:
         self._look_at_the_file()
         observed = self._observe()
         self._remember(observed)
+        self._cut(observed)
         self._audience.watch(observed, {name: w.tuples for name, w in self._watches.items()})
         for intent in decide(self._cast, self._nemesis, cores(), observed):
             match intent:
@@ -169,11 +179,24 @@ class Supervisor:
 
     # --- act
 
+    def _cut(self, observed: Observed) -> None:
+        news = list(self._partitions.news(observed))
+        if news:
+            self._surroundings.cut(self._partitions.apart)
+        for each in news:
+            self._audience.note(each)
+
     def _start(self, process: Process) -> None:
-        child = Child(process.name, self._command(process), self._log(process), self._janitor, for_children())
+        child = Child(
+            process.name, self._command(process), self._log(process), self._janitor, self._environment(process)
+        )
         page = Page(process.name, child.pid, self._surroundings)
         self._running.append(_Running(process, child, page, now_ms()))
         self._audience.note(f"starting {process.name}")
+
+    def _environment(self, process: Process) -> dict[str, str]:
+        relays = {FOLDER: str(self._folder.surroundings), ME: process.name} if self._partitions.planned else {}
+        return {**for_children(), **relays}
 
     def _command(self, process: Process) -> list[str]:
         common = ["--job", str(self._folder.job), "--surroundings", f"local:{self._folder.surroundings}"]

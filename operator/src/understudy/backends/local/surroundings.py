@@ -6,6 +6,7 @@
 | instances | `instances/INSTANCE.json` |
 | acks of a subjob to the sources that it reads | `acks/SUBJOB.json` |
 | start time | `start` |
+| who is cut off from whom | `cuts.json` |
 
 Every file is replaced by a rename, so a reader needs no lock and never sees half of one. A lock belongs to an open
 file: the kernel releases it when its holder dies, so a kill between two steps leaves no lock behind.
@@ -25,6 +26,7 @@ from typing import Any
 
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch
+from understudy.runtime.cuts import LEASES, file_in, own
 from understudy.runtime.ports import Unreachable
 
 
@@ -51,6 +53,7 @@ class LocalSurroundings:
     # --- the Lease
 
     def read_lease(self, subjob: str) -> LeaseRecord | None:
+        self._reach_leases()
         found = _read_json(self._leases / f"{subjob}.json")
         return LeaseRecord(found["holder"], found["address"], Epoch(found["epoch"])) if found else None
 
@@ -61,6 +64,10 @@ class LocalSurroundings:
             won = LeaseRecord(holder, address, Epoch(expected.epoch + 1 if expected else 1))
             _write(self._leases / f"{subjob}.json", {"holder": holder, "address": address, "epoch": won.epoch})
             return won
+
+    def _reach_leases(self) -> None:
+        if (cuts := own()) is not None and cuts.apart_from(LEASES):
+            raise Unreachable("cut off from the Leases")
 
     @contextmanager
     def _locked(self, subjob: str) -> Iterator[None]:
@@ -93,6 +100,12 @@ class LocalSurroundings:
     def withdraw(self, instance: str) -> None:
         """The instance is dead: nobody needs to ask it any more."""
         (self._instances / f"{instance}.json").unlink(missing_ok=True)
+
+    # --- cuts
+
+    def cut(self, pairs: list[tuple[str, str]]) -> None:
+        """From now on these are apart, and no others."""
+        _replace(file_in(self._folder), json.dumps(pairs))
 
     # --- acks to sources
 

@@ -1,0 +1,132 @@
+"""A fault of local runs: for a while no byte passes between two processes, in either direction.
+
+All processes of a machine share one loopback device, so the cut is made where a connection begins: it leads through a
+relay in the process that made it. While the two are apart the relay passes nothing on; connections stay open, and what
+was under way arrives when the cut is mended. UNDERSTUDY_CUTS names the folder where the cuts are written down, and
+UNDERSTUDY_ME this process; without them there are no relays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = "UNDERSTUDY_CUTS"
+ME: Final = "UNDERSTUDY_ME"
+LEASES: Final = "leases"
+"""Stands for the store of the Leases among the names of processes."""
+LOOK_SECONDS: Final = 0.02
+CHUNK: Final = 65_536
+
+
+def file_in(folder: Path) -> Path:
+    return folder / "cuts.json"
+
+
+class Cuts:
+    """What this process is cut off from now."""
+
+    def __init__(self, folder: Path, me: str) -> None:
+        self._folder, self._me = folder, me
+        self._changed = threading.Condition()
+        self._away: frozenset[str] = frozenset()
+        self._relays: dict[str, Relay] = {}
+        threading.Thread(target=self._watch, name="cuts", daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            away = self._read()
+            with self._changed:
+                if away != self._away:
+                    self._away = away
+                    self._changed.notify_all()
+                self._changed.wait(LOOK_SECONDS)
+
+    def _read(self) -> frozenset[str]:
+        try:
+            pairs = json.loads(file_in(self._folder).read_text())
+        except FileNotFoundError:
+            return frozenset()
+        return frozenset(other for pair in pairs for one, other in (pair, pair[::-1]) if one == self._me)
+
+    def apart_from(self, name: str) -> bool:
+        return name in self._away
+
+    def wait_for(self, name: str) -> None:
+        """Until nothing stands between."""
+        with self._changed:
+            self._changed.wait_for(lambda: name not in self._away)
+
+    def through(self, address: str) -> str:
+        """Where to connect to instead. Nothing comes between a process and its own workers."""
+        name = self._name_of(address)
+        if name == self._me:
+            return address
+        with self._changed:
+            if address not in self._relays:
+                self._relays[address] = Relay(address, name, self)
+            return self._relays[address].address
+
+    def _name_of(self, address: str) -> str:
+        """Of the process that listens there."""
+        for path in (self._folder / "instances").glob("*.json"):
+            try:
+                found = json.loads(path.read_text())
+            except OSError:
+                continue
+            if found["address"] == address:
+                return str(found["instance"])
+        return ""
+
+
+class Relay:
+    """Passes on what is sent to one address, and what comes back."""
+
+    def __init__(self, target: str, name: str, cuts: Cuts) -> None:
+        self._target, self._name, self._cuts = target, name, cuts
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, name=f"relay-{self._name}", daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            here, _ = self._listener.accept()
+            threading.Thread(target=self._join, args=(here,), name=f"relay-{self._name}", daemon=True).start()
+
+    def _join(self, here: socket.socket) -> None:
+        self._cuts.wait_for(self._name)
+        host, _, port = self._target.rpartition(":")
+        try:
+            there = socket.create_connection((host, int(port)))
+        except OSError:
+            here.close()
+            return
+        for ends in ((here, there), (there, here)):
+            threading.Thread(target=self._pump, args=ends, name=f"relay-{self._name}", daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(CHUNK):
+                self._cuts.wait_for(self._name)
+                target.sendall(data)
+        self._cuts.wait_for(self._name)  # an end is not seen through a cut, either
+        for each in (source, target):
+            _close(each)
+
+
+def _close(end: socket.socket) -> None:
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()
+
+
+@cache
+def own() -> Cuts | None:
+    folder = os.environ.get(FOLDER)
+    return Cuts(Path(folder), os.environ[ME]) if folder else None
