@@ -69,8 +69,10 @@ class Show:
         made.replace(self.folder / "job.yaml")
 
     def change_to(self, mode: str) -> None:
+        said = f"beats is kept alive by {mode} now"
+        before = self.command.said().count(said)
         self.edit(manifest(mode))
-        self.command.wait_for(f"beats is kept alive by {mode} now", 60)
+        assert until(lambda: self.command.said().count(said) > before, 60), self.command.said()
 
     def end(self) -> dict[str, Any]:
         assert self.command.wait() == 0, self.command.said()
@@ -84,7 +86,7 @@ def log_of(folder: Path, instance: str) -> str:
 
 
 def test_a_job_goes_through_all_modes_without_a_restart(tmp_path: Path) -> None:
-    show = Show(tmp_path, "passiveStandby", "75s")
+    show = Show(tmp_path, "passiveStandby", "40s")
     for mode in ("activeStandby", "replicaBackup", "upstreamBackup", "savepoint", "replicaBackup", "passiveStandby"):
         show.change_to(mode)
     show.edit(manifest("savepoint").replace("size: 20", "size: 40"))

@@ -15,6 +15,8 @@ INSTANCE: Final = "understudy.dev/instance"
 
 # annotations
 ADDRESS: Final = "understudy.dev/address"  # on a Lease: where its holder listens
+ENDED: Final = "ended.understudy.dev/"
+"""Before the name of a sink that has written its stream to the end."""
 ACKS: Final = "understudy.dev/acks"  # on a Lease: what the subjob has acked to the sources that it reads
 REVISION: Final = "understudy.dev/revision"  # on a pod: the manifest that it was started with
 QUERY: Final = "understudy.dev/query"  # on a pod: a digest of what it computes

@@ -33,5 +33,11 @@ class Surroundings(Protocol):
     def kept_acks(self, subjob: str) -> str | None:
         """What was kept last. Raises Unreachable."""
 
+    def note_end(self, subjob: str, sink: str, at: int) -> None:
+        """A sink has written the stream of a subjob to its end, and will not ask again. Raises Unreachable."""
+
+    def ends(self, subjob: str) -> dict[str, int]:
+        """The sinks that have, and where that was. Raises Unreachable."""
+
     def start_time(self) -> int | None:
         """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None: not yet."""

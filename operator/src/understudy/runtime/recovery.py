@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 import structlog
 
+from understudy.modes.build import sink_consumer
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.events import Event
@@ -28,6 +29,7 @@ from understudy.runtime.watermarks import tree_from_json, tree_to_json
 
 log = structlog.get_logger()
 KEEP_SECONDS = 0.25
+ROLL_SECONDS = 0.5
 ANSWER_SECONDS = 2.0
 RETRY_SECONDS = 0.05
 
@@ -42,6 +44,7 @@ class Recovery:
         self.has_kept = False
 
     def start(self) -> None:
+        threading.Thread(target=self._answer_for_who_left, name="roll-call", daemon=True).start()
         threading.Thread(target=self._keep_forever, name="kept-acks", daemon=True).start()
 
     # --- as predecessor
@@ -99,6 +102,26 @@ class Recovery:
             if "tree" in said:
                 return on.RecoveryInformation(stream, tree_from_json(said["tree"]))
         return None
+
+    # --- in place of consumers that are through
+
+    def _answer_for_who_left(self) -> None:
+        """A sink that wrote its stream to the end answers no roll call. What it has is known."""
+        while not self._scene.stopping.wait(ROLL_SECONDS):
+            if self._scene.core.roll_open and self._scene.leading:
+                self._answer_roll_call()
+
+    def _answer_roll_call(self) -> None:
+        scene, subjob = self._scene, self._scene.subjob.name
+        try:
+            ends = scene.surroundings.ends(subjob)
+        except Unreachable as error:
+            log.warning("ends of sinks unknown", error=str(error))
+            return
+        for sink, at in ends.items():
+            with scene.lock:
+                if scene.leading and scene.core.roll_open:
+                    scene.post(on.Subscribed(Stream(subjob), sink_consumer(sink), Seq(at), scene.core.epoch))
 
     # --- in place of the sources
 

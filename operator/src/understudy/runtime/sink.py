@@ -23,13 +23,14 @@ from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
 from understudy.protocol.watermarks import Step
 from understudy.runtime.latencies import Latencies
-from understudy.runtime.ports import Surroundings
+from understudy.runtime.ports import Surroundings, Unreachable
 from understudy.runtime.reader import Asking, Handler, Incoming, StreamReader
 from understudy.runtime.replicas import reading_of
 
 log = structlog.get_logger()
 ACK_SECONDS = 0.05
 SILENCE_MS = 1_000
+RETRY_SECONDS = 0.5
 STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
 
 
@@ -83,6 +84,7 @@ class SinkProcess(Handler):
         self._stop = threading.Event()
         self.error: str | None = None
         self.lost = 0
+        self._surroundings = surroundings
         self._latencies = Latencies(surroundings.neighbours)
         self._mark: Step | None = None
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
@@ -100,10 +102,21 @@ class SinkProcess(Handler):
                 acked = upto
         self._reader.ack([(1, self.log.next)])
         self._reader.stop()
+        if self.done.is_set():
+            self._note_end()
         if self.error:
             log.error("failed", error=self.error)
             return 1
         return 0 if self.done.is_set() else STOPPED
+
+    def _note_end(self) -> None:
+        """Before leaving: a producer that restarts would wait for this sink to say what it has."""
+        while not self._stop.is_set():
+            try:
+                return self._surroundings.note_end(self.sink.input, self.sink.name, self.log.next)
+            except Unreachable as error:
+                log.warning("end not noted", error=str(error))
+                self._stop.wait(RETRY_SECONDS)
 
     def stop(self) -> None:
         self._stop.set()

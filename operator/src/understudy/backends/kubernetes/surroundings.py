@@ -68,14 +68,28 @@ class KubernetesSurroundings:
 
     def keep_acks(self, subjob: str, acks: str) -> None:
         """On the Lease: it is all that a pod may write. Whoever took it meanwhile has kept a newer one, or will."""
+        self._annotate(subjob, names.ACKS, acks)
+
+    def kept_acks(self, subjob: str) -> str | None:
+        return self._annotations(subjob).get(names.ACKS)
+
+    def _annotate(self, subjob: str, key: str, value: str) -> None:
         try:
-            self._api.merge(self._lease_path(subjob), {"metadata": {"annotations": {names.ACKS: acks}}})
+            self._api.merge(self._lease_path(subjob), {"metadata": {"annotations": {key: value}}})
         except ApiError as error:
             raise Unreachable(str(error)) from error
 
-    def kept_acks(self, subjob: str) -> str | None:
-        found: str | None = (self._lease(subjob)["metadata"].get("annotations") or {}).get(names.ACKS)
-        return found
+    def _annotations(self, subjob: str) -> dict[str, str]:
+        return self._lease(subjob)["metadata"].get("annotations") or {}
+
+    # ---- ends, on the Lease of the subjob that was read
+
+    def note_end(self, subjob: str, sink: str, at: int) -> None:
+        self._annotate(subjob, f"{names.ENDED}{sink}", str(at))
+
+    def ends(self, subjob: str) -> dict[str, int]:
+        found = self._annotations(subjob).items()
+        return {key.removeprefix(names.ENDED): int(at) for key, at in found if key.startswith(names.ENDED)}
 
     # ---- the rest
 

@@ -5,6 +5,7 @@
 | Lease of a subjob | `leases/SUBJOB.json`, changed only under a lock on `leases/SUBJOB.lock` |
 | instances | `instances/INSTANCE.json` |
 | acks of a subjob to the sources that it reads | `acks/SUBJOB.json` |
+| sinks that wrote their stream to its end | `ends/SINK.json` |
 | start time | `start` |
 | who is cut off from whom | `cuts.json` |
 
@@ -47,7 +48,8 @@ class LocalSurroundings:
         self._leases = folder / "leases"
         self._instances = folder / "instances"
         self._acks = folder / "acks"
-        for made in (self._leases, self._instances, self._acks):
+        self._ends = folder / "ends"
+        for made in (self._leases, self._instances, self._acks, self._ends):
             made.mkdir(parents=True, exist_ok=True)
 
     # --- the Lease
@@ -117,6 +119,15 @@ class LocalSurroundings:
             return (self._acks / f"{subjob}.json").read_text()
         except FileNotFoundError:
             return None
+
+    # --- ends
+
+    def note_end(self, subjob: str, sink: str, at: int) -> None:
+        _write(self._ends / f"{sink}.json", {"subjob": subjob, "at": at})
+
+    def ends(self, subjob: str) -> dict[str, int]:
+        found = {path.stem: _read_json(path) for path in self._ends.glob("*.json")}
+        return {sink: end["at"] for sink, end in found.items() if end and end["subjob"] == subjob}
 
     # --- the start time
 
