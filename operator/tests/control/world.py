@@ -32,7 +32,7 @@ from understudy.control.observed import (
 from understudy.control.pages import read
 from understudy.control.record import read_record
 from understudy.control.revision import revision_of
-from understudy.model.ha import Ha
+from understudy.model.ha import Ha, Mode
 from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
@@ -281,8 +281,9 @@ class World:
         lease = self.leases.get(name, Lease(name, self.name, pod.part))
         leads = lease.holder == pod.name
         others = [p for p in self.pods.values() if p.part == pod.part and p.name != pod.name and not p.is_sink]
-        secondary = next((p.name for p in others if self.ready(p)), None) if leads else None
         ha = self.told.get(pod.name)
+        follows = leads and not (ha and ha.mode is Mode.AMNESIA)
+        secondary = next((p.name for p in others if self.ready(p)), None) if follows else None
         return {
             "kind": "subjob",
             "mode": str(ha.mode) if ha else None,
