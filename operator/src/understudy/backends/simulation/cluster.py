@@ -187,6 +187,7 @@ class Cluster:
     tails: str = "keep"
     deploy: int = 30 * MS
     ask: int = 0  # before a new primary sends, it asks its consumers what they have
+    handshake: int = 0  # to open the connection to a consumer, when there is a first tuple for it
     presubscribe: bool = False  # consumers are known to a standby before it is promoted
     source_marks: int = 0  # identifiers that sources forward with each tuple
     processes: dict[str, Process] = field(default_factory=dict)

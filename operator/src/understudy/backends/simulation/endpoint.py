@@ -20,6 +20,7 @@ class Subscription:
     target: Any
     next: int
     end_told: bool = False
+    opens_at: int | None = None  # when the connection stands, if it has to be opened
 
 
 class Endpoint:

@@ -70,7 +70,23 @@ class Outputs:
             if sub.stream == command.stream:
                 self._push(sub)
 
+    def _opening(self, sub: Subscription) -> bool:
+        """Whether the first tuple still waits for its connection."""
+        handshake, now = self.cluster.handshake, self.world.now
+        if not handshake or sub.next >= self.published[sub.stream]:
+            return False
+        if sub.opens_at is None:
+            sub.opens_at = now + handshake
+            self.world.at(handshake, self._opened, sub)
+        return now < sub.opens_at
+
+    def _opened(self, sub: Subscription) -> None:
+        if self.process.alive and self.subscriptions.get((sub.stream, sub.target.name)) is sub:
+            self._push(sub)
+
     def _push(self, sub: Subscription) -> None:
+        if self._opening(sub):
+            return
         stream, upto = sub.stream, self.published[sub.stream]
         process, cluster = self.process, self.cluster
         store, core = self.stores[stream], process.core
