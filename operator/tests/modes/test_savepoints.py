@@ -1,4 +1,5 @@
-"""Savepoint recovery where there is a Lease, and what predecessors in other modes keep."""
+"""Savepoints event by event (Koldehofe, Figures 6 and 7), where there is a Lease, and what predecessors in other modes
+keep."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from understudy.modes.savepoint import SavepointMode
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
-from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ledger import Wiring
 from understudy.protocol.savepoints import Savepoint, Tree
 
 DOWN = Consumer("down")
@@ -75,3 +77,78 @@ def test_a_predecessor_in_another_mode_keeps_the_tree() -> None:
     secondary.handle(on.CheckpointArrived(ship.checkpoint))
     secondary.handle(on.LeaseWon(lease("job-1", 2)))
     assert secondary.handle(on.RecoveryRequested(OUT, DOWN)) == (do.AnswerRecovery(OUT, DOWN, tree),)
+
+
+# ---- Figure 6: an operator with two successors ---------------------------------------------------------------
+
+
+LEFT, RIGHT, ONE, TWO = Stream("left"), Stream("right"), Consumer("one"), Consumer("two")
+JOIN = Wiring({"join": (LEFT, RIGHT)}, {"join": (ONE, TWO)})
+JOINED = Stream("join")
+
+
+def at(left: int, right: int) -> dict[Stream, Seq]:
+    return {LEFT: Seq(left), RIGHT: Seq(right)}
+
+
+def tree(next_seq: int, left: int = 0, right: int = 0) -> Tree:
+    return Tree(Savepoint(at(left, right), at(left, right), Seq(next_seq)))
+
+
+def join() -> SavepointMode:
+    """Three events of five tuples each from both sides."""
+    found = SavepointMode("join-0", JOIN, Detector.of(100, 3))
+    found.handle(on.Started(Epoch(1), fresh=True))
+    for n in (5, 10, 15):
+        found.handle(on.Processed("join", at(n, n), at(n - 1, n - 2), 1))
+    return found
+
+
+def test_an_ack_counts_when_it_moves_the_oldest_of_all_successors() -> None:
+    found, below = join(), tree(9)
+    alone = found.handle(on.Acked(JOINED, ONE, 1, Seq(2), Epoch(1), below))
+    assert not any(isinstance(c, do.SendAck) for c in alone)
+    commands = found.handle(on.Acked(JOINED, TWO, 1, Seq(1), Epoch(1)))
+    assert do.Trim(JOINED, Seq(1)) in commands  # Q_O is pruned up to the oldest
+    acks = [c for c in commands if isinstance(c, do.SendAck)]
+    assert [(a.stream, a.upto) for a in acks] == [(LEFT, Seq(4)), (RIGHT, Seq(3))]  # f⁻¹ of the event that follows
+    for ack in acks:
+        assert ack.tree is not None
+        assert ack.tree.root == Savepoint(at(4, 3), at(5, 5), Seq(1))
+        assert ack.tree.children == {JOINED: {ONE: below}}  # the successors' trees under the own savepoint
+
+
+# ---- Figure 7: recovery --------------------------------------------------------------------------------------
+
+
+def replacement() -> SavepointMode:
+    found = SavepointMode("join-1", JOIN, Detector.of(100, 3))
+    asked = found.handle(on.Started(Epoch(2), fresh=False))
+    assert asked == (do.RequestRecovery(LEFT), do.RequestRecovery(RIGHT))
+    return found
+
+
+def test_a_replacement_waits_for_all_predecessors_and_takes_the_highest_next_seq() -> None:
+    found = replacement()
+    assert found.handle(on.RecoveryInformation(LEFT, tree(2, 9, 8))) == ()
+    assert found.role is Role.STANDBY
+    commands = found.handle(on.RecoveryInformation(RIGHT, tree(1, 4, 3)))
+    assert found.role is Role.PRIMARY
+    assert [c for c in commands if isinstance(c, do.ReadInput)] == [
+        do.ReadInput(LEFT, Seq(9)),
+        do.ReadInput(RIGHT, Seq(8)),
+    ]
+    assert do.Number("join", Seq(2), at(9, 8)) in commands
+    assert do.NotifyRecovered(JOINED) in commands
+
+
+def test_a_request_that_a_failed_predecessor_lost_is_sent_again_when_it_has_recovered() -> None:
+    found = replacement()
+    found.handle(on.RecoveryInformation(LEFT, tree(2)))
+    assert found.handle(on.RecoveryNotified(RIGHT)) == (do.RequestRecovery(RIGHT),)
+    assert found.handle(on.RecoveryNotified(LEFT)) == ()  # that one has answered
+
+
+def test_while_it_recovers_an_operator_does_not_answer_its_successors() -> None:
+    found = replacement()
+    assert found.handle(on.RecoveryRequested(JOINED, ONE)) == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from .classes import Verdict, class_of
@@ -109,8 +110,12 @@ def _cheapest(subjob: Subjob, verdict: Verdict, prices: Mapping[Mode, Cost], fie
     if not able:
         return _none_is_able(subjob, wanted, verdict, bool(strong), field)
     mode = min(able, key=lambda mode: (prices[mode].bandwidth_overhead, prices[mode].recovery))
-    why = f"the cheapest available that is {wanted}{_in_time(subjob)}: class {verdict.operator_class}, and "
-    return Choice(mode, given[mode].guarantee, f"{why}{given[mode].why}{_passed_over(subjob, mode, prices, strong)}")
+    why = (
+        f"the cheapest available that is {wanted}{_in_time(subjob)}: {_overhead(prices[mode])} bandwidth, recovery "
+        f"{_ms(prices[mode].recovery)} after detection; class {verdict.operator_class}, and {given[mode].why}"
+    )
+    others = (*_passed_over(subjob, mode, prices, strong), *_sooner(mode, prices, able))
+    return Choice(mode, given[mode].guarantee, "; ".join((why, *others)))
 
 
 def _in_time(subjob: Subjob) -> str:
@@ -118,15 +123,32 @@ def _in_time(subjob: Subjob) -> str:
     return f" and recovers within {print_duration(most)}" if most is not None else ""
 
 
-def _passed_over(subjob: Subjob, taken: Mode, prices: Mapping[Mode, Cost], strong: list[Mode]) -> str:
+def _passed_over(subjob: Subjob, taken: Mode, prices: Mapping[Mode, Cost], strong: list[Mode]) -> tuple[str, ...]:
     """Cheaper modes that keep the guarantee are too slow: say so, because the user may allow more time."""
     least = prices[taken].bandwidth_overhead
-    slow = [
-        f"{mode} would cost +{prices[mode].bandwidth_overhead:.0%}, but take {_total_ms(subjob, prices[mode]):.0f}ms"
+    return tuple(
+        f"{mode} would cost {_overhead(prices[mode])}, but take {_total_ms(subjob, prices[mode]):.0f}ms"
         for mode in strong
         if prices[mode].bandwidth_overhead < least
-    ]
-    return f"; {', '.join(slow)}" if slow else ""
+    )
+
+
+def _sooner(taken: Mode, prices: Mapping[Mode, Cost], able: list[Mode]) -> tuple[str, ...]:
+    """What more bandwidth would buy: the user may ask for it with maxRecovery."""
+    quick = [mode for mode in able if prices[mode].recovery < prices[taken].recovery / 2]
+    best = min(quick, key=lambda mode: prices[mode].bandwidth_overhead, default=None)
+    if best is None:
+        return ()
+    return (f"{best} would recover in {_ms(prices[best].recovery)}, for {_overhead(prices[best])}",)
+
+
+def _overhead(price: Cost) -> str:
+    share = price.bandwidth_overhead
+    return f"+{share:.1%}" if share < 0.1 else f"+{share:.0%}"
+
+
+def _ms(time: timedelta) -> str:
+    return f"{time.total_seconds() * 1_000:.0f}ms"
 
 
 def _total_ms(subjob: Subjob, price: Cost) -> float:

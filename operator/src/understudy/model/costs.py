@@ -126,19 +126,24 @@ def costs(load: Load, ha: Ha) -> Mapping[Mode, Cost]:
     return {
         Mode.AMNESIA: _cost(0.0, 0.0),
         Mode.PASSIVE_STANDBY: _passive(load, ha.checkpoint.interval.total_seconds(), ack),
-        Mode.UPSTREAM_BACKUP: _cost(_replay(load, ack + 2 * DELAY, rebuilt=True), acks + _watermarks(load)),
+        Mode.UPSTREAM_BACKUP: _cost(_rebuild(load, ack + 2 * DELAY, steps=1.0), acks + _watermarks(load)),
         Mode.ACTIVE_STANDBY: _cost((ack + 3 * DELAY) * load.emitted * RECEIVE, 1.0 + 1.5 * acks),
-        Mode.REPLICA_BACKUP: _cost(0.0, 1.0 + load.emitted / load.rate + 1.5 * acks),
-        Mode.SAVEPOINT: _cost(_replay(load, ack / 2 + 2 * DELAY, rebuilt=True) + 2 * DELAY, _savepoints(load, ack)),
+        Mode.REPLICA_BACKUP: _cost(0.0, 1.0 + load.emitted / load.rate + 2 * acks),
+        Mode.SAVEPOINT: _cost(_rebuild(load, ack / 2 + 2 * DELAY) + 2 * DELAY, _savepoints(load, ack)),
     }
 
 
-def _replay(load: Load, behind: float, *, rebuilt: bool = False) -> float:
-    """K + Qp, K = r + d: Q is the input of `behind` seconds and up to the next output; for a state that is `rebuilt`,
-    the input it came of too."""
-    again = behind * load.rate + load.step * (1.0 if rebuilt else 0.5)
-    state = load.state if rebuilt else 0.0
-    return REDIRECT + DELAY + again * (load.work + RECEIVE) + state * (load.work * load.filling + RECEIVE)
+def _replay(load: Load, behind: float, *, steps: float = 0.0) -> float:
+    """K + Qp, K = r + d: Q is the input of `behind` seconds and of `steps` more, from one output to the next. Half of
+    one leads to the output that shows the state; half of one precedes the last output that was acked."""
+    again = behind * load.rate + load.step * steps
+    return REDIRECT + DELAY + again * (load.work + RECEIVE)
+
+
+def _rebuild(load: Load, behind: float, *, steps: float = 0.0) -> float:
+    """As `_replay` from an empty state: the whole selection is read again too. (A savepoint is where the step *after*
+    the last acked output begins, one step later than the cause of that output, so that there `steps` is 0.)"""
+    return _replay(load, behind, steps=steps) + load.state * (load.work * load.filling + RECEIVE)
 
 
 def _passive(load: Load, interval: float, ack: float) -> Cost:
@@ -147,7 +152,7 @@ def _passive(load: Load, interval: float, ack: float) -> Cost:
     unacked = min(interval, ack + DELAY) * load.emitted
     ids = (3 if load.state else 2) * load.inputs + 2
     shipped = (entered + unacked) * TUPLE_BYTES + ids * ID_BYTES
-    return _cost(_replay(load, interval / 2), shipped / (interval * load.rate * TUPLE_BYTES))
+    return _cost(_replay(load, interval / 2, steps=0.5), shipped / (interval * load.rate * TUPLE_BYTES))
 
 
 def _watermarks(load: Load) -> float:

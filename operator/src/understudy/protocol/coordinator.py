@@ -1,7 +1,7 @@
 """The coordinator of savepoint recovery (Koldehofe §7.2, Figure 8).
 
 A suspected operator is not killed: replacements run beside it. The first that makes *progress* (updates its own
-savepoint) stays, the others are recalled. If the suspect itself turns out alive and progressing, its τ is raised.
+savepoint) stays, the others are recalled. A suspect that is heard of again was suspected by mistake: τ is raised.
 """
 
 from __future__ import annotations
@@ -33,8 +33,15 @@ class _Watched:
     detector: Detector
     lives: dict[int, Millis] = field(default_factory=dict)  # running lives and when each last spoke
     suspected: set[int] = field(default_factory=set)
+    mistaken: set[int] = field(default_factory=set)  # suspects that were heard of again
     leaving: set[int] = field(default_factory=set)  # lives that are to be moved: their own progress does not count
     newest: int = 0
+
+    def alive(self, life: int) -> None:
+        """A sign of life; the first one of a suspect says that τ was too short."""
+        if life in self.suspected and life not in self.mistaken:
+            self.mistaken.add(life)
+            self.detector = self.detector.on_false_suspicion()
 
 
 class Coordinator:
@@ -54,6 +61,7 @@ class Coordinator:
         watched = self._watched.get(operator)
         if watched is not None and life in watched.lives:
             watched.lives[life] = now
+            watched.alive(life)
 
     def check(self, now: Millis) -> list[Decision]:
         """Suspect the silent: one replacement per suspected newest life. While nobody listened, nobody was silent."""
@@ -79,15 +87,14 @@ class Coordinator:
         return [StartReplacement(operator, why)]
 
     def progressed(self, operator: str, life: int, now: Millis) -> list[Decision]:
-        """This life updated its savepoint: it stays, all others go. Was it suspected, τ was too short."""
+        """This life updated its savepoint: it stays, all others go."""
         watched = self._watched.get(operator)
         if watched is None or life not in watched.lives or life in watched.leaving:
             return []
-        if life in watched.suspected:
-            watched.detector = watched.detector.on_false_suspicion()
+        watched.alive(life)
         others = [other for other in watched.lives if other != life]
         watched.lives = {life: now}
-        watched.suspected, watched.leaving = set(), set()
+        watched.suspected, watched.mistaken, watched.leaving = set(), set(), set()
         watched.newest = life
         return [Recall(operator, other, f"life {life} makes progress") for other in others]
 

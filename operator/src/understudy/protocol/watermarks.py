@@ -94,22 +94,11 @@ class StepLog:
         if len(self._steps) > 2 * count:
             del self._steps[:-count], self._firsts[:-count]
 
-    def duplicates(self, acked: Marks) -> Seq | None:
-        """Up to where this log is duplicate, when downstream has received a tuple with the high watermarks `acked`.
-
-        A tuple is duplicate if all input behind it is behind the acked tuple too, and is less of it (Hwang §5.3). Equal
-        watermarks do not suffice: one step may emit several tuples, of which only the first may have arrived.
-        """
-        upto = None
-        for step in self._steps:
-            if not older(step.high, acked):
-                break
-            upto = step.stop
-        return upto
-
 
 def older(high: Marks, than: Marks) -> bool:
-    """Whether watermarks `high` are lower than `than`: nowhere higher, and somewhere lower."""
+    """Whether watermarks `high` are lower than `than`: nowhere higher, and somewhere lower. Then a tuple is duplicate,
+    if downstream has one with the watermarks `than` (Hwang §5.3): all input behind it is behind that one, too. Equal
+    watermarks do not suffice: one step may emit several tuples, of which only the first may have arrived."""
     if any(high[s] > than.get(s, Seq(0)) for s in high):
         return False
     return any(high[s] < than.get(s, Seq(0)) for s in high)

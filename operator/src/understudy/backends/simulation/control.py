@@ -219,6 +219,7 @@ class ControlPlane:
             match decision:
                 case StartReplacement(operator, why):
                     self.world.note(f"replacement for {operator}: {why}")
+                    self.cluster.monitor.replacing(operator, why)
                     self.world.at(self.cluster.deploy, self._replace_operator, operator)
                 case Recall(operator, life, _):
                     for other in [p for p in self.cluster.running[operator] if p.life == life]:

@@ -18,6 +18,8 @@ from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.instance import Commands, Instance
 from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.replica_backup import ReplicaBackup
+from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol.detector import Detector
@@ -27,6 +29,8 @@ from understudy.protocol.ledger import Wiring
 Elements = tuple[tuple[str, Operator, tuple[str, ...]], ...]
 
 UPSTREAM, ACTIVE, PASSIVE = APPROACHES = ("upstream backup", "active standby", "passive standby")
+SAVEPOINT, REPLICA = "savepoint", "replica backup"  # on the same node, for the planner
+FAMILIES = {SAVEPOINT: "savepoint", REPLICA: "replica"}
 OVERHEAD, RECOVERY = "bandwidth overhead (%)", "recovery time (ms)"
 
 # Table 5
@@ -113,6 +117,10 @@ class PhasedPassive(Phased, PassiveStandby): ...
 
 def _build(setup: Setup, phases: Iterator[float]) -> Callable[[str, Wiring, Detector], Instance]:
     def make(name: str, wiring: Wiring, detector: Detector) -> Instance:
+        if setup.approach == SAVEPOINT:
+            return SavepointMode(name, wiring, detector)
+        if setup.approach == REPLICA:
+            return ReplicaBackup(name, wiring, detector, interval=setup.interval)
         core: PhasedUpstream | PhasedActive | PhasedPassive
         if setup.approach == UPSTREAM:
             core = PhasedUpstream(name, wiring, detector, interval=setup.interval, forward=setup.precise)
@@ -132,7 +140,8 @@ def _build(setup: Setup, phases: Iterator[float]) -> Callable[[str, Wiring, Dete
 class Watch(Monitor):
     """Times one recovery."""
 
-    def __init__(self, *, live: bool) -> None:
+    def __init__(self, world: World, *, live: bool) -> None:
+        self.world = world
         self.live = live  # the secondary has the state; it has to send
         self.target: dict[str, int] = {}
         self.sent_before = 0
@@ -146,8 +155,11 @@ class Watch(Monitor):
         self.sent_before = int(primary.core.ledger.queues[primary.core.wiring.leaving[0]].next)
 
     def suspected(self, process: Process, why: str) -> None:
-        if self.target and self.detected is None and process.spec.name == "N":
-            self.detected = process.world.now
+        self.replacing(process.spec.name, why)
+
+    def replacing(self, subjob: str, why: str) -> None:
+        if self.target and self.detected is None and subjob == "N":
+            self.detected = self.world.now
 
     def leads(self, process: Process, command: do.Lead) -> None:
         if self.target and process.spec.name == "N":
@@ -157,9 +169,9 @@ class Watch(Monitor):
         if process is not self.successor or self.recovered is not None:
             return
         if self.live and stop >= self.sent_before:
-            self.recovered = process.world.network.links[process.host, target.host].free_at
+            self.recovered = self.world.network.links[process.host, target.host].free_at
         elif not self.live and self._reached(process):
-            self.recovered = process.world.now
+            self.recovered = self.world.now
 
     def _reached(self, process: Process) -> bool:
         first = next(iter(process.elements.values()))
@@ -167,14 +179,14 @@ class Watch(Monitor):
 
 
 def run(setup: Setup, seed: int) -> tuple[float, float]:
-    """One run: bandwidth overhead in percent, recovery time in milliseconds."""
+    """One run: bandwidth overhead in percent, recovery time in milliseconds (of replicas: nothing is recreated)."""
     moment, *others = _spread(seed)
     phases = iter(others)
     world = World(seed, Network(DELAY, BANDWIDTH))
     world.lease_delay = 0
     flows = world.network.flows = {}
     live = setup.approach == ACTIVE
-    watch = Watch(live=live)
+    watch = Watch(world, live=live)
     cluster = Cluster(
         world,
         watch,
@@ -187,17 +199,20 @@ def run(setup: Setup, seed: int) -> tuple[float, float]:
     )
     cluster.tails = "trim"
     cluster.spares = 0  # N, its secondary, and nobody else
+    cluster.deploy = 0  # an operator's replacement waits on its node
     cluster.presubscribe = live
     cluster.ask = REDIRECT if live and setup.precise else 0
     cluster.source_marks = int(setup.precise and setup.approach == UPSTREAM)
-    cluster.build(
-        _sources(setup.inputs, setup.rate), [SubjobSpec("N", setup.elements, _build(setup, phases))], {"app": "N"}
-    )
+    node = SubjobSpec("N", setup.elements, _build(setup, phases), FAMILIES.get(setup.approach, "lease"))
+    cluster.build(_sources(setup.inputs, setup.rate), [node], {"app": "N"})
     world.at(WARM, flows.clear)
     measured = WARM + max(4, 800 // setup.interval) * setup.interval * MS
     fail_at = measured + round(moment * setup.interval * MS)
     overhead: list[float] = []
     world.at(measured, lambda: overhead.append(_overhead(cluster)))
+    if setup.approach == REPLICA:
+        world.run(measured)
+        return overhead[0], 0.0
     world.at(fail_at, _fail, cluster, watch)
     world.run(fail_at + 2 * SECOND, lambda: watch.recovered is not None)
     if watch.recovered is None or watch.detected is None:
@@ -233,9 +248,10 @@ def _overhead(cluster: Cluster) -> float:
     payload = extra = 0.0
     for (kind, source, target), size in (cluster.world.network.flows or {}).items():
         from_source = source.startswith("host-I")
-        if kind == "tuples" and from_source and target == primary.host:
+        first = primary.host in (source, target)
+        if kind == "tuples" and from_source and first:
             payload += size * (1 - marks)
             extra += size * marks
-        elif (kind == "tuples" and from_source) or (kind in ("acks", "checkpoints") and source.startswith("host-N")):
+        elif (kind == "tuples" and not first) or (kind in ("acks", "checkpoints") and source.startswith("host-N")):
             extra += size
     return 100 * extra / payload

@@ -23,6 +23,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.ledger import Wiring
 
 UNSYNCHRONIZED, SYNCHRONIZED, EXTENDED = KINDS = ("unsynchronized", "synchronized", "extended")
+ONE, TWO = "B fails", "B and C fail"
 INTERVAL = 100  # milliseconds between backups of an operator
 EVERY = 2 * MS  # a source makes an element
 LOST, COUNT = "elements lost", "backups of the join"
@@ -56,10 +57,10 @@ class Watch(Monitor):
 def backups(progress: Progress, runs: int, seconds: int = 3) -> Experiment:
     found = Experiment("osiris-backups", "Backups of neighbouring operators (OSIRIS-SE)", notes=list(NOTES))
     for kind in KINDS:
-        for failing in ("B", "BC"):
-            progress(f"{kind}, {' and '.join(failing)} fail")
+        for event, failing in ((ONE, "B"), (TWO, "BC")):
+            progress(f"{kind}, {event}")
             lost = [_chain(kind, failing, seconds, seed) for seed in range(runs)]
-            found.add(kind, f"{' and '.join(failing)} fail", LOST, None, lost)
+            found.add(kind, event, LOST, None, lost)
         progress(f"{kind}, join")
         counts, sizes, queues = zip(*(_join(kind, seconds, seed) for seed in range(runs)), strict=True)
         found.add(kind, "join", COUNT, None, counts)
@@ -70,9 +71,9 @@ def backups(progress: Progress, runs: int, seconds: int = 3) -> Experiment:
 
 
 def judge(found: Experiment) -> None:
-    one = [found.value(kind, "B fail", LOST) for kind in KINDS]
+    one = [found.value(kind, ONE, LOST) for kind in KINDS]
     found.check("a single failure loses nothing, synchronized or not", not any(one))
-    two = [found.value(kind, "B and C fail", LOST) for kind in (SYNCHRONIZED, EXTENDED)]
+    two = [found.value(kind, TWO, LOST) for kind in (SYNCHRONIZED, EXTENDED)]
     found.check("synchronized, two neighbours that fail together lose nothing", not any(two))
     plain, synchronized, extended = (found.value(kind, "join", COUNT) for kind in KINDS)
     found.check("a join that obeys requests on all inputs makes more backups", synchronized > plain)

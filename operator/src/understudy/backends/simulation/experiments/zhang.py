@@ -148,7 +148,7 @@ def hybrid(
     progress: Progress, runs: int, seconds: float = 4.0, heartbeats: Sequence[int] = (50, 100, 200, 500, 1_000)
 ) -> Experiment:
     title = "Active and passive standby along a chain: messages and recovery (Zhang)"
-    found = Experiment("zhang-hybrid", title, notes=list(NOTES))
+    found = Experiment("zhang-hybrid", title, notes=list(NOTES), x="heart-beat interval (ms)")
     half = SUBJOBS // 2
     for first, second in ((PASSIVE, PASSIVE), (PASSIVE, ACTIVE), (ACTIVE, PASSIVE), (ACTIVE, ACTIVE)):
         progress(f"messages, {first}-{second}")
