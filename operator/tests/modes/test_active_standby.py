@@ -1,0 +1,110 @@
+"""Active standby event by event (Hwang §5.3; determinants: §6, Table 4)."""
+
+from __future__ import annotations
+
+from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
+from understudy.modes.active_standby import ActiveStandby
+from understudy.modes.instance import Role
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.detector import Detector
+from understudy.protocol.determinants import Determinant
+from understudy.protocol.ids import Consumer, Epoch, Millis, Seq
+
+DOWN = Consumer("down")
+FIRST = Epoch(1)
+
+
+def replica(name: str, *, determinants: bool = False) -> ActiveStandby:
+    return ActiveStandby(name, WIRING, Detector.of(100, 3), interval=50, determinants=determinants)
+
+
+def pair(*, determinants: bool = False) -> tuple[ActiveStandby, ActiveStandby]:
+    """A primary, and a secondary that was given its empty state."""
+    primary = replica("job-0", determinants=determinants)
+    primary.handle(on.LeaseSeen(None))
+    primary.handle(on.LeaseWon(lease("job-0", 1)))
+    (ship,) = primary.handle(on.SecondaryJoined("job-1"))
+    assert isinstance(ship, do.Ship)
+    secondary = replica("job-1", determinants=determinants)
+    secondary.handle(on.LeaseSeen(lease("job-0", 1)))
+    store, run, read = secondary.handle(on.CheckpointArrived(ship.checkpoint))
+    assert isinstance(store, do.Store)
+    assert run == do.Run(FIRST, ship.checkpoint, determinants)
+    assert read == do.ReadInput(UP, Seq(0))
+    primary.handle(on.CheckpointStored(FIRST, ship.checkpoint.number))
+    return primary, secondary
+
+
+def both(primary: ActiveStandby, secondary: ActiveStandby, upto: int) -> None:
+    """One step of either: ten tuples in, one out."""
+    primary.handle(processed(upto, 1))
+    secondary.handle(processed(upto, 1))
+
+
+def test_the_secondary_logs_what_it_makes_and_sends_nothing() -> None:
+    primary, secondary = pair()
+    assert primary.handle(processed(10, 1)) == (do.Publish(OUT, Seq(1), False),)
+    assert secondary.handle(processed(10, 1)) == ()
+    assert len(secondary.ledger.queues[OUT].held) == 1
+
+
+def test_upstream_keeps_what_either_replica_has_not_processed() -> None:
+    primary, secondary = pair()
+    both(primary, secondary, 10)
+    primary.handle(processed(20, 1))
+    (progress,) = secondary.handle(on.Tick(Millis(50)))
+    assert progress == do.ReportProgress(FIRST, {UP: Seq(10)})
+    primary.handle(on.SecondaryAt(FIRST, {UP: Seq(10)}))
+    assert do.SendAck(UP, 1, Seq(10)) in primary.handle(on.Tick(Millis(50)))
+
+
+def test_the_secondary_trims_what_has_a_lower_high_watermark_than_what_downstream_has() -> None:
+    primary, secondary = pair()
+    for upto in (10, 20, 30):
+        both(primary, secondary, upto)
+    primary.handle(on.Acked(OUT, DOWN, 1, Seq(2), FIRST))
+    (trimming,) = (c for c in primary.handle(on.Tick(Millis(50))) if isinstance(c, do.SendQueueTrimming))
+    assert trimming.high == {OUT: {UP: Seq(20)}}
+    # the tuple with the same watermarks is kept: they do not prove that it is the one that was received
+    assert secondary.handle(on.QueueTrimming(FIRST, trimming.high)) == (do.Trim(OUT, Seq(1)),)
+
+
+def test_a_take_over_sends_the_log_and_goes_on() -> None:
+    primary, secondary = pair()
+    both(primary, secondary, 10)
+    secondary.handle(on.PeerClosed(Millis(60)))
+    lead, publish = secondary.handle(on.LeaseWon(lease("job-1", 2)))
+    assert isinstance(lead, do.Lead)
+    assert lead.live
+    assert publish == do.Publish(OUT, Seq(1), False)
+    assert secondary.role is Role.PRIMARY
+
+
+# ---- determinants ------------------------------------------------------------------------------------------
+
+
+def chosen(upto: int) -> Determinant:
+    return Determinant("job", {UP: Seq(upto - 10)}, {UP: Seq(upto)}, (1,) * 10)
+
+
+def step(upto: int) -> on.Processed:
+    at = {UP: Seq(upto)}
+    return on.Processed("job", at, at, 1, False, chosen(upto))
+
+
+def test_nothing_is_sent_before_the_secondary_holds_the_determinants_behind_it() -> None:
+    primary, secondary = pair(determinants=True)
+    assert primary.handle(step(10)) == ()
+    (log,) = (c for c in primary.handle(on.Tick(Millis(1))) if isinstance(c, do.ShipDeterminants))
+    assert log == do.ShipDeterminants(FIRST, 1, (chosen(10),))
+    assert secondary.handle(on.DeterminantsArrived(FIRST, 1, log.determinants)) == (do.Choose(1, log.determinants),)
+    assert primary.handle(on.DeterminantsStored(FIRST, 1)) == (do.Publish(OUT, Seq(1), False),)
+
+
+def test_a_secondary_that_missed_determinants_joins_anew() -> None:
+    _, secondary = pair(determinants=True)
+    down, again = secondary.handle(on.DeterminantsArrived(FIRST, 2, (chosen(10),)))
+    assert isinstance(down, do.StepDown)
+    assert isinstance(again, do.ReadLease)
+    assert not secondary.could_continue()
