@@ -35,7 +35,7 @@ from understudy.protocol.watermarks import Step, StepLog
 Commands = tuple[Command, ...]
 WAIT = 6  # times τ that a restarted primary without state leaves to its standbys: what they have is lost otherwise
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
-RETRIES = 2  # how often a standby without state tries to follow a silent primary before it replaces it
+RETRIES = 5  # how often a standby without state tries to follow a silent primary before what that one has is given up
 
 
 class Role(Enum):
@@ -199,6 +199,7 @@ class Instance:
         self.role, self.lossy = Role.STANDBY, False
         self.ledger, self.trees, self.marks = Ledger.empty(self.wiring), {}, {}
         self.move = self._follower = None
+        self._retries = 0
 
     # --- migration
 

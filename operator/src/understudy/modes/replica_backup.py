@@ -66,7 +66,7 @@ class ReplicaBackup(Instance):
                 return self._beat(event.now)
             case on.NewerEpoch():
                 return self._newer(event.epoch)
-            case on.Resumes() if self.role is Role.PRIMARY and self._peer is not None and self.missed(event):
+            case on.Resumes() if self.role is Role.PRIMARY and self.missed(event) and self._peer_has_passed(event):
                 return self._rejoin("upstream no longer has what follows this state, and the peer has come further")
             case _ if self.role is Role.PRIMARY:
                 return self._as_primary(event)
@@ -135,6 +135,10 @@ class ReplicaBackup(Instance):
         self.leave_role()
         self.forget()
         return (do.StepDown(why), do.ReadLease("to join the peer"))
+
+    def _peer_has_passed(self, event: on.Resumes) -> bool:
+        """Whether the peer does not need the input that this replica misses."""
+        return self._peer is not None and self._peer.get(event.stream, Seq(0)) >= event.start
 
     def _alone(self, why: str) -> Commands:
         self.detector = self.detector.forget()

@@ -40,6 +40,8 @@ class SubjobSpec:
     mode: str = ""
     promise: str = "precise"  # precise | rollback | gap
     replicas: int = 2
+    side_by_side: bool = False
+    """Whether all instances serve at once, though one of them holds the Lease (replica backup)."""
     alternative: tuple[tuple[str, Operator, tuple[str, ...]], ...] | None = None
     """The alternative branch: elements that make the same stream with less accuracy, on the upstream's machine."""
     process: bool = False
@@ -59,6 +61,10 @@ class SourceSpec:
     every: int  # microseconds between tuples (or batches)
     burst: int = 1
     phase: int = 0
+
+    @property
+    def lasts(self) -> int:
+        return self.phase + len(self.rows) * self.every // self.burst
 
 
 class Monitor:
@@ -279,7 +285,7 @@ class Cluster:
         if stream in self.sources:
             return [self.sources[stream]]
         subjob = self._producer_of[stream]
-        if self.subjobs[subjob].family != "lease":
+        if self.subjobs[subjob].family != "lease" or self.subjobs[subjob].side_by_side:
             return self.running[subjob]
         key = (stream, asker.name)
         if not self.world.lease_down and self.world.network.reaches(asker.host, "lease"):
@@ -288,8 +294,9 @@ class Cluster:
         return self._known.get(key, [])
 
     def lease_of(self, stream: str) -> LeaseRecord | None:
+        """Of the one instance that serves the stream, if it is one."""
         subjob = self._producer_of.get(stream)
-        return self.world.lease(subjob) if subjob is not None else None
+        return None if subjob is None or self.subjobs[subjob].side_by_side else self.world.lease(subjob)
 
     def consumers(self, stream: str) -> list[Process]:
         return [p for name in self._consumers.get(stream, ()) for p in self.running.get(name, ())]

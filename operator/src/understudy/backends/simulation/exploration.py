@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,18 @@ class Chunk:
         return cls(value["first"], value["seeds"], failures, value["exceeded"], *counted)
 
 
+@contextmanager
+def _rarely_collecting() -> Iterator[None]:
+    """A run makes much that is soon gone, and few cycles: looking for them costs a sixth of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_rarely_collecting()
 def run_chunk(first: int, seeds: int, only: str | None) -> Chunk:
     failures: dict[int, list[str]] = {}
     faults: Counter[str] = Counter()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from understudy.backends.simulation.cluster import Cluster
 from understudy.backends.simulation.networks import INTERVAL, Cores, Job, draw
@@ -20,6 +21,8 @@ from understudy.protocol.failures import LoadWatch
 
 LIMIT = 12 * SECOND
 QUIET = 2 * SECOND
+AFTERWARDS = 60  # milliseconds after the end of the last source in which faults still happen
+LONGEST = 5  # no fault takes longer than so many times what it says
 KINDS = (
     *("crash",) * 3,
     "standby",
@@ -28,6 +31,8 @@ KINDS = (
     "again",
     "gone",
     "partition",
+    *("apart",) * 2,
+    "apart again and again",
     "pause",
     "slow",
     "overload",
@@ -39,6 +44,7 @@ KINDS = (
     "migrate, control plane restarts",
     "migrate, Lease store unreachable",
 )
+DELAYING = ("partition", "apart", "apart again and again", "pause", "slow")
 SILENCING = ("crash", "standby", "together", "cascade", "again", "gone", "migrate, source dies", "migrate, target dies")
 
 
@@ -50,6 +56,11 @@ class Fault:
     lasts: int
     silent: bool
     other: str = ""
+
+    @property
+    def over(self) -> int:
+        """When nothing is failing any more."""
+        return self.at + LONGEST * self.lasts
 
     def __str__(self) -> str:
         who = f" {self.subjob}" + (f" and {self.other}" if self.other else "")
@@ -69,10 +80,11 @@ class Outcome:
 
 def schedule(rng: random.Random, job: Job) -> list[Fault]:
     names = [s.name for s in job.subjobs]
+    last = max(s.lasts for s in job.sources) // MS + AFTERWARDS
     faults = []
     for _ in range(rng.choice((0, 1, 1, 1, 2, 2, 3, 4))):
         kind = rng.choice(KINDS)
-        at, lasts = rng.randrange(5, 900) * MS, rng.randrange(30, 260) * MS
+        at, lasts = rng.randrange(5, last) * MS, rng.randrange(30, 260) * MS
         name = rng.choice(names)
         other = ""
         if kind in ("together", "cascade"):
@@ -117,8 +129,21 @@ class Nemesis:
                 self._lease_down(fault.lasts)
             case "control":
                 self._control_down(fault.lasts)
+            case "apart":
+                self._apart(fault.subjob, fault.lasts)
+            case "apart again and again":
+                for n in range(3):
+                    self.world.at(2 * n * fault.lasts, self._apart, fault.subjob, fault.lasts)
             case _:
                 self._hamper(fault)
+
+    def _apart(self, subjob: str, lasts: int) -> None:
+        """The instances of a subjob can't reach each other, everybody else reaches both: each suspects the other."""
+        network = self.world.network
+        hosts = [p.host for p in self._processes(subjob)]
+        for cut in pairwise(hosts):
+            network.cut.add(cut)
+            self.world.at(lasts, network.cut.discard, cut)
 
     def _hamper(self, fault: Fault) -> None:
         """The first of a subjob lives, but is cut off, stopped, far away or slow for a while."""
@@ -205,7 +230,7 @@ def run(
     oracle = Oracle(job)
     faults = drawn if faults is None else faults
     cluster = Cluster(world, oracle, tick=20 * MS, interval=INTERVAL)
-    cluster.lossy = any(f.kind in ("partition", "pause", "slow") for f in faults)
+    cluster.lossy = any(f.kind in DELAYING for f in faults)
     cluster.batch = rng.choice((1, 3, 1000))
     cluster.chunk = rng.choice((2, 1000))
     cluster.deploy = rng.randrange(10, 60) * MS
@@ -217,7 +242,8 @@ def run(
         world.run(LIMIT, lambda: cluster.finished)
         finished = cluster.finished
         if finished:
-            for text in _until_quiet(world, lambda: oracle.quiet(cluster)):
+            world.run(max([world.now, *(f.over for f in faults)]))
+            for text in _until_quiet(world, lambda: [*oracle.quiet(cluster), *oracle.unprotected(cluster)]):
                 oracle.problem(text)
     except Exception as error:  # a broken core may do anything: that is a finding too
         oracle.problem(f"{type(error).__name__}: {error}")
@@ -227,7 +253,8 @@ def run(
 
 
 def _until_quiet(world: World, held: Callable[[], list[str]]) -> list[str]:
-    """All has arrived: queues must become short, though rejoins may take their time. Says which do not."""
+    """All has arrived: queues must become short and subjobs protected, though rejoins may take their time. Says which
+    do not."""
     patience = world.now + QUIET
     while world.now < patience:
         world.run(world.now + 100 * MS)

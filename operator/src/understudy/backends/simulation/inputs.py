@@ -102,8 +102,8 @@ class Inputs:
         if connection is None or by not in connection.targets:
             return
         knows = connection.answered or connection.start not in (HELD, None)
-        if position > self._received(stream) and knows:
-            del connection.targets[by]  # something was lost on the way: ask again
+        if position > self._received(stream) or not knows:
+            del connection.targets[by]  # tuples, or the answer, were lost on the way: ask again
             return
         connection.targets[by] = self.world.now
 

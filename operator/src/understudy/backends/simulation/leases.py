@@ -18,9 +18,9 @@ AGAIN = 20 * MS
 class Leases:
     def __init__(self, process: Process) -> None:
         self.process, self.world = process, process.world
-        process.carry |= {do.TryLease: self._try, do.ReadLease: self.read}
+        process.carry |= {do.TryLease: self.try_it, do.ReadLease: self.read}
 
-    def _try(self, command: do.TryLease) -> None:
+    def try_it(self, command: do.TryLease) -> None:
         self.process.cluster.monitor.suspected(self.process, command.why)
         self.world.at(self.world.lease_delay, self._try_now, command)
 

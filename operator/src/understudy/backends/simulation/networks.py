@@ -113,9 +113,13 @@ def _subjob(
     if not _fits(mode, op, inputs, quality, family):
         mode = "passiveStandby"
     build, fam, promise, chain = _mode(rng, mode, op, cores, exact)
+    beside = mode == "replicaBackup" and fam == "lease"
     elements = _elements(rng, name, op, tuple(inputs), chain and exact)
     simpler = ((name, Filter(5), (inputs[0],)),) if rng.random() < 0.3 else None
-    return SubjobSpec(name, elements, build, fam, mode, promise, alternative=simpler, process=rng.random() < 0.3)
+    process = rng.random() < 0.3
+    return SubjobSpec(
+        name, elements, build, fam, mode, promise, side_by_side=beside, alternative=simpler, process=process
+    )
 
 
 def _operator(rng: random.Random, arity: int, exact: bool) -> Operator:
@@ -163,7 +167,8 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
         case "activeStandby":
             return (lambda n, w, d: cores.active(n, w, d, interval=m)), "lease", "precise", True
         case "replicaBackup":
-            return (lambda n, w, d: cores.replica(n, w, d, interval=20)), "replica", "precise", True
+            fam = rng.choice(("lease", "lease", "lease", "replica"))  # as the runtimes do it, or as in the paper
+            return (lambda n, w, d: cores.replica(n, w, d, interval=20)), fam, "precise", True
         case "passiveStandby/synchronized" | "passiveStandby/extended":
             extended = mode == "passiveStandby/extended"
             return (

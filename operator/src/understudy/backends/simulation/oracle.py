@@ -71,7 +71,7 @@ class Oracle(Monitor):
         self._accounted[process.spec.name, stream].update(range(missing.start, missing.stop))
 
     def leads(self, process: Process, command: do.Lead) -> None:
-        if process.spec.family != "lease":
+        if process.spec.family != "lease" or process.spec.side_by_side:
             return
         other = self._writers.setdefault((process.spec.name, command.epoch), process.name)
         if other != process.name:
@@ -181,6 +181,8 @@ class Oracle(Monitor):
     def _leads(self, process: Process) -> bool:
         """Whether the Lease is its own: a primary that was replaced forgets its state as soon as it learns of it."""
         record = process.world.lease(process.spec.name)
+        if process.spec.side_by_side:
+            return record is not None and record.epoch == process.core.epoch
         return record is not None and record.address == process.name
 
     def _untouched(self, process: Process) -> bool:
@@ -369,9 +371,10 @@ class Oracle(Monitor):
         savepoint or a synchronized backup that waits for one of these."""
         late: set[str] = set()
         for spec in reversed(self.job.subjobs):
-            first = cluster.running[spec.name][0].core
-            alone = spec.family != "savepoint" and sum(p.alive for p in cluster.running[spec.name]) < spec.replicas
-            waits = isinstance(first, SynchronizedBackup | SavepointMode) and spec.elements[-1][0] in late
+            running = cluster.running[spec.name]
+            alone = spec.family != "savepoint" and sum(p.alive for p in running) < spec.replicas
+            asks = any(isinstance(p.core, SynchronizedBackup | SavepointMode) for p in running)
+            waits = asks and spec.elements[-1][0] in late
             if spec.promise == "rollback" and self._over(cluster, spec.elements[-1][0]):
                 late.add(spec.elements[-1][0])  # its end was reached before it was sent again under new seqs
             if alone or waits or (spec.mode in ("upstreamBackup", "savepoint") and _holds(spec)):
@@ -381,6 +384,27 @@ class Oracle(Monitor):
     def _over(self, cluster: Any, stream: str) -> bool:
         elements = [e for p in cluster.consumers(stream) for e in p.elements.values() if stream in e.inputs]
         return any(e.finished for e in elements)
+
+    def unprotected(self, cluster: Any) -> list[str]:
+        """Nothing is failing any more: where there is a standby, or a replica, it could take over now."""
+        specs = (s for s in self.job.subjobs if s.name not in cluster.control.dead | self.replaced)
+        return [f"{s.name}: {why}" for s in specs if (why := self._weakness(cluster, s)) is not None]
+
+    def _weakness(self, cluster: Any, spec: SubjobSpec) -> str | None:
+        living = [p for p in cluster.running[spec.name] if p.alive]
+        leading = [p for p in living if p.serving and (spec.family != "lease" or self._leads(p))]
+        if not leading:
+            return "nobody leads when all is quiet"
+        if spec.family == "savepoint" or spec.mode == "amnesia" or len(living) < spec.replicas:
+            return None
+        if isinstance(leading[0].core, SynchronizedBackup) and spec.elements[-1][0] in self._late(cluster):
+            return None  # its first backup waits for consumers that have acked nothing: it would start from zero
+        exposed = [p.name for p in leading if not p.core.protected]
+        if exposed:
+            return f"{', '.join(exposed)} is not protected again when all is quiet"
+        if (spec.side_by_side or spec.family == "replica") and len(leading) < spec.replicas:
+            return "a replica does not run beside the other when all is quiet"
+        return None
 
     def _short(self, name: str, held: int) -> None:
         if held > QUEUE_LIMIT:

@@ -26,6 +26,8 @@ class Peers:
         self.primary: Process | None = None
         self.shelves = Shelves()
         self._secondary_heard = 0
+        self._connection = 0  # to the primary: whoever follows anew no longer hears the connection before
+        self._serves = 0  # the secondary's connection
         process.carry |= {
             do.Follow: self._follow,
             do.Ship: self._ship,
@@ -42,22 +44,34 @@ class Peers:
         primary = self.cluster.processes.get(command.primary.address)
         self.process.post(on.KeepAlive(Millis(self.world.millis + FIRST_CONTACT), command.primary.epoch))
         self.primary = primary
+        self._connection += 1
         if primary is not None:
-            self.process.send(primary, "control", 0, "rx_follow", self.process)
+            self.process.send(primary, "control", 0, "rx_follow", self.process, self._connection)
             if not primary.alive and not primary.silent:  # its machine refuses the connection
                 primary.send(self.process, "control", 0, "rx_closed", primary)
 
-    def rx_follow(self, follower: Process) -> None:
+    def rx_follow(self, follower: Process, connection: int = 0) -> None:
         if self.process.core.role is not Role.PRIMARY:
             self.process.send(follower, "control", 0, "rx_refused", self.process)
             return
-        self.secondary, self._secondary_heard = follower, self.world.now
+        self.secondary, self._secondary_heard, self._serves = follower, self.world.now, connection
         self.process.post(on.SecondaryJoined(follower.name))
 
     def rx_refused(self, by: Process) -> None:
-        if self.primary is by and self.process.core.role is Role.STANDBY:
+        """It is no primary any more, or we are none of its secondaries. A replica has lost its peer by that."""
+        if self.primary is not by:
+            return
+        if self.process.core.role is Role.STANDBY:
             again = do.ReadLease("the instance we follow is no primary")
             self.world.at(20 * MS, self.process.leases.read_now, again)
+        elif self.process.spec.side_by_side:
+            self.process.post(on.PeerClosed(self.world.millis))
+
+    def leave(self) -> None:
+        """Follow nobody, ship to nobody: whoever follows us finds its connection closed."""
+        if self.secondary is not None:
+            self.process.send(self.secondary, "control", 0, "rx_refused", self.process)
+        self.primary = self.secondary = None
 
     def keep_alive(self) -> None:
         if self.secondary is not None and self.process.core.role is Role.PRIMARY:
@@ -66,6 +80,7 @@ class Peers:
 
     def watch(self) -> None:
         if self.secondary is not None and self.world.now - self._secondary_heard > 6 * self.cluster.heartbeat:
+            self.process.send(self.secondary, "control", 0, "rx_refused", self.process)
             self._secondary_gone(self.secondary)
 
     def rx_keep_alive(self, by: Process, epoch: Epoch, positions: Any) -> None:
@@ -93,7 +108,8 @@ class Peers:
 
     def step_down(self, keep: Checkpoint | None) -> None:
         rows, _ = self.rows(keep, None) if keep is not None else ({}, 0)
-        self.secondary, self.shelves = None, Shelves()
+        self.leave()
+        self.shelves = Shelves()
         if keep is not None:
             self.shelves.take(rows)
             self.shelves.store(keep)
@@ -103,9 +119,8 @@ class Peers:
     def _ship(self, command: do.Ship) -> None:
         if self.secondary is not None:
             rows, size = self.rows(command.checkpoint, command.base)
-            self.process.send(
-                self.secondary, "checkpoints", size, "rx_checkpoint", self.process, command.checkpoint, rows
-            )
+            args = (self.process, self._serves, command.checkpoint, rows)
+            self.process.send(self.secondary, "checkpoints", size, "rx_checkpoint", *args)
 
     def rows(self, checkpoint: Checkpoint, base: Checkpoint | None) -> tuple[dict[str, Any], int]:
         """The rows that a checkpoint names, and how many bytes they take for a receiver that has `base`."""
@@ -131,7 +146,9 @@ class Peers:
             rows[name] = {"tails": tails, "queue": kept, "ends": list(element.ends)}
         return rows, size
 
-    def rx_checkpoint(self, by: Process, checkpoint: Checkpoint, rows: dict[str, Any]) -> None:
+    def rx_checkpoint(self, by: Process, connection: int, checkpoint: Checkpoint, rows: dict[str, Any]) -> None:
+        if connection != self._connection:
+            return
         self.shelves.take(rows)
         self.primary = by
         self.process.post(on.CheckpointArrived(checkpoint))
@@ -154,8 +171,12 @@ class Peers:
             for peer in self.cluster.peers(self.process):
                 args = (self.process, command.epoch, command.positions)
                 self.process.send(peer, "acks", size, "rx_keep_alive", *args)
-        elif self.primary is not None:
+            return
+        if self.primary is not None:
             self.process.send(self.primary, "acks", size, "rx_secondary_at", command.epoch, command.positions)
+        if self.secondary is not None:
+            args = (self.process, command.epoch, command.positions)
+            self.process.send(self.secondary, "acks", size, "rx_keep_alive", *args)
 
     def rx_secondary_at(self, epoch: Epoch, positions: Any) -> None:
         self._secondary_heard = self.world.now

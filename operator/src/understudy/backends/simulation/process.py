@@ -47,7 +47,7 @@ class Process(Endpoint):
             do.Run: self._run,
             do.StepDown: self._step_down,
             do.ReportLoss: lambda c: cluster.monitor.lost(self, c.stream, c.missing),
-            do.Elect: lambda c: cluster.control.elect(self, c.why),
+            do.Elect: self._elect,
         }
         self.computing, self.leases, self.inputs = Computing(self), Leases(self), Inputs(self)
         self.outputs, self.peers, self.recovery = Outputs(self), Peers(self), Recovery(self)
@@ -122,8 +122,16 @@ class Process(Endpoint):
         self.computing.clear()
         self.outputs.clear()
 
+    def _elect(self, command: do.Elect) -> None:
+        if self.spec.family == "lease":
+            self.leases.try_it(do.TryLease(command.expected, command.why))
+        else:
+            self.cluster.control.elect(self, command.why)
+
     def _lead(self, command: do.Lead) -> None:
         self.cluster.monitor.leads(self, command)
+        if not command.beside and self.spec.family == "lease":
+            self.peers.leave()
         if not command.live:
             self._restore(command.checkpoint)
         asks = self.cluster.ask if self.core.epoch > 1 else 0
