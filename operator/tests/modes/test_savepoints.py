@@ -59,6 +59,18 @@ def test_what_upstream_lacks_for_the_newest_savepoint_is_lost_and_reported() -> 
     assert do.ReportLoss(UP, Range(Seq(6), Seq(9))) in found.handle(on.Resumes(UP, Seq(6), Seq(9)))
 
 
+def test_a_replacement_asks_as_often_as_a_suspect_that_lives_has_made_a_newer_savepoint() -> None:
+    spare = operator("job-1")
+    spare.handle(on.LeaseSeen(lease("job-0", 1)))
+    spare.handle(on.LeaseWon(lease("job-1", 2)))
+    for ahead in (0, 1, 2):
+        newer = Tree(Savepoint({UP: Seq(6 + ahead)}, {UP: Seq(10 + ahead)}, Seq(5 + ahead)))
+        spare.handle(on.RecoveryInformation(UP, newer))
+        assert spare.handle(on.Resumes(UP, Seq(0), Seq(7 + ahead))) == (do.RequestRecovery(UP),)
+    spare.handle(on.RecoveryInformation(UP, newer))
+    assert do.ReportLoss(UP, Range(Seq(8), Seq(9))) in spare.handle(on.Resumes(UP, Seq(0), Seq(9)))
+
+
 def test_a_new_producer_is_sent_the_tree_again() -> None:
     found, tree = acked()
     assert found.handle(on.Redirected(UP, Epoch(2))) == (do.SendAck(UP, 1, Seq(6), tree),)

@@ -18,6 +18,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.duplicates import DuplicateFilter
+from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
 from understudy.protocol.savepoints import Tree
@@ -116,6 +117,20 @@ class AcceptsEqualIds(PassiveStandby):
             back = DuplicateFilter(Seq(expected - 1))
             self.ledger = replace(self.ledger, filters={**self.ledger.filters, event.stream: back})
         return super()._arrived(event)
+
+
+class LeadsInTheOldEpoch(PassiveStandby):
+    """Takes over, but speaks with the epoch of the one before, which is accepted too."""
+
+    def _won(self, record: LeaseRecord) -> Commands:
+        return super()._won(replace(record, epoch=Epoch(max(1, record.epoch - 1))))
+
+
+class NeverStepsDown(PassiveStandby):
+    """Goes on in its old epoch when a newer one has begun."""
+
+    def _newer(self, epoch: Epoch) -> Commands:
+        return ()
 
 
 class AcceptsOldTuples(PassiveStandby):
@@ -267,6 +282,13 @@ class SavepointWithoutSelection(SavepointMode):
     def step_after(self, stream: Stream, oldest: Seq) -> Step:
         step = super().step_after(stream, oldest)
         return replace(step, low=step.at)
+
+
+class TakesTheLowerSavepoint(SavepointMode):
+    """Of two predecessors' answers, believes the one that has heard less."""
+
+    def best(self, trees: list[Tree]) -> Tree | None:
+        return min(trees, key=lambda t: t.root.next, default=None)
 
 
 class ForgetsTheTreesBelow(SavepointMode):
@@ -425,6 +447,8 @@ MISTAKES = [
     _of("a restarted primary overtakes the standby with the state", TakesOverWithNothing, "passiveStandby", 118),
     _of("the filter accepts equal ids", AcceptsEqualIds, "passiveStandby", 94),
     _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby", 59),
+    _of("an old epoch is accepted", LeadsInTheOldEpoch, "passiveStandby", 8),
+    _of("a primary that was replaced leads on", NeverStepsDown, "passiveStandby", 15),
     _of("level-1 acks what was received", AcksWhatWasReceived, "upstreamBackup", 6),
     _of("level-1 acks what was processed", AcksThePositionNotTheLowWatermark, "upstreamBackup", 6),
     _of("cause maps to the high watermark", MapsToTheHighWatermark, "upstreamBackup", 204),
@@ -444,6 +468,7 @@ MISTAKES = [
     _of("the savepoint is the present selection", SavepointOfThePresent, "savepoint", 64),
     _of("the savepoint's sequencer is one off", SavepointForgetsTheSequencer, "savepoint", 1),
     _of("the savepoint has positions but no selection", SavepointWithoutSelection, "savepoint", 1),
+    _of("the savepoint with the lower seq is taken", TakesTheLowerSavepoint, "savepoint", 0),
     _of("a recovered operator forgets the trees below", ForgetsTheTreesBelow, "savepoint", 106),
     _of("an operator does not wait for all predecessors", NeverRequestsAgain, "savepoint", 1),
     _of("a recovered operator forgets its inner elements", ForgetsItsOtherElements, "savepoint", 13),

@@ -45,7 +45,8 @@ class SavepointMode(Instance):
         self._sent: dict[str, Tree] = {}  # the newest tree of each element
         self._spare: str | None = None
         self._progressed = False
-        self._recovered_again = False  # and has made no progress since: what upstream lacks then is lost
+        self._tried: dict[str, Seq] = {}  # each element's savepoint: the one it began with, or its newest since
+        self._stuck = False  # upstream has none but those: what it lacks for them is lost
 
     def handle(self, event: Event) -> Commands:
         match event:
@@ -56,7 +57,7 @@ class SavepointMode(Instance):
                 return self._restore_if_all_answered()
             case on.RecoveryNotified() if self._answers is not None and event.stream not in self._answers:
                 return (do.RequestRecovery(event.stream),)
-            case on.Resumes() if self.role is Role.PRIMARY and not self._recovered_again and self.missed(event):
+            case on.Resumes() if self.role is Role.PRIMARY and not self._stuck and self.missed(event):
                 return self._recover_again()
             case on.RecoveryNotified() | on.RecoveryInformation():
                 return ()
@@ -100,11 +101,11 @@ class SavepointMode(Instance):
 
     def _recover_again(self) -> Commands:
         """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer one is
-        there. (In the paper the answer carries the events with the tree.)"""
-        self.role = Role.STANDBY
+        there, and it may ack again. (In the paper the answer carries the events with the tree.)"""
+        tried, self.role = self._tried, Role.STANDBY
         self.forget()
         self.ledger = Ledger.empty(self.wiring)
-        self._answers, self._recovered_again = {}, True
+        self._answers, self._tried = {}, tried
         return tuple(do.RequestRecovery(s) for s in self.wiring.entering)
 
     def _restore_if_all_answered(self) -> Commands:
@@ -137,6 +138,8 @@ class SavepointMode(Instance):
         self.ledger = Ledger.empty(self.wiring)
         empty = {n: Savepoint(dict.fromkeys(ins, Seq(0)), {}, Seq(0)) for n, ins in self.wiring.inputs.items()}
         roots = {**empty, **{n: t.root for n, t in trees.items()}}
+        begins = {n: at.next for n, at in roots.items()}
+        self._stuck, self._tried = begins == self._tried, begins
         skips = self._restore(trees, roots) if trees else ()
         numbers = tuple(do.Number(n, at.next, at.positions or None) for n, at in roots.items())
         at = {s: p for root in roots.values() for s, p in root.selection.items()}
@@ -183,7 +186,8 @@ class SavepointMode(Instance):
         tree = self._sent[str(stream)] = Tree(root, {stream: below} if below else {})
         acks = tuple(self._ack(s, str(stream), tree) for s in self.wiring.inputs[stream])
         progress = () if self._progressed else (do.ReportMovement(self.epoch),)
-        self._progressed, self._recovered_again = True, False
+        self._progressed, self._stuck = True, False
+        self._tried = {**self._tried, str(stream): root.next}
         return (*acks, *progress)
 
     def _ack(self, stream: Stream, element: str, tree: Tree) -> do.SendAck:

@@ -131,7 +131,7 @@ class Source(Endpoint):
 
     def _beat(self) -> None:
         for sub in self.subscriptions.values():
-            self.send(sub.target, "keep-alive", 0, "rx_alive", self.name, self.name, sub.next)
+            self.send(sub.target, "keep-alive", 0, "rx_alive", self.name, self.name, sub.next, sub.end_told)
         self.world.at(self.cluster.heartbeat, self._beat)
 
     def _push(self, sub: Subscription) -> None:
@@ -293,10 +293,11 @@ class Cluster:
             self._known[key] = [self.processes[record.address]] if record else []
         return self._known.get(key, [])
 
-    def lease_of(self, stream: str) -> LeaseRecord | None:
-        """Of the one instance that serves the stream, if it is one."""
+    def epoch_of(self, stream: str) -> Epoch:
+        """Of the instance that serves the stream; where several do, or none has a Lease, there is none to go by."""
         subjob = self._producer_of.get(stream)
-        return None if subjob is None or self.subjobs[subjob].side_by_side else self.world.lease(subjob)
+        lease = None if subjob is None or self.subjobs[subjob].side_by_side else self.world.lease(subjob)
+        return lease.epoch if lease is not None else Epoch(0)
 
     def consumers(self, stream: str) -> list[Process]:
         return [p for name in self._consumers.get(stream, ()) for p in self.running.get(name, ())]

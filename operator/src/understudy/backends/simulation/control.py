@@ -131,7 +131,7 @@ class ControlPlane:
             return
         leads = [p for p in running if p.alive and p.serving]
         standbys = [p for p in running if p.alive and not p.serving]
-        if spec.family != "lease" or not leads:
+        if spec.family != "lease" or spec.mode == "savepoint" or not leads:
             return
         if elsewhere and standbys and self.cluster.spares > 0:
             self._retire(standbys[0])

@@ -8,7 +8,7 @@ the control plane; an unreachable Lease store.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -33,6 +33,8 @@ KINDS = (
     "partition",
     *("apart",) * 2,
     "apart again and again",
+    "link",
+    *("link, then crash",) * 2,
     "pause",
     "slow",
     "overload",
@@ -44,8 +46,18 @@ KINDS = (
     "migrate, control plane restarts",
     "migrate, Lease store unreachable",
 )
-DELAYING = ("partition", "apart", "apart again and again", "pause", "slow")
-SILENCING = ("crash", "standby", "together", "cascade", "again", "gone", "migrate, source dies", "migrate, target dies")
+DELAYING = ("partition", "apart", "apart again and again", "link", "link, then crash", "pause", "slow")
+SILENCING = (
+    "crash",
+    "link, then crash",
+    "standby",
+    "together",
+    "cascade",
+    "again",
+    "gone",
+    "migrate, source dies",
+    "migrate, target dies",
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,8 @@ def schedule(rng: random.Random, job: Job) -> list[Fault]:
         if kind in ("together", "cascade"):
             near = [s.name for s in job.subjobs if any(i in s.inputs for i in (name,))]
             other = rng.choice(near or names)
+        elif kind.startswith("link"):
+            other = rng.choice(next(s for s in job.subjobs if s.name == name).inputs)
         elif kind.startswith("migrate") and rng.random() < 0.5:
             other = "another node"
         faults.append(Fault(at, kind, name, lasts, rng.random() < 0.5, other))
@@ -129,6 +143,10 @@ class Nemesis:
                 self._lease_down(fault.lasts)
             case "control":
                 self._control_down(fault.lasts)
+            case "link":
+                self._unlink(fault)
+                if during:
+                    self.world.at(fault.lasts // 2, self._kill, fault, fault.subjob)
             case "apart":
                 self._apart(fault.subjob, fault.lasts)
             case "apart again and again":
@@ -139,11 +157,19 @@ class Nemesis:
 
     def _apart(self, subjob: str, lasts: int) -> None:
         """The instances of a subjob can't reach each other, everybody else reaches both: each suspects the other."""
+        self._cut(pairwise([p.host for p in self._processes(subjob)]), lasts)
+
+    def _unlink(self, fault: Fault) -> None:
+        """A subjob does not reach one of its producers, and is not heard by it."""
+        readers = self._processes(fault.subjob)
+        links = ((r.host, p.host) for r in readers for p in self.cluster.producers(fault.other, r))
+        self._cut(links, fault.lasts)
+
+    def _cut(self, links: Iterable[tuple[str, str]], lasts: int) -> None:
         network = self.world.network
-        hosts = [p.host for p in self._processes(subjob)]
-        for cut in pairwise(hosts):
-            network.cut.add(cut)
-            self.world.at(lasts, network.cut.discard, cut)
+        for link in links:
+            network.cut.add(link)
+            self.world.at(lasts, network.cut.discard, link)
 
     def _hamper(self, fault: Fault) -> None:
         """The first of a subjob lives, but is cut off, stopped, far away or slow for a while."""
@@ -157,7 +183,7 @@ class Nemesis:
                 case "pause":
                     process.paused = max(process.paused, self.world.now + fault.lasts)
                 case "slow":
-                    network.slow[process.host] = 40 * MS
+                    network.slow[process.host] = 40 * MS + fault.lasts // 2
                     self.world.at(fault.lasts, self._at_speed, process.host)
                 case "overload":
                     process.computing.slowdown = 2_000

@@ -72,9 +72,7 @@ class Inputs:
         connection.targets[producer.name] = self.world.now
         start = int(self._received(stream)) if connection.answered else connection.start
         mark = core.mark_of(Stream(stream), Seq(start)) if start is not None and start >= 0 else None
-        lease = self.cluster.lease_of(stream)
-        if lease is not None:
-            process.post(on.Redirected(Stream(stream), lease.epoch))
+        process.post(on.Redirected(Stream(stream), self.cluster.epoch_of(stream)))
         args = (stream, process.consumer, process, start, mark, process.epoch)
         process.send(producer, "control", 0, "rx_subscribe", *args)
 
@@ -97,13 +95,14 @@ class Inputs:
         if stream in self.connections:
             self.connections[stream].targets.pop(by, None)
 
-    def rx_alive(self, stream: str, by: str, position: int) -> None:
+    def rx_alive(self, stream: str, by: str, position: int, ended: bool) -> None:
         connection = self.connections.get(stream)
         if connection is None or by not in connection.targets:
             return
         knows = connection.answered or connection.start not in (HELD, None)
-        if position > self._received(stream) or not knows:
-            del connection.targets[by]  # tuples, or the answer, were lost on the way: ask again
+        unaware = ended and any(e.ends[i] is None for e, i in self.process.computing.readers(stream))
+        if position > self._received(stream) or not knows or unaware:
+            del connection.targets[by]  # tuples, their end, or the answer were lost on the way: ask again
             return
         connection.targets[by] = self.world.now
 

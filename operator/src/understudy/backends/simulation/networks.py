@@ -149,7 +149,10 @@ def _fits(mode: str, op: Operator, inputs: list[str], quality: dict[str, str], f
 
 
 def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool) -> tuple[Build, str, str, bool]:
-    """How instances are made, how they are run, what they promise, and whether several elements are possible."""
+    """How instances are made, how they are run, what they promise, and whether several elements are possible.
+
+    Replica backup and savepoint run with a Lease, as the runtimes have it, or without, as in the papers.
+    """
     strong = rng.random() < 0.7 or isinstance(op, RandomFilter)
     m = INTERVAL
     match mode:
@@ -167,7 +170,7 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
         case "activeStandby":
             return (lambda n, w, d: cores.active(n, w, d, interval=m)), "lease", "precise", True
         case "replicaBackup":
-            fam = rng.choice(("lease", "lease", "lease", "replica"))  # as the runtimes do it, or as in the paper
+            fam = rng.choice(("lease", "lease", "lease", "replica"))
             return (lambda n, w, d: cores.replica(n, w, d, interval=20)), fam, "precise", True
         case "passiveStandby/synchronized" | "passiveStandby/extended":
             extended = mode == "passiveStandby/extended"
@@ -178,7 +181,8 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
                 True,
             )
         case "savepoint":
-            return (lambda n, w, d: cores.savepoint(n, w, d)), "savepoint", "precise", True
+            fam = rng.choice(("lease", "savepoint"))
+            return (lambda n, w, d: cores.savepoint(n, w, d)), fam, "precise", True
     if op.arbitrary:
         promise = "precise" if strong else "rollback"
         return (

@@ -142,7 +142,7 @@ class Oracle(Monitor):
     def crashed(self, process: Process) -> None:
         """Is there still someone who could go on? Asked before the process dies."""
         spec = process.spec
-        if spec.family == "savepoint":
+        if spec.mode == "savepoint":
             return
         self._served_by_a_new_life(process)
         if spec.mode in ("upstreamBackup", "amnesia"):
@@ -372,7 +372,7 @@ class Oracle(Monitor):
         late: set[str] = set()
         for spec in reversed(self.job.subjobs):
             running = cluster.running[spec.name]
-            alone = spec.family != "savepoint" and sum(p.alive for p in running) < spec.replicas
+            alone = spec.mode != "savepoint" and sum(p.alive for p in running) < spec.replicas
             asks = any(isinstance(p.core, SynchronizedBackup | SavepointMode) for p in running)
             waits = asks and spec.elements[-1][0] in late
             if spec.promise == "rollback" and self._over(cluster, spec.elements[-1][0]):

@@ -114,7 +114,8 @@ class Process(Endpoint):
             self.cluster.control.beat(self)
         if self.cluster.lossy and self.serving:
             for sub in self.outputs.subscriptions.values():
-                self.send(sub.target, "keep-alive", 0, "rx_alive", sub.stream, self.name, sub.next)
+                args = (sub.stream, self.name, sub.next, sub.end_told)
+                self.send(sub.target, "keep-alive", 0, "rx_alive", *args)
 
     # --- roles
 
