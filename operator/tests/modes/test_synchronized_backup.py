@@ -127,3 +127,16 @@ def test_a_take_over_from_an_extended_backup_reads_on_behind_the_extension() -> 
     secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}))
     commands = secondary.handle(on.LeaseWon(LeaseRecord("job-1", "there", Epoch(2))))
     assert {(c.stream, c.start) for c in commands if isinstance(c, do.ReadInput)} == {(A, 4), (B, 3)}
+
+
+def test_the_next_backup_takes_over_the_input_that_upstream_has_dropped() -> None:
+    core = primary(extended=True)
+    at(core, 4, 2, 3)
+    number = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1)))).number
+    core.handle(on.BackupRequested(B, Seq(3), Epoch(1)))
+    acked(core, 3)
+    core.handle(on.CheckpointStored(Epoch(1), number))
+    at(core, 6, 2, 2)
+    commands = core.handle(on.BackupRequested(A, Seq(6), Epoch(1)))
+    assert do.ExtendBackup(Epoch(1), number + 1, B, Range(Seq(2), Seq(3))) in commands
+    assert do.MakePermanent(Epoch(1), number + 1, {B: Seq(3)}) in acked(core, 5)

@@ -13,7 +13,8 @@ A consumer that has gone past t^out backs up where it is: later is as safe (Figu
 snapshot, behind the tuples it speaks of, so that this is the exception.
 
 `extended`: a request on one input shortly after a backup for another is served by adding the input between the two
-positions to that backup, as long as this is less than the backup itself.
+positions to that backup, as long as this is less than the backup itself. Upstream drops that input then, so the next
+backup takes it over as far as the positions have not come there.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class SynchronizedBackup(PassiveStandby):
         self._cuts: dict[Stream, Seq] = {}
         self._extension: Checkpoint | None = None  # the confirmed backup with more input, until that is confirmed
         self._asked = False  # the backup under way was asked to be made permanent
+        self._released: dict[Stream, Seq] = {}  # upstream has dropped what comes before
 
     # --- secondary
 
@@ -94,15 +96,40 @@ class SynchronizedBackup(PassiveStandby):
             at = states[stream].held.stop
             states[stream] = replace(states[stream], held=Range(at, at))
         self._in_flight = replace(self._in_flight, elements=states)
+        ship = (do.Ship(self._in_flight, self._confirmed), *self._take_over_input(self._in_flight))
         requests = tuple(do.RequestBackup(s, states[s].held.stop) for s in self.wiring.leaving)
-        return (do.Ship(self._in_flight, self._confirmed), *requests, *self._backup_phase())
+        return (*ship, *requests, *self._backup_phase())
+
+    def _take_over_input(self, backup: Checkpoint) -> Commands:
+        """What upstream has dropped beyond the positions is in the former backup only."""
+        dropped = ((s, _covered(backup, s), upto) for s, upto in self._released.items())
+        lacking = {s: Range(at, upto) for s, at, upto in dropped if at < upto}
+        for stream, missing in lacking.items():
+            backup = _extended(backup, stream, missing.stop)
+        self._in_flight = backup
+        return tuple(do.ExtendBackup(self.epoch, backup.number, s, missing) for s, missing in lacking.items())
 
     def ship_final(self) -> Commands:
         """Before a hand-over nobody is asked: the backup has the whole queue, and is permanent at once."""
         commands = super()._ship(tuple(self.wiring.inputs))
         assert self._in_flight is not None
         self._asked, self._extension = True, None
-        return (*commands, do.MakePermanent(self.epoch, self._in_flight.number, {}))
+        more = self._take_over_input(self._in_flight)
+        return (*commands, *more, do.MakePermanent(self.epoch, self._in_flight.number, self._in_flight.extended))
+
+    def kept_back(self) -> Checkpoint | None:
+        state = super().kept_back()
+        whole = state is not None and all(_covered(state, s) >= upto for s, upto in self._released.items())
+        return state if whole else None
+
+    def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
+        self._released = dict(checkpoint.extended) if checkpoint is not None else {}
+        return super().start_inputs(checkpoint)
+
+    def _release(self, checkpoint: Checkpoint) -> Commands:
+        released = self._released
+        self._released = {s: max(_covered(checkpoint, s), released.get(s, Seq(0))) for s in self.wiring.external}
+        return super()._release(checkpoint)
 
     def lead_tick(self, now: Millis) -> Commands:
         return (*super().lead_tick(now), *self._serve())

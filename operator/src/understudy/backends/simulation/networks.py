@@ -104,7 +104,7 @@ def _subjob(
     recent = streams[-3:]
     inputs = [rng.choice(recent if rng.random() < 0.7 else streams)]
     exact = quality[inputs[0]] == "exact"
-    if len(streams) > 1 and rng.random() < 0.4:
+    if len(streams) > 1 and rng.random() < (0.8 if only == "passiveStandby/extended" else 0.4):  # it is for joins
         other = rng.choice([s for s in streams if s != inputs[0]])
         inputs.append(other)
         exact = exact and quality[other] == "exact"

@@ -73,6 +73,8 @@ class Oracle(Monitor):
     def leads(self, process: Process, command: do.Lead) -> None:
         if process.spec.family != "lease" or process.spec.side_by_side:
             return
+        if process.spec.mode in ("upstreamBackup", "amnesia") and command.epoch > 1 and command.checkpoint is None:
+            self._failed_together(process)  # one that was suspected wrongly is replaced as if it had died
         other = self._writers.setdefault((process.spec.name, command.epoch), process.name)
         if other != process.name:
             self.problem(f"{process.spec.name}: {other} and {process.name} both lead in epoch {command.epoch}")
@@ -193,15 +195,20 @@ class Oracle(Monitor):
         return all(self._released1[spec.name, s] == 0 for s in spec.inputs)
 
     def _upstream_backup_crashed(self, process: Process) -> None:
-        """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""
-        cluster, spec = process.cluster, process.spec
-        serving = process.serving and process.core.role is Role.PRIMARY
+        spec = process.spec
         for other in self.job.subjobs:
-            near = spec.elements[-1][0] in other.inputs or other.elements[-1][0] in spec.inputs
             if spec.elements[-1][0] in other.inputs and other.name in self.exceeded:
                 self.exceeded.setdefault(spec.name, f"its consumer {other.name} has forgotten what it had")
+        if process.serving and process.core.role is Role.PRIMARY:
+            self._failed_together(process)
+
+    def _failed_together(self, process: Process) -> None:
+        """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""
+        cluster, spec = process.cluster, process.spec
+        for other in self.job.subjobs:
+            near = spec.elements[-1][0] in other.inputs or other.elements[-1][0] in spec.inputs
             both = {spec.mode, other.mode}
-            if not serving or not near or both == {"amnesia"} or not both <= {"amnesia", "upstreamBackup"}:
+            if not near or both == {"amnesia"} or not both <= {"amnesia", "upstreamBackup"}:
                 continue
             lead = [p for p in cluster.running[other.name] if p.alive and p.serving and p.core.role is Role.PRIMARY]
             if not lead or any(p.core.roll_open for p in lead):
