@@ -52,6 +52,12 @@ drills: setup  ## every mode under every fault in local processes (half an hour)
 explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (minutes)
 	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)
 
+chaos: setup  ## random drills on the cluster for DURATION seconds; the table goes to docs/operations/chaos.md; needs root
+	e2e/cluster/build && e2e/cluster/up "$$(images/build)" && \
+	e2e/cluster/run $(BIN)/python e2e/chaos.py --page docs/operations/chaos.md \
+	    --seconds $(or $(DURATION),300) $(if $(SEED),--seed $(SEED)); \
+	status=$$?; e2e/cluster/down; exit $$status
+
 ##@ Cluster
 cluster-up: setup  ## a three-node Kubernetes on this machine, with the image loaded; needs root
 	e2e/cluster/up "$$(images/build)"

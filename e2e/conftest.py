@@ -27,6 +27,15 @@ def install(chart: Path) -> None:
         "--set", ",".join(settings), "--wait", "--timeout", "3m")  # fmt: skip
 
 
+def made(name: str) -> Namespace:
+    """A namespace that enforces the restricted profile."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    run("kubectl", "apply", "-f", "-", stdin=json.dumps(body))
+    until("the namespace has its default account", lambda: Namespace(name).get("serviceaccount", "default"), 30)
+    return Namespace(name)
+
+
 @pytest.fixture(scope="session")
 def operator() -> Iterator[Namespace]:
     """The chart, installed; the namespace of the operator."""
@@ -38,13 +47,9 @@ def operator() -> Iterator[Namespace]:
 @pytest.fixture(scope="module")
 def namespace(operator: Namespace, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """A namespace of the module's own, gone afterwards with all that is in it."""
-    name = request.module.__name__.replace("_", "-")
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-    run("kubectl", "apply", "-f", "-", stdin=json.dumps(body))
-    until("the namespace has its default account", lambda: Namespace(name).get("serviceaccount", "default"), 30)
-    yield Namespace(name)
-    run("kubectl", "delete", "namespace", name, "--wait=false")
+    found = made(request.module.__name__.replace("_", "-"))
+    yield found
+    run("kubectl", "delete", "namespace", found.name, "--wait=false")
 
 
 @pytest.hookimpl(hookwrapper=True)

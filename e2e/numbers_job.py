@@ -7,6 +7,7 @@ numbers ── keep (filter, map) ──┬── sums (windows of 50 every 25, 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 Json = dict[str, Any]
@@ -71,7 +72,7 @@ def claim(name: str) -> Json:
     return {"persistentVolumeClaim": {"claimName": name}}
 
 
-def claims(name: str) -> list[Json]:
+def claims(name: str, sinks: Iterable[str]) -> list[Json]:
     return [
         {
             "apiVersion": "v1",
@@ -79,7 +80,7 @@ def claims(name: str) -> list[Json]:
             "metadata": {"name": f"{name}-{sink}"},
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Mi"}}},
         }
-        for sink in ("kept", "sums")
+        for sink in sinks
     ]
 
 
@@ -101,3 +102,7 @@ def expected_sums(limit: int) -> list[Json]:
             for k, values in sorted(groups.items())
         ]
     return [{**row, "_seq": seq} for seq, row in enumerate(found)]
+
+
+# Sink → what it must hold when so many numbers have come; and more numbers than a tuple of it can stand for.
+EXPECTED = {"kept": (expected_kept, 2), "sums": (expected_sums, 6)}

@@ -7,15 +7,23 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from kubectl import Job, Json, Namespace, name_of, node_of, run, until
-from numbers_job import expected_kept
+from numbers_job import EXPECTED, claims
 
-TAKE_OVER, REPLACED = 30, 180
+TAKE_OVER, REPLACED, START = 30, 180, 240
 CLUSTER = Path(__file__).parent / "cluster"
+
+
+def started(namespace: Namespace, body: Json, sinks: Iterable[str] = ("kept",), seconds: int = START) -> Job:
+    """A job whose streams flow, with a volume for each of these sinks."""
+    namespace.apply(*claims(name_of(body), sinks), body)
+    job = Job(namespace, name_of(body))
+    job.wait_for("Ready", seconds)
+    return job
 
 
 def assert_flowing(job: Job, sink: str = "kept", seconds: float = TAKE_OVER) -> None:
@@ -30,9 +38,10 @@ def wait_until_protected(job: Job) -> None:
 
     def settled() -> bool:
         job.wait_for("Protected", REPLACED)
-        return all(len(job.pods(subjob=subjob["name"])) == 2 for subjob in job.status()["subjobs"])
+        subjobs = job.status()["subjobs"]
+        return all(len(job.pods(subjob=s["name"])) == (1 if s["mode"] == "amnesia" else 2) for s in subjobs)
 
-    until("two instances of each subjob, protected", settled, REPLACED)
+    until("as many instances of each subjob as its mode has, protected", settled, REPLACED)
 
 
 def wait_for_take_over(job: Job, subjob: str, gone: str, epoch: int, seconds: float = TAKE_OVER) -> str:
@@ -54,6 +63,19 @@ def node_of_pod(job: Job, pod: str) -> str:
     found = job.namespace.get("pod", pod)
     assert found is not None
     return str(found["spec"]["nodeName"])
+
+
+def drill(job: Job, subjob: str, fault: str, name: str, expect: Json) -> Json:
+    """Runs it to its end; its status."""
+    body = {"job": job.name, "subjob": subjob, "fault": fault, "expect": expect}
+    kind = {"apiVersion": "understudy.dev/v1alpha1", "kind": "FailoverDrill"}
+    job.namespace.apply({**kind, "metadata": {"name": name}, "spec": body})
+
+    def over() -> Json | None:
+        status = (job.namespace.get("failoverdrill", name) or {}).get("status") or {}
+        return status if status.get("phase") in ("Passed", "Failed") else None
+
+    return until(f"drill {name} is over", over, REPLACED)
 
 
 # ---- faults of the test cluster --------------------------------------------------------------------------
@@ -100,12 +122,33 @@ def node_is_ready(name: str) -> bool:
 # ---- what came out ---------------------------------------------------------------------------------------
 
 
-def assert_kept_is_right(job: Job) -> int:
-    """Every tuple that was written so far is the one that had to come, each once and in order."""
-    lines = read_volume(job.namespace, f"{job.name}-kept").splitlines(keepends=True)
-    written = [json.loads(line) for line in lines if line.endswith("\n")]
-    assert written == expected_kept(len(written) * 2 + 100)[: len(written)]
+def assert_right(job: Job, sink: str = "kept", limit: int | None = None) -> int:
+    """Every tuple that was written so far is the one that had to come, each once and in order; how many there are.
+
+    With a limit, the source has ended there and all of them have come.
+    """
+    written = read_sink(job, sink)
+    worked_out, most = EXPECTED[sink]
+    expected = worked_out(len(written) * most + 100 if limit is None else limit)
+    wrong = next((n for n, (one, other) in enumerate(zip(written, expected, strict=False)) if one != other), None)
+    assert wrong is None, f"line {wrong} of {sink} is {written[wrong]}, not {expected[wrong]}"
+    assert len(written) == len(expected) if limit is not None else len(written) <= len(expected)
+    print(f"{len(written)} tuples of {sink} compared")
     return len(written)
+
+
+def assert_nothing_lost(job: Job) -> None:
+    """As the incidents tell it."""
+    incidents = job.namespace.list("incidents")
+    for incident in incidents:
+        print(incident["spec"]["cause"], incident["spec"]["class"], incident["status"].get("recoverySeconds"))
+    assert sum(incident["status"].get("lost", 0) for incident in incidents) == 0
+
+
+def read_sink(job: Job, sink: str) -> list[Json]:
+    """Its lines, without one that is being written."""
+    lines = read_volume(job.namespace, f"{job.name}-{sink}").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def read_volume(namespace: Namespace, claim: str) -> str:

@@ -5,27 +5,29 @@ The tests tell one story, in this order. The last ones compare every tuple that 
 
 from __future__ import annotations
 
-import json
 import sys
 
 import pytest
 from kubectl import PATIENCE, Job, Json, Namespace, name_of, node_of, run, until
-from numbers_job import claims, expected_kept, expected_sums, numbers_job
-from story import TAKE_OVER, assert_flowing, read_volume, standby_of, wait_for_take_over, wait_until_protected
+from numbers_job import numbers_job
+from story import (
+    TAKE_OVER,
+    assert_flowing,
+    assert_right,
+    standby_of,
+    started,
+    wait_for_take_over,
+    wait_until_protected,
+)
 
 NAME = "story"
 RATE = 200
 LIMIT = round(RATE * 160 * PATIENCE)
 
-START = 240
-
 
 @pytest.fixture(scope="module")
 def job(namespace: Namespace) -> Job:
-    namespace.apply(*claims(NAME), numbers_job(NAME, RATE, LIMIT))
-    job = Job(namespace, NAME)
-    job.wait_for("Ready", START)
-    return job
+    return started(namespace, numbers_job(NAME, RATE, LIMIT), ("kept", "sums"))
 
 
 def labelled_as_leased(job: Job, subjob: str) -> bool:
@@ -175,11 +177,9 @@ def test_the_job_completes(job: Job) -> None:
     assert "Completed" in job.events()
 
 
-@pytest.mark.parametrize(("sink", "expected"), [("kept", expected_kept), ("sums", expected_sums)])
-def test_every_tuple_came_out_once_and_in_order(job: Job, sink: str, expected) -> None:  # type: ignore[no-untyped-def]
-    lines = read_volume(job.namespace, f"{NAME}-{sink}").splitlines()
-    assert len(lines) == len(expected(LIMIT))
-    assert [json.loads(line) for line in lines] == expected(LIMIT)
+@pytest.mark.parametrize("sink", ["kept", "sums"])
+def test_every_tuple_came_out_once_and_in_order(job: Job, sink: str) -> None:
+    assert_right(job, sink, LIMIT)
 
 
 def test_delete_removes_every_object(job: Job) -> None:

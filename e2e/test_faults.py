@@ -8,43 +8,28 @@ from __future__ import annotations
 import sys
 
 import pytest
-from kubectl import Job, Json, Namespace, name_of, run, until
-from numbers_job import claims, kept_job
+from kubectl import Job, Namespace, name_of, run, until
+from numbers_job import kept_job
 from story import (
-    REPLACED,
     TAKE_OVER,
     assert_flowing,
-    assert_kept_is_right,
+    assert_nothing_lost,
+    assert_right,
+    drill,
     standby_of,
+    started,
     wait_for_take_over,
     wait_until_protected,
 )
 
 NAME = "faulty"
 RATE = 200
+EXPECTED = {"recovery": "30s", "lost": 0, "duplicated": 0}
 
 
 @pytest.fixture(scope="module")
 def job(namespace: Namespace) -> Job:
-    namespace.apply(*claims(NAME), kept_job(NAME, RATE))
-    job = Job(namespace, NAME)
-    job.wait_for("Ready", 240)
-    return job
-
-
-def drill(job: Job, fault: str, recovery: str = "30s", **spec: object) -> Json:
-    """Runs it to its end; its status."""
-    name = f"drill-{fault.lower()}"
-    expect = {"recovery": recovery, "lost": 0, "duplicated": 0}
-    body = {"job": NAME, "subjob": "keep", "fault": fault, "expect": expect, **spec}
-    kind = {"apiVersion": "understudy.dev/v1alpha1", "kind": "FailoverDrill"}
-    job.namespace.apply({**kind, "metadata": {"name": name}, "spec": body})
-
-    def over() -> Json | None:
-        status = (job.namespace.get("failoverdrill", name) or {}).get("status") or {}
-        return status if status.get("phase") in ("Passed", "Failed") else None
-
-    return until(f"drill {name} is over", over, REPLACED)
+    return started(namespace, kept_job(NAME, RATE))
 
 
 def test_no_stranger_gets_anything_from_the_jobs_flight_ports(job: Job) -> None:
@@ -78,7 +63,7 @@ def test_the_plugin_runs_a_drill_and_says_how_it_went(job: Job) -> None:
 
 def test_a_drill_passes_and_gives_its_figures(job: Job) -> None:
     wait_until_protected(job)
-    status = drill(job, "processStop")
+    status = drill(job, "keep", "processStop", "stopped", EXPECTED)
     assert status["phase"] == "Passed", status
     assert status["measured"]["lost"] == status["measured"]["duplicated"] == 0
     print(f"first new output after {status['measured']['recoverySeconds']} s")
@@ -89,7 +74,7 @@ def test_a_drill_refuses_a_job_that_is_not_protected(job: Job) -> None:
     wait_until_protected(job)
     job.namespace.kill(standby_of(job, "keep"))
     until("the loss is noticed", lambda: not job.is_true("Protected"), 30, every=0.2)
-    status = drill(job, "nodeLoss")
+    status = drill(job, "keep", "nodeLoss", "refused", EXPECTED)
     assert status["phase"] == "Failed"
     assert "refused" in status["message"]
     assert_flowing(job)
@@ -141,8 +126,5 @@ def _told(job: Job, gone: str) -> bool:
 
 
 def test_after_all_that_every_tuple_came_out_once_and_in_order(job: Job) -> None:
-    print(f"{assert_kept_is_right(job)} tuples compared")
-    incidents = job.namespace.list("incidents")
-    assert sum(incident["status"].get("lost", 0) for incident in incidents) == 0
-    for incident in incidents:
-        print(incident["spec"]["cause"], incident["spec"]["class"], incident["status"].get("recoverySeconds"))
+    assert_right(job)
+    assert_nothing_lost(job)

@@ -10,17 +10,19 @@ import time
 
 import pytest
 from kubectl import Job, Namespace, name_of, node_of, run, until
-from numbers_job import claims, kept_job
+from numbers_job import kept_job
 from story import (
     TAKE_OVER,
     apiserver,
     assert_flowing,
-    assert_kept_is_right,
+    assert_nothing_lost,
+    assert_right,
     has_faults,
     hurt,
     killer_of,
     node_is_ready,
     node_of_pod,
+    started,
     wait_for_take_over,
     wait_until_protected,
 )
@@ -33,10 +35,7 @@ RATE = 200
 
 @pytest.fixture(scope="module")
 def job(namespace: Namespace) -> Job:
-    namespace.apply(*claims(NAME), kept_job(NAME, RATE))
-    job = Job(namespace, NAME)
-    job.wait_for("Ready", 240)
-    return job
+    return started(namespace, kept_job(NAME, RATE))
 
 
 def produced(job: Job, pod: str) -> int:
@@ -121,8 +120,5 @@ def test_a_primary_killed_while_the_api_server_is_away_is_taken_over_from_when_i
 
 
 def test_after_all_that_every_tuple_came_out_once_and_in_order(job: Job) -> None:
-    print(f"{assert_kept_is_right(job)} tuples compared")
-    incidents = job.namespace.list("incidents")
-    assert sum(incident["status"].get("lost", 0) for incident in incidents) == 0
-    for incident in incidents:
-        print(incident["spec"]["cause"], incident["spec"]["class"], incident["status"].get("recoverySeconds"))
+    assert_right(job)
+    assert_nothing_lost(job)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from conftest import CHART, PREVIOUS, install
 from kubectl import Job, Namespace, name_of, until
-from numbers_job import claims, kept_job
-from story import assert_flowing, assert_kept_is_right, wait_for_take_over
+from numbers_job import kept_job
+from story import assert_flowing, assert_right, started, wait_for_take_over
 
 NAME = "older"
 
@@ -16,10 +16,7 @@ NAME = "older"
 @pytest.fixture(scope="module")
 def job(namespace: Namespace) -> Iterator[Job]:
     install(PREVIOUS)
-    namespace.apply(*claims(NAME), kept_job(NAME, 200))
-    job = Job(namespace, NAME)
-    job.wait_for("Ready", 240)
-    yield job
+    yield started(namespace, kept_job(NAME, 200))
     install(CHART)
 
 
@@ -48,4 +45,4 @@ def test_a_job_from_before_goes_on_without_certificates_and_fails_over(job: Job)
     job.namespace.kill(primary)
     wait_for_take_over(job, "keep", primary, epoch)
     assert_flowing(job)
-    print(f"{assert_kept_is_right(job)} tuples compared")
+    assert_right(job)

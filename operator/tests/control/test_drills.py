@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from understudy.control.cron import Cron
-from understudy.control.drills import Freeze, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
+from understudy.control.drills import CutOff, Freeze, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
 from understudy.control.observed import Pod
 from understudy.control.times import millis
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
@@ -60,7 +60,7 @@ class Rehearsal:
                 self.status = FailoverDrillStatus.model_validate(status.model_dump(mode="json", by_alias=True))
             case Kill(pods):
                 self._kill(pods)
-            case Freeze(pod, _):
+            case Freeze(pod, _) | CutOff(pod, _):
                 self.frozen.append(pod.name)
                 self.world.silent.add(pod.name)
             case Tell():
@@ -138,7 +138,6 @@ def test_a_job_that_is_not_protected_is_not_hurt_unless_forced(world: World) -> 
         ({"job": "nobody"}, "no StreamJob"),
         ({"subjob": "nothing"}, "no subjob"),
         ({"fault": "overload"}, "not available yet"),
-        ({"fault": "partition"}, "not available yet"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_reason(world: World, changes: dict[str, Any], word: str) -> None:
@@ -148,11 +147,12 @@ def test_what_cannot_be_done_is_refused_with_a_reason(world: World, changes: dic
     assert not drill.killed
 
 
-def test_a_stopped_process_is_taken_over_from(world: World) -> None:
-    drill = Rehearsal(world, spec(fault="processStop")).run_for(12)
+@pytest.mark.parametrize("fault", ["processStop", "partition"])
+def test_a_process_that_stops_or_is_cut_off_is_taken_over_from(world: World, fault: str) -> None:
+    drill = Rehearsal(world, spec(fault=fault)).run_for(12)
     assert drill.frozen == [drill.status.target]
     assert drill.status.phase is DrillPhase.PASSED, drill.status
-    plain = Rehearsal(World(job()).run_for(30), spec(fault="processStop"), certified=False).run_for(3)
+    plain = Rehearsal(World(job()).run_for(30), spec(fault=fault), certified=False).run_for(3)
     assert "certificates" in plain.status.message
 
 

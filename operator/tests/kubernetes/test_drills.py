@@ -76,8 +76,50 @@ def test_a_drill_that_is_gone_is_forgotten(fake: FakeApi, api: Api) -> None:
     assert DrillReconciler(api, SETTINGS).reconcile("apps", "other") is None
 
 
-def test_an_instance_without_certificates_takes_no_orders() -> None:
-    assert "error" in InstanceServing().act("freeze", {"seconds": 60})
+@pytest.mark.parametrize("fault", ["freeze", "partition"])
+def test_an_instance_without_certificates_takes_no_orders(fault: str) -> None:
+    assert "error" in InstanceServing().act(fault, {"seconds": 60})
+
+
+CUT_OFF = """
+import socket, time
+from understudy.runtime.partition import cut_off
+
+def connected(here):
+    client = socket.socket()
+    client.bind((here, 0))
+    client.settimeout(0.2)
+    client.connect(listener.getsockname())
+    return client, listener.accept()[0]
+
+def heard(server, seconds):
+    server.settimeout(seconds)
+    try:
+        return server.recv(1)
+    except TimeoutError:
+        return b""
+
+listener = socket.create_server(("127.0.0.2", 0))
+inside, outside = connected("127.0.0.2"), connected("127.0.0.3")
+cut_off(3.0)
+time.sleep(1.0)
+for client, _ in (inside, outside):
+    client.sendall(b"x")
+assert heard(inside[1], 1.0) == b"x", "from the same address"
+assert heard(outside[1], 0.5) == b"", "from elsewhere, while it is cut off"
+try:
+    connected("127.0.0.3")
+    raise AssertionError("a new connection, while it is cut off")
+except TimeoutError:
+    pass
+assert heard(outside[1], 30.0) == b"x", "from elsewhere, afterwards"
+connected("127.0.0.3")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="packet filters are those of Linux")
+def test_a_process_that_is_cut_off_hears_nobody_else_until_it_is_healed() -> None:
+    subprocess.run([sys.executable, "-c", CUT_OFF], check=True, timeout=60)
 
 
 def state_of(pid: int) -> str:

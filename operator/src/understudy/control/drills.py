@@ -31,6 +31,7 @@ CATCH_UP_MS: Final = 30_000  # how long after the first output a drill waits for
 TOO_LONG_MS: Final = 120_000
 MISSED_MS: Final = 300_000  # a moment of a schedule that was missed by more is let pass
 FREEZE_SECONDS: Final = 20.0
+PARTITION_SECONDS: Final = 20.0
 
 Json = Mapping[str, Any]
 
@@ -82,13 +83,21 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
+class CutOff:
+    """No packet of another pod reaches this one for some seconds."""
+
+    pod: Pod
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Tell:
     severity: Severity
     reason: Reason
     message: str
 
 
-Step = WriteDown | Kill | Freeze | Tell
+Step = WriteDown | Kill | Freeze | CutOff | Tell
 
 
 def decide_drill(seen: SeenDrill) -> tuple[Step, ...]:
@@ -155,10 +164,10 @@ def _refusal(seen: SeenDrill) -> str | None:
         return f"there is no StreamJob {spec.job}"
     if subjob is None:
         return f"{spec.job} has no subjob {spec.subjob}, or it has not been accepted yet"
-    if spec.fault in (Fault.PARTITION, Fault.OVERLOAD):
+    if spec.fault is Fault.OVERLOAD:
         return f"{spec.fault} is not available yet"
-    if spec.fault is Fault.PROCESS_STOP and not seen.certified:
-        return "processStop needs a job with certificates: its pods take orders from nobody else"
+    if spec.fault in (Fault.PROCESS_STOP, Fault.PARTITION) and not seen.certified:
+        return f"{spec.fault} needs a job with certificates: its pods take orders from nobody else"
     if seen.pod(subjob.get("currentPrimary")) is None:
         return f"{spec.subjob} has no primary"
     if not subjob.get("protected") and not spec.force:
@@ -204,6 +213,8 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
     match seen.spec.fault:
         case Fault.PROCESS_STOP:
             return Freeze(target, FREEZE_SECONDS)
+        case Fault.PARTITION:
+            return CutOff(target, PARTITION_SECONDS)
         case Fault.NODE_LOSS:
             return Kill(tuple(pod for pod in seen.pods if pod.node == target.node))
         case _:

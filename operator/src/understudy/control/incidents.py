@@ -46,6 +46,7 @@ def _spec(seen: Observed, view: SubjobView, page: InstancePage, taken: TakeOver)
         from_=taken.gone,
         to=page.instance,
         epoch=page.epoch,
+        failed_at=_moment(taken.heard),
     )
     return spec.model_dump(mode="json", by_alias=True, exclude_none=True)
 
@@ -65,7 +66,7 @@ def _status(seen: Observed, view: SubjobView, taken: TakeOver, before: Mapping[s
         recovery_seconds=taken.recovery_ms / 1000 if taken.recovery_ms is not None else None,
         replayed=taken.replayed,
         lost=taken.lost,
-        duplicated=0,  # duplicates are dropped by their seq wherever they arrive
+        duplicated=taken.duplicated,
     )
     return status.model_dump(mode="json", by_alias=True, exclude_none=True)
 

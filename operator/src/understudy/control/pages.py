@@ -36,6 +36,8 @@ class TakeOver:
 
     gone: str
     cause: str
+    heard: int | None
+    """The last sign of life of the one that failed."""
     detected: int | None
     lease: int | None
     promoted: int | None
@@ -44,6 +46,7 @@ class TakeOver:
     caught_up: int | None
     replayed: int
     lost: int
+    duplicated: int
 
     @property
     def recovery_ms(self) -> int | None:
@@ -145,6 +148,7 @@ def _take_over(raw: Mapping[str, Any]) -> TakeOver:
     return TakeOver(
         gone=str(raw.get("from") or ""),
         cause=str(raw.get("cause") or ""),
+        heard=_int(raw, "heardMs"),
         detected=_int(raw, "detectedMs"),
         lease=_int(raw, "leaseMs"),
         promoted=_int(raw, "promotedMs"),
@@ -153,6 +157,7 @@ def _take_over(raw: Mapping[str, Any]) -> TakeOver:
         caught_up=_int(raw, "caughtUpMs"),
         replayed=_int(raw, "replayed") or 0,
         lost=_int(raw, "lost") or 0,
+        duplicated=_int(raw, "duplicated") or 0,
     )
 
 

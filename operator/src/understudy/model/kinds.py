@@ -47,7 +47,7 @@ class IncidentSpec(Value):
     """The epoch that began with it."""
 
     failed_at: Moment | None = None
-    """When the fault happened, as far as it is known."""
+    """When the one that failed gave its last sign of life to the one that took over."""
 
 
 class IncidentStatus(Value):
@@ -84,11 +84,11 @@ class IncidentStatus(Value):
     """Tuples that nobody could bring back."""
 
     duplicated: Tuples | None = None
-    """Tuples that came out twice."""
+    """Tuples that came out twice. A precise guarantee leaves none; what is dropped where it arrives does not count."""
 
 
 class Fault(StrEnum):
-    """What a drill can do. Partition and overload are not available yet: such a drill fails and says so."""
+    """What a drill can do. Overload is not available yet: such a drill fails and says so."""
 
     POD_KILL = "podKill"
     PROCESS_STOP = "processStop"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import structlog
@@ -9,7 +11,7 @@ import structlog
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Stream
+from understudy.protocol.ids import Seq, Stream
 from understudy.runtime.clock import now_ms
 from understudy.runtime.determinants import determinant_of
 from understudy.runtime.engine.plan import BatchPlan, Choice, Position
@@ -26,6 +28,7 @@ class Outputs:
         self._sent_until: dict[
             str, int
         ] = {}  # per element: what it makes before this place was sent by an earlier life
+        self._repeating: set[str] = set()  # elements that send anew what an earlier life may have sent
 
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
         """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own thread."""
@@ -39,7 +42,9 @@ class Outputs:
                 log.info("batch of an earlier role dropped", element=element, plan=plan.number)
                 return
             rows = rows.slice(0, 0) if self._was_sent(element, plan) else rows
-            choice = determinant_of(inbox.element, self._scene.core.ledger.elements[element].positions, plan, at)
+            before = self._scene.core.ledger.elements[element].positions
+            self._count_repeated(element, before, rows.num_rows)
+            choice = determinant_of(inbox.element, before, plan, at)
             self._append(element, rows, at.progress)
             self._scene.post(_processed(element, at, rows.num_rows, choice=choice))
             self._feed(element, at.progress)
@@ -50,6 +55,16 @@ class Outputs:
         if until is not None and plan.stop >= until:
             del self._sent_until[element]
         return until is not None and plan.stop <= until
+
+    def _count_repeated(self, element: str, before: Mapping[Stream, Seq], emitted: int) -> None:
+        """By whole batches, up to where the earlier life is known to have come."""
+        take_over, there = self._scene.story.take_over, self._scene.story.primary_positions
+        if element not in self._repeating or take_over is None:
+            return
+        if any(at < there.get(stream, 0) for stream, at in before.items()):
+            take_over.duplicated += emitted
+        else:
+            self._repeating.discard(element)
 
     def _append(self, element: str, rows: pa.Table, progress: int | None) -> None:
         store = self._scene.stores[element]
@@ -94,6 +109,7 @@ class Outputs:
 
     def reset(self) -> None:
         self._sent_until.clear()
+        self._repeating.clear()
 
     def number(self, command: do.Number) -> None:
         """What an earlier life sent is made again in one plan that ends where that life's step did."""
@@ -106,6 +122,7 @@ class Outputs:
                 inbox.follow([Choice(inbox.position.merged, until, 0, ())])
         if command.as_new:
             self._scene.superseded[command.element] = command.first
+            self._repeating.add(command.element)
         inbox.lead()
 
     def publish(self, command: do.Publish) -> None:
@@ -121,6 +138,8 @@ class Outputs:
         store.append(rows.set_column(0, "_seq", _numbers(command.first, rows.num_rows)), command.first, None)
         if not self._scene.core.lossy:
             self._scene.superseded[command.stream] = command.first
+            if (take_over := self._scene.story.take_over) is not None:
+                take_over.duplicated += max(0, command.first - command.held.start)
 
 
 def _numbers(first: int, count: int) -> pa.Array:

@@ -50,6 +50,7 @@ class Peers:
         self.secondary_address: str | None = None
         self.secondary_mode: str | None = None
         self.changes: Changes
+        self.heard_ms: int | None = None  # the last sign of life of the other instance
 
     @property
     def _interval(self) -> int:
@@ -76,7 +77,7 @@ class Peers:
     def follow(self, command: do.Follow) -> None:
         self.leave()
         log.info("following", primary=command.primary.holder, epoch=command.primary.epoch)
-        self._scene.story.take_over = None
+        self._scene.story.take_over = self.heard_ms = None
         self._scene.post(on.KeepAlive(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
         hooks = Hooks(
             self._heard,
@@ -104,6 +105,7 @@ class Peers:
             self._follower.say("chosen", epoch=self._scene.core.epoch, number=command.number)
 
     def _heard(self, epoch: int, positions: dict[str, int]) -> None:
+        self.heard_ms = now_ms()
         if positions:
             self._scene.story.primary_positions = positions
         found = positions_from_json(positions) if positions else None
@@ -176,7 +178,8 @@ class Peers:
 
     def spoke(self, name: str) -> None:
         if name == self._secondary:
-            self._watched = self._watched.on_keep_alive(Millis(now_ms()))
+            self.heard_ms = now_ms()
+            self._watched = self._watched.on_keep_alive(Millis(self.heard_ms))
 
     def watch(self) -> None:
         """A secondary that lives says so; one that is silent is given up, and will find that out by itself."""

@@ -15,6 +15,7 @@ from understudy.runtime import wire
 from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
 from understudy.runtime.frozen import freeze
+from understudy.runtime.partition import cut_off
 from understudy.runtime.reader import Origin
 from understudy.runtime.scene import Scene
 from understudy.runtime.server import Messages
@@ -29,7 +30,7 @@ from understudy.runtime.watermarks import (
 )
 
 log = structlog.get_logger()
-LONGEST_FREEZE = 120.0
+LONGEST_DRILL = 120.0
 RECOVER_SECONDS = 1.0
 
 
@@ -171,7 +172,9 @@ class InstanceServing:
             case "change":
                 return self._change(self._ready(), body)
             case "freeze":
-                return self._freeze(body["seconds"])
+                return _drill(kind, freeze, body)
+            case "partition":
+                return _drill(kind, cut_off, body)
             case "recover":
                 return self._recover(self._ready(), body)
             case "status":
@@ -187,14 +190,6 @@ class InstanceServing:
             shell.changing.tell(Ha.model_validate(body["ha"]))
         except ValueError as error:
             return {"error": str(error)}
-        return {}
-
-    def _freeze(self, seconds: float) -> Any:
-        """Only for those who have shown the job's certificate: the operator, for a drill."""
-        if own() is None:
-            return {"error": "a drill is taken from nobody without certificates"}
-        log.warning("drill: stopped", seconds=seconds)
-        freeze(min(float(seconds), LONGEST_FREEZE))
         return {}
 
     def _heard(self, shell: Shell, kind: str, body: dict[str, Any]) -> Any:
@@ -224,6 +219,15 @@ class InstanceServing:
             if not shell.scene.role_changed.wait_for(lambda: shell.scene.leading, RECOVER_SECONDS):
                 return {}
             return {"tree": tree_to_json(shell.recovery.requested(body["stream"], body["consumer"]))}
+
+
+def _drill(kind: str, fault: Callable[[float], None], body: dict[str, Any]) -> Any:
+    """Only for those who have shown the job's certificate: the operator."""
+    if own() is None:
+        return {"error": "a drill is taken from nobody without certificates"}
+    log.warning("drill", fault=kind, seconds=body["seconds"])
+    fault(min(float(body["seconds"]), LONGEST_DRILL))
+    return {}
 
 
 def _until(scene: Scene, condition: Callable[[], bool], nothing: pa.RecordBatch) -> Messages:

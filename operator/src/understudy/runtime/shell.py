@@ -166,7 +166,7 @@ class Shell:
         log.info("trying the lease", why=command.why)
         renews = self.scene.leading and command.expected is not None and command.expected.holder == self.scene.core.name
         if command.expected is not None and not renews:
-            self.scene.story.take_over = TakeOver(command.expected.holder, command.why, detected=now_ms())
+            self.scene.story.take_over = TakeOver(command.expected.holder, command.why, now_ms(), self.peers.heard_ms)
         self._lease.order(command)
 
     def _lead(self, command: do.Lead) -> None:

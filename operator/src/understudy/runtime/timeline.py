@@ -12,6 +12,7 @@ class TakeOver:
     from_: str
     cause: str
     detected: int
+    heard: int | None = None  # the last sign of life of the one that failed
     lease: int | None = None
     promoted: int | None = None
     restored: int | None = None
@@ -19,6 +20,7 @@ class TakeOver:
     caught_up: int | None = None
     replayed: int = 0
     lost: int = 0
+    duplicated: int = 0
     targets: dict[str, int] = field(default_factory=dict)  # input positions that end the catching up
 
     def note_output(self, now: int) -> None:
@@ -34,6 +36,7 @@ class TakeOver:
         return {
             "from": self.from_,
             "cause": self.cause,
+            "heardMs": self.heard,
             "detectedMs": self.detected,
             "leaseMs": self.lease,
             "promotedMs": self.promoted,
@@ -42,4 +45,5 @@ class TakeOver:
             "caughtUpMs": self.caught_up,
             "replayed": self.replayed,
             "lost": self.lost,
+            "duplicated": self.duplicated,
         }

@@ -12,7 +12,7 @@
 | do `progress`, `beat` | secondary → primary | how far it has come, that it lives |
 | do `cut` | data source → its own driver | the next batch plan |
 | do `change` | operator → instance | what the manifest now says of how the subjob is kept alive |
-| do `freeze` | operator → instance | a drill: stop for some seconds |
+| do `freeze`, `partition` | operator → instance | a drill: stop, or hear nobody, for some seconds |
 | do `status` | anyone | what the instance knows of itself |
 """
 

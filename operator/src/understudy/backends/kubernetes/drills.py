@@ -80,7 +80,9 @@ class DrillReconciler:
                 for pod in pods:
                     self._kill(namespace, pod)
             case drills.Freeze(pod, seconds):
-                self._freeze(namespace, owner, pod, seconds)
+                self._order(namespace, owner, pod, "freeze", seconds)
+            case drills.CutOff(pod, seconds):
+                self._order(namespace, owner, pod, "partition", seconds)
             case drills.Tell(severity, reason, message):
                 if owner:
                     Actor(self._api, owner, None, self._settings).carry_out(Emit(severity, reason, message))
@@ -95,7 +97,8 @@ class DrillReconciler:
         except Conflict:
             log.info("another pod of that name", pod=pod.name)
 
-    def _freeze(self, namespace: str, owner: Owner | None, pod: Pod, seconds: float) -> None:
+    def _order(self, namespace: str, owner: Owner | None, pod: Pod, fault: str, seconds: float) -> None:
+        """The pod does it to itself."""
         import pyarrow as pa
 
         from understudy.runtime import wire
@@ -108,7 +111,7 @@ class DrillReconciler:
         shown = Credentials(*(base64.b64decode(data[key]) for key in ("ca.crt", "tls.crt", "tls.key")))
         try:
             with wire.connect(f"{pod.ip}:{names.FLIGHT_PORT}", shown) as client:
-                wire.do(client, "freeze", 5.0, seconds=seconds)
+                wire.do(client, fault, 5.0, seconds=seconds)
         except (pa.ArrowException, OSError) as error:
             raise Unreachable(f"{pod.name} takes no order: {error}") from error
 

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Random drills on a job with every mode: `make chaos DURATION=3600 [SEED=7]`.
+
+Each round waits until the job is protected, draws a subjob, a fault and a moment, and makes the fault by a
+FailoverDrill. Now and then there is no operator: then the primary's pod is force-deleted, and the Incident is read when
+the operator is back. In the end every tuple that came out is compared with what had to, worked out in plain Python.
+Exit code 1: a promise was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from conftest import CHART, SYSTEM, install, made
+from kubectl import Job, Json, Namespace, until
+from mixed_job import MODES, SINK_OF, SINKS, gaps, mixed_job, promised
+from story import (
+    REPLACED,
+    TAKE_OVER,
+    assert_flowing,
+    assert_right,
+    drill,
+    read_sink,
+    started,
+    wait_for_take_over,
+    wait_until_protected,
+)
+
+FAULTS = ("podKill", "podKill", "processStop", "partition")
+AWAY = 1 / 6  # how often the operator is away
+COLD = 90  # seconds that a mode without a standby may take
+TARGETS = {
+    "replicaBackup": 1.0, "activeStandby": 1.0, "passiveStandby": 4.0, "upstreamBackup": 6.0, "savepoint": 6.0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Act:
+    """What will be done: drawn before anything is known of how the last one went, so that a seed tells it all."""
+
+    subjob: str
+    fault: str
+    away: bool
+    pause: float
+
+
+def acts(seed: int) -> Iterator[Act]:
+    """Without end. Every mode comes once before one comes again."""
+    chance = random.Random(seed)
+    while True:
+        for subjob in chance.sample(sorted(MODES), len(MODES)):
+            away = chance.random() < AWAY and MODES[subjob] != "amnesia"
+            fault = "podKill" if away else chance.choice(FAULTS)
+            yield Act(subjob, "podKill" if MODES[subjob] == "amnesia" else fault, away, chance.uniform(0, 3))
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How one act was recovered from. Seconds; None: it was not."""
+
+    act: Act
+    from_fault: float | None
+    silence: float | None  # from the last sign of life of the old primary
+    lost: int
+    duplicated: int
+    trouble: str = ""
+
+    @property
+    def mode(self) -> str:
+        return MODES[self.act.subjob]
+
+    @property
+    def above_target(self) -> bool:
+        took = self.from_fault if self.silence is None else self.silence
+        return took is None or took > TARGETS.get(self.mode, COLD)
+
+    def __str__(self) -> str:
+        where = "operator away" if self.act.away else "operator up"
+        figures = f"first output {_said(self.from_fault)} s after the fault, {_said(self.silence)} s of silence"
+        return f"{self.mode:15} {self.act.fault:11} {where:13} {figures} {self.trouble}"
+
+
+@dataclass
+class Report:
+    seed: int
+    seconds: float
+    recoveries: list[Recovery] = field(default_factory=list)
+    compared: dict[str, int] = field(default_factory=dict)  # sink → tuples
+    missing: int = 0  # of the sink behind amnesia
+    broken: list[str] = field(default_factory=list)
+
+    def of(self, mode: str) -> list[Recovery]:
+        return [recovery for recovery in self.recoveries if recovery.mode == mode]
+
+
+# ---- doing it --------------------------------------------------------------------------------------------
+
+
+def play(job: Job, operator: Namespace, seconds: float, seed: int, least: int = len(MODES)) -> Report:
+    """At least so many acts, and for so many seconds."""
+    report = Report(seed, seconds)
+    end = time.monotonic() + seconds
+    for number, act in enumerate(acts(seed)):
+        if number >= least and time.monotonic() > end:
+            break
+        wait_until_protected(job)
+        time.sleep(act.pause)
+        recovery = _without_operator(job, operator, act) if act.away else _drilled(job, act, number)
+        report.recoveries.append(recovery)
+        report.broken += _broken(recovery)
+        print(recovery, flush=True)
+    return report
+
+
+def _drilled(job: Job, act: Act, number: int) -> Recovery:
+    most = 10**6 if promised(act.subjob) == "gap" else 0
+    expect = {"recovery": f"{COLD}s", "lost": most, "duplicated": 0}
+    status = drill(job, act.subjob, act.fault, f"chaos-{number}", expect)
+    measured = status.get("measured") or {}
+    incident = job.namespace.get("incident", status.get("incident") or "none") or {}
+    return Recovery(
+        act,
+        measured.get("recoverySeconds"),
+        _silence(incident),
+        measured.get("lost", 0),
+        measured.get("duplicated", 0),
+        "" if status["phase"] == "Passed" else status["message"],
+    )
+
+
+def _without_operator(job: Job, operator: Namespace, act: Act) -> Recovery:
+    primary, epoch = job.lease(act.subjob)
+    operator.kubectl("scale", "deployment/understudy", "--replicas=0")
+    until("the operator is gone", lambda: not operator.list("pods"), 60)
+    made = time.time()
+    job.namespace.kill(primary)
+    wait_for_take_over(job, act.subjob, primary, epoch)
+    assert_flowing(job, SINK_OF[act.subjob])
+    operator.kubectl("scale", "deployment/understudy", "--replicas=2")
+
+    def told() -> Json | None:
+        found = [i for i in job.namespace.list("incidents") if i["spec"]["from"] == primary]
+        return next((i for i in found if (i.get("status") or {}).get("firstOutput")), None)
+
+    incident = until(f"the incident of {primary} is told", told, TAKE_OVER * 2)
+    status = incident["status"]
+    first = _moment(status["firstOutput"]) or made
+    return Recovery(act, first - made, _silence(incident), status.get("lost", 0), status.get("duplicated", 0))
+
+
+def _silence(incident: Json) -> float | None:
+    spec, status = incident.get("spec") or {}, incident.get("status") or {}
+    last, first = _moment(spec.get("failedAt")), _moment(status.get("firstOutput"))
+    return max(0.0, first - last) if last and first else None
+
+
+def _moment(text: str | None) -> float | None:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if text else None
+
+
+def _broken(recovery: Recovery) -> list[str]:
+    found = [recovery.trouble] if recovery.trouble else []
+    if promised(recovery.act.subjob) == "precise" and (recovery.lost or recovery.duplicated):
+        found.append(f"{recovery.lost} tuples lost, {recovery.duplicated} duplicated")
+    return [f"{recovery.mode}, {recovery.act.fault}: {what}" for what in found]
+
+
+def compare(job: Job, report: Report) -> None:
+    """Every sink with what had to come."""
+    for sink in SINKS:
+        try:
+            if sink == "some":
+                written = read_sink(job, sink)
+                report.missing, report.compared[sink] = gaps(written), len(written)
+            else:
+                report.compared[sink] = assert_right(job, sink)
+        except AssertionError as error:
+            report.broken.append(f"sink {sink}: {str(error).splitlines()[0]}")
+
+
+# ---- telling it ------------------------------------------------------------------------------------------
+
+
+def page(report: Report) -> str:
+    seed, rounds = report.seed, len(report.recoveries)
+    away = sum(recovery.act.away for recovery in report.recoveries)
+    lines = [
+        "# Chaos",
+        "",
+        f"`make chaos DURATION={report.seconds:.0f} SEED={seed}`: {rounds} random faults, one at a time, on a job with",
+        f"every mode (`e2e/mixed_job.py`) on the three-node test cluster; {away} of them while there was no operator.",
+        "*From the fault*: from the drill's order to the first new output of the new primary; after `podKill` the",
+        "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: from the old primary's",
+        "last sign of life to that output. Seconds, median / 90th percentile / greatest.",
+        "",
+        "| mode | faults | recovered | from the fault | silence | target | lost | duplicated |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_row(report, mode) for mode in MODES.values()),
+        "",
+        "| sink | tuples compared | wrong or twice | missing |",
+        "|---|---|---|---|",
+        *(_sink_row(report, sink) for sink in SINKS),
+        "",
+        "A replacement of `amnesia` starts cold, what comes meanwhile is lost: no target, losses are counted.",
+        "The expected tuples are worked out in plain Python, without Spark and without understudy.",
+        "",
+        "Promises broken: " + ("; ".join(report.broken) or "none") + ".",
+    ]
+    above = [f"- {recovery}" for recovery in report.recoveries if recovery.above_target]
+    return "\n".join([*lines, *(["", "Above the target:", "", *above] if above else []), ""])
+
+
+def _row(report: Report, mode: str) -> str:
+    found = report.of(mode)
+    times = [_three([r.from_fault for r in found]), _three([r.silence for r in found])]
+    kept = sum(r.from_fault is not None for r in found)
+    target = f"{TARGETS[mode]:g}" if mode in TARGETS else ""
+    lost, twice = sum(r.lost for r in found), sum(r.duplicated for r in found)
+    return f"| {mode} | {len(found)} | {kept} | {times[0]} | {times[1]} | {target} | {lost} | {twice} |"
+
+
+def _sink_row(report: Report, sink: str) -> str:
+    wrong = "yes" if sink not in report.compared else "0"
+    return f"| {sink} | {report.compared.get(sink, 0):,} | {wrong} | {report.missing if sink == 'some' else 0} |"
+
+
+def _three(times: list[float | None]) -> str:
+    known = sorted(took for took in times if took is not None)
+    if not known:
+        return ""
+    return " / ".join(f"{known[min(len(known) - 1, int(len(known) * share))]:.1f}" for share in (0.5, 0.9, 1.0))
+
+
+def _said(seconds: float | None) -> str:
+    return "?" if seconds is None else f"{seconds:.2f}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
+    parser.add_argument("--page", type=Path, help="write the table to this file")
+    args = parser.parse_args()
+    print(f"seed {args.seed}", flush=True)
+    install(CHART)
+    job = started(made("chaos"), mixed_job("chaos"), SINKS, REPLACED * 2)
+    report = play(job, Namespace(SYSTEM), args.seconds, args.seed)
+    wait_until_protected(job)
+    compare(job, report)
+    text = page(report)
+    print(text)
+    if args.page:
+        args.page.write_text(text)
+    return 1 if report.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
