@@ -20,9 +20,9 @@ IMAGE = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
 SYSTEM = "understudy-system"
 
 
-def install(chart: Path) -> None:
+def install(chart: Path, *more: str) -> None:
     repository, _, tag = IMAGE.rpartition(":")
-    settings = [f"image.repository={repository}", f"image.tag={tag}"]
+    settings = [f"image.repository={repository}", f"image.tag={tag}", *more]
     run("helm", "upgrade", "--install", "understudy", str(chart), "--namespace", SYSTEM, "--create-namespace",
         "--set", ",".join(settings), "--wait", "--timeout", "3m")  # fmt: skip
 

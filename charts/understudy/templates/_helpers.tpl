@@ -35,12 +35,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $pods "networkPolicies" .Values.networkPolicies -}}
 {{- $_ := set $pods "placement" .Values.jobs.placement -}}
 {{- $_ := set $pods "mutualTLS" .Values.jobs.mutualTLS -}}
+{{- $_ := set $pods "certificateLifetime" .Values.jobs.certificateLifetime -}}
 {{- $pods | toJson -}}
 {{- end }}
 
 {{/*
 The operator's rights in a namespace. It may hand out only what it has, so the rights of a job's account
-(its Leases, its record) are among them.
+(its Leases, its record, pods for executors) are among them.
 */}}
 {{- define "understudy.rules" -}}
 - apiGroups: [understudy.dev]
@@ -54,7 +55,7 @@ The operator's rights in a namespace. It may hand out only what it has, so the r
   verbs: [list, create, delete]
 - apiGroups: [""]
   resources: [pods]
-  verbs: [list, watch, create, patch, delete]
+  verbs: [get, list, watch, create, patch, delete, deletecollection]
 - apiGroups: [""]
   resources: [services]
   verbs: [list, create, patch, delete]

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from understudy.control.certificates import LIFE_MS, RENEW_MS
+from understudy.control.certificates import RENEWED
 from understudy.control.intents import IssueCertificate
 
 from .jobs import job
 from .world import World
+
+
+def due_ms(world: World) -> int:
+    """How long a certificate is used."""
+    life = world.safeguards.certificate_ms
+    return life - life // RENEWED
 
 
 def test_every_pod_gets_the_first_certificate() -> None:
@@ -20,7 +26,7 @@ def test_every_pod_gets_the_first_certificate() -> None:
 
 def test_a_certificate_that_ends_soon_is_replaced_standbys_first_and_the_old_one_goes() -> None:
     world = World(job()).run_for(30)
-    world.now_ms += LIFE_MS - RENEW_MS
+    world.now_ms += due_ms(world)
     world.tick()
     primary = world.primary("keep")
     served = [world.is_true("Ready")]
@@ -50,7 +56,7 @@ def test_an_operator_that_may_no_longer_issue_leaves_the_pods_alone() -> None:
     world = World(job()).run_for(30)
     pods = set(world.pods)
     world.safeguards = replace(world.safeguards, tls=False)
-    world.now_ms += LIFE_MS - RENEW_MS
+    world.now_ms += due_ms(world)
     world.tick()
     world.run_for(30)
     assert set(world.pods) == pods

@@ -116,7 +116,7 @@ class World:
             case do.EnsureServiceAccount():
                 self.access = replace(self.access, account=True)
             case do.EnsureRole():
-                self.access = replace(self.access, leases=intent.leases)
+                self.access = replace(self.access, leases=intent.leases, executors=intent.executors)
             case do.EnsureRoleBinding():
                 self.access = replace(self.access, bound=True)
             case do.EnsureManifest():

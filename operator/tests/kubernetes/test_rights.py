@@ -94,7 +94,7 @@ def asked() -> set[Right]:
         )
         for intent in every:
             actor.carry_out(intent)
-    return used(fake) | rights_in(role(OWNER, frozenset({"demo-keep"}))["rules"]) | WATCHES
+    return used(fake) | rights_in(role(OWNER, frozenset({"demo-keep"}), executors=True)["rules"]) | WATCHES
 
 
 def rules_of(kind: str, name: str) -> list[Json]:

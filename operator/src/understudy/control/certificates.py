@@ -14,9 +14,7 @@ from understudy.control import names
 from understudy.control.intents import Intent, IssueCertificate, Kind, Record, Remove
 from understudy.control.observed import Observed
 
-DAY_MS: Final = 86_400_000
-LIFE_MS: Final = 30 * DAY_MS
-RENEW_MS: Final = 10 * DAY_MS  # so long before the end
+RENEWED: Final = 3  # with a third of its life left
 
 
 def certificate_for(seen: Observed) -> int:
@@ -33,7 +31,7 @@ def plan_certificate(seen: Observed) -> tuple[Intent, ...]:
     number = certificate_for(seen)
     if not number:
         return ()
-    until = seen.now_ms + LIFE_MS
+    until = seen.now_ms + seen.safeguards.certificate_ms
     entries = {"certificate": str(number), "certificateUntil": str(until)}
     why = "the old one ends soon" if number > 1 else "the job's pods speak to each other only"
     return (
@@ -46,7 +44,7 @@ def _due(seen: Observed) -> bool:
     run = seen.run
     if run is None or not run.certificate or not seen.safeguards.tls:
         return False
-    return seen.now_ms >= run.certificate_until_ms - RENEW_MS
+    return seen.now_ms >= run.certificate_until_ms - seen.safeguards.certificate_ms // RENEWED
 
 
 def _worn_out(seen: Observed) -> tuple[Intent, ...]:

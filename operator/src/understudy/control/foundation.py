@@ -40,8 +40,10 @@ def _access(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     plan: list[Intent] = []
     if not seen.access.account:
         plan.append(EnsureServiceAccount("the job's pods act under an account of their own"))
-    if seen.access.leases != leases:
-        plan.append(EnsureRole(leases, "the job's pods may touch the job's own Leases and nothing else"))
+    executors = any(subjob.spark.executors.instances for subjob in job.subjobs)
+    if (seen.access.leases, seen.access.executors) != (leases, executors):
+        besides = "make pods for executors" if executors else "nothing else"
+        plan.append(EnsureRole(leases, executors, f"the job's pods may touch the job's own Leases and {besides}"))
     if not seen.access.bound:
         plan.append(EnsureRoleBinding("the account gets its Role"))
     return tuple(plan)

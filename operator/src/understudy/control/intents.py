@@ -20,6 +20,8 @@ class EnsureServiceAccount:
 @dataclass(frozen=True, slots=True)
 class EnsureRole:
     leases: frozenset[str]
+    executors: bool
+    """Whether drivers make pods for executors."""
     why: str
 
 

@@ -12,6 +12,7 @@ SUBJOB: Final = "understudy.dev/subjob"
 SINK: Final = "understudy.dev/sink"
 ROLE: Final = "understudy.dev/role"
 INSTANCE: Final = "understudy.dev/instance"
+DRIVER: Final = "understudy.dev/driver"  # on an executor: the instance that it works for
 
 # annotations
 ADDRESS: Final = "understudy.dev/address"  # on a Lease: where its holder listens

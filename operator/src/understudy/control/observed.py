@@ -128,6 +128,8 @@ class Access:
     account: bool = False
     leases: frozenset[str] | None = None
     """The Leases that the Role names; None without a Role."""
+    executors: bool = False
+    """Whether it lets drivers make pods for executors."""
     bound: bool = False
 
 
@@ -149,6 +151,8 @@ class Safeguards:
     """Whether the NetworkPolicy exists; None where the operator is not to make one."""
     tls: bool = False
     """Whether new jobs get certificates."""
+    certificate_ms: int = 30 * 86_400_000
+    """How long a new certificate lives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,8 @@ class Executors(Value):
     """Executors of the subjob's Spark driver."""
 
     instances: Annotated[StrictInt, Field(ge=0, le=1000)] = 0
-    """Number of executor pods; 0 runs tasks in the driver. Default: 0."""
+    """Number of executor pods of each instance, with the driver's cores and memory; 0 runs tasks in the driver, and so
+    does `understudy run`. Default: 0."""
 
 
 Setting = Annotated[str, Field(max_length=4096)]

@@ -60,7 +60,7 @@ class Actor:
             case do.EnsureServiceAccount():
                 self._apply(CORE, "serviceaccounts", objects.service_account(self._owner))
             case do.EnsureRole():
-                self._apply(RBAC, "roles", objects.role(self._owner, intent.leases))
+                self._apply(RBAC, "roles", objects.role(self._owner, intent.leases, intent.executors))
             case do.EnsureRoleBinding():
                 self._apply(RBAC, "rolebindings", objects.role_binding(self._owner))
             case do.EnsureManifest():

@@ -23,6 +23,7 @@ from understudy.backends.kubernetes.sight import (
     lease_of,
     node_of,
     pod_of,
+    role_has_executors,
     role_leases,
 )
 from understudy.control import names
@@ -126,6 +127,7 @@ class Lists:
             access=Access(
                 account=account in _names(owned(CORE, "serviceaccounts")),
                 leases=role_leases(roles[account]) if account in roles else None,
+                executors=account in roles and role_has_executors(roles[account]),
                 bound=account in _names(owned(RBAC, "rolebindings")),
             ),
             safeguards=self._safeguards(owned),
@@ -136,7 +138,8 @@ class Lists:
     def _safeguards(self, owned: _Owned) -> Safeguards:
         budgets = _names(owned(POLICY, "poddisruptionbudgets")) if self._settings.disruption_budgets else None
         policies = owned(NETWORKING, "networkpolicies") if self._settings.network_policies else None
-        return Safeguards(budgets, None if policies is None else bool(policies), self._settings.mutual_tls)
+        policy = None if policies is None else bool(policies)
+        return Safeguards(budgets, policy, self._settings.mutual_tls, self._settings.certificate_ms)
 
 
 def _names(found: list[Json]) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -57,8 +57,16 @@ def service_account(owner: Owner) -> Json:
     }
 
 
-def role(owner: Owner, leases: frozenset[str]) -> Json:
-    """Its own Leases, its own record, nothing else."""
+# What a driver needs of pods to have executors. Rights to make something can not be told by its name.
+EXECUTOR_RULE: Final[Json] = {
+    "apiGroups": [""],
+    "resources": ["pods"],
+    "verbs": ["create", "delete", "deletecollection", "get", "list", "watch"],
+}
+
+
+def role(owner: Owner, leases: frozenset[str], executors: bool) -> Json:
+    """Its own Leases, its own record, pods if it has executors, nothing else."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
@@ -76,6 +84,7 @@ def role(owner: Owner, leases: frozenset[str]) -> Json:
                 "resourceNames": [names.run(owner.name)],
                 "verbs": ["get"],
             },
+            *([EXECUTOR_RULE] if executors else []),
         ],
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from understudy.backends.kubernetes.executors import executors_told
 from understudy.backends.kubernetes.objects import Owner, source_folder
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.control import names
@@ -51,6 +52,9 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
     _give_credentials(owner, spec, intent.certificate)
+    if subjob.spark.executors.instances:
+        (container,) = spec["containers"]
+        container["env"].append(executors_told(owner.namespace, owner.name, subjob, settings, spec))
     annotations = _annotations(intent) | {names.SPREAD: str(intent.spread)}
     return _pod(owner, intent.name, labels, annotations, spec)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.control.observed import Placement
+from understudy.model.value import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class PodSettings:
     """Make a NetworkPolicy for each job."""
     mutual_tls: bool = False
     """Give each new job certificates of its own."""
+    certificate_ms: int = 30 * 86_400_000
+    """How long a certificate lives."""
     placement: Placement = Placement.LATENCY
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
@@ -43,6 +46,7 @@ class PodSettings:
             disruption_budgets=bool(raw.get("disruptionBudgets")),
             network_policies=bool(raw.get("networkPolicies")),
             mutual_tls=bool(raw.get("mutualTLS")),
+            certificate_ms=round(parse_duration(raw.get("certificateLifetime", "720h")).total_seconds() * 1000),
             placement=Placement(raw.get("placement", Placement.LATENCY)),
             node_selector=raw.get("nodeSelector") or {},
             tolerations=tuple(raw.get("tolerations") or ()),

@@ -125,6 +125,10 @@ def incident_of(raw: Json) -> IncidentSeen:
     return IncidentSeen(metadata["name"], created, raw.get("spec") or {}, raw.get("status") or {})
 
 
+def role_has_executors(raw: Json) -> bool:
+    return any("pods" in (rule.get("resources") or ()) for rule in raw.get("rules") or ())
+
+
 def role_leases(raw: Json) -> frozenset[str]:
     rules = [rule for rule in raw.get("rules") or () if "leases" in (rule.get("resources") or ())]
     return frozenset(name for rule in rules for name in rule.get("resourceNames") or ())

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from understudy.model.ha import SparkSettings
 from understudy.runtime.engine.source import PlanSource
+from understudy.runtime.executors import remote_conf
 
 # A driver lives on small batches and must start fast: the client compiler alone costs a third less CPU until the first
 # batch (24 s instead of 36 s with the rehearsal), and the server compiler takes minutes of big batches to earn that.
@@ -27,10 +28,11 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
     scratch.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = sys.executable if settings.executors.instances else str(_worker_python(scratch))
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    remote = remote_conf(scratch) if settings.executors.instances else {}
+    os.environ.setdefault("SPARK_LOCAL_IP", remote.get("spark.driver.host", "127.0.0.1"))
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_START)
     builder = SparkSession.builder.appName(app_name)
-    for key, value in {**_conf(settings, scratch), **settings.conf}.items():
+    for key, value in {**_conf(settings, scratch), **remote, **settings.conf}.items():
         builder = builder.config(key, value)
     try:
         spark = builder.getOrCreate()
@@ -66,6 +68,7 @@ def _conf(settings: SparkSettings, scratch: Path) -> dict[str, str]:
     return {
         "spark.master": f"local[{settings.driver.cores}]",
         "spark.driver.extraJavaOptions": QUICK_START,
+        "spark.executor.extraJavaOptions": QUICK_START,
         "spark.driver.memory": settings.driver.memory.removesuffix("i").lower(),
         "spark.driver.host": os.environ["SPARK_LOCAL_IP"],
         "spark.driver.bindAddress": os.environ["SPARK_LOCAL_IP"],
