@@ -1,6 +1,6 @@
 """The job of the end-to-end tests, and what it must give, worked out without Spark and without understudy.
 
-numbers ── keep (filter, map) ──┬── sums (windows of 50 every 25, by k) ── sink sums
+numbers ── keep (filter, map) ──┬── sums (windows of 8 every 4, by k) ── sink sums
                                 └── sink kept
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-SIZE, SLIDE = 50, 25
+SIZE, SLIDE = 8, 4
 
 
 def numbers_job(name: str, rate: int, limit: int | None, mode: str = "passiveStandby") -> Json:
