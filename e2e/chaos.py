@@ -110,9 +110,13 @@ def play(job: Job, operator: Namespace, seconds: float, seed: int, least: int = 
     for number, act in enumerate(acts(seed)):
         if number >= least and time.monotonic() > end:
             break
-        wait_until_protected(job)
-        time.sleep(act.pause)
-        recovery = _without_operator(job, operator, act) if act.away else _drilled(job, act, number)
+        try:
+            wait_until_protected(job)
+            time.sleep(act.pause)
+            recovery = _without_operator(job, operator, act) if act.away else _drilled(job, act, number)
+        except AssertionError as error:
+            report.broken.append(f"{act.fault} to {act.subjob}: {error}")
+            break
         report.recoveries.append(recovery)
         report.broken += _broken(recovery)
         print(recovery, flush=True)
@@ -252,7 +256,6 @@ def main() -> int:
     install(CHART)
     job = started(made("chaos"), mixed_job("chaos"), SINKS, REPLACED * 2)
     report = play(job, Namespace(SYSTEM), args.seconds, args.seed)
-    wait_until_protected(job)
     compare(job, report)
     text = page(report)
     print(text)
