@@ -127,7 +127,7 @@ def costs(load: Load, ha: Ha) -> Mapping[Mode, Cost]:
         Mode.AMNESIA: _cost(0.0, 0.0),
         Mode.PASSIVE_STANDBY: _passive(load, ha.checkpoint.interval.total_seconds(), ack),
         Mode.UPSTREAM_BACKUP: _cost(_rebuild(load, ack + 2 * DELAY, steps=1.0), acks + _watermarks(load)),
-        Mode.ACTIVE_STANDBY: _cost((ack + 3 * DELAY) * load.emitted * RECEIVE, 1.0 + 1.5 * acks),
+        Mode.ACTIVE_STANDBY: _cost(((ack + 3 * DELAY) * load.emitted + 1) * RECEIVE, 1.0 + 1.5 * acks),
         Mode.REPLICA_BACKUP: _cost(0.0, 1.0 + load.emitted / load.rate + 2 * acks),
         Mode.SAVEPOINT: _cost(_rebuild(load, ack / 2 + 2 * DELAY) + 2 * DELAY, _savepoints(load, ack)),
     }

@@ -18,6 +18,7 @@ WIDTH, HEIGHT = 500, 300  # of a panel, without its legend
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 26, 44
 TITLE, LINE, ABREAST = 28, 18, 2
 COLOURS: Final = ("#1b6ca8", "#c8553d", "#3a7d44", "#7b4b94", "#b8860b", "#4f5d75", "#d81b60", "#00897b")
+MANY = 12  # columns that have room for their names
 WIDE = 100  # values further apart than this factor are drawn on a logarithmic scale
 
 
@@ -96,7 +97,10 @@ class _Panel:
         at = {c: x(numbers[i] if numbers else float(i)) for i, c in enumerate(columns)}
         aside = 0.0 if numbers else min(14.0, (x(1.0) - x(0.0)) / (len(self.colours) + 1))  # names: side by side
         y = _y_scale(self.cells)
-        parts = [_axes(y, self.label if numbers else "", self.metric), *(_tick_x(at[c], c) for c in columns)]
+        parts = [
+            _axes(y, self.label if numbers else "", self.metric),
+            *(_tick_x(at[c], c, many=len(columns) > MANY) for c in columns),
+        ]
         for place, (row, colour) in enumerate(self.colours.items()):
             shift = aside * (place - (len(self.colours) - 1) / 2)
             own = [c for c in self.cells if c.row == row]
@@ -141,8 +145,9 @@ def _axes(y: Scale, label: str, metric: str) -> str:
     return "".join(lines) + frame + names
 
 
-def _tick_x(x: float, text: str) -> str:
-    return f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{html.escape(text)}</text>'
+def _tick_x(x: float, text: str, *, many: bool) -> str:
+    small = ' font-size="8"' if many else ""
+    return f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle"{small}>{html.escape(text)}</text>'
 
 
 def _series(cells: Sequence[Cell], at: Mapping[str, float], y: Scale, colour: str, *, joined: bool) -> str:
