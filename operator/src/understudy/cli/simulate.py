@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.backends.simulation.experiments.experiment import Experiment
 
 DOCS = Path("docs/simulation")
-LONG = ("hwang-figure6", "planner", "koldehofe-figure10")  # begun first, so that nobody waits for them at the end
+LONG = ("hwang-figure6", "planner", "osiris-backups")  # begun first, so that nobody waits for them at the end
 WIDE = 160  # columns, where nobody's terminal says how many there are
 
 
