@@ -11,6 +11,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.savepoints import Savepoint, Tree
 
 A, B, OUT, NEXT = Stream("a"), Stream("b"), Stream("join"), Consumer("next")
 WIRING = Wiring({"join": (A, B)}, {"join": (NEXT,)})
@@ -81,7 +82,7 @@ def test_a_secondary_continues_from_the_permanent_backup() -> None:
     assert not secondary.could_continue()
     assert secondary.handle(on.PermanentRequested(Epoch(1), first.number, {})) == (do.Store(first),)
     secondary.handle(on.CheckpointArrived(first.__class__(Epoch(1), first.number + 1, first.elements)))
-    assert secondary.stored() is first
+    assert secondary.stored() == first
 
 
 def test_a_request_ahead_cuts_a_batch_and_backs_up_there() -> None:
@@ -140,3 +141,17 @@ def test_the_next_backup_takes_over_the_input_that_upstream_has_dropped() -> Non
     commands = core.handle(on.BackupRequested(A, Seq(6), Epoch(1)))
     assert do.ExtendBackup(Epoch(1), number + 1, B, Range(Seq(2), Seq(3))) in commands
     assert do.MakePermanent(Epoch(1), number + 1, {B: Seq(3)}) in acked(core, 5)
+
+
+def test_a_backup_becomes_permanent_with_the_savepoints_of_the_acks_that_allow_it() -> None:
+    core, secondary = primary(), instance("job-1")
+    at(core, 4, 4, 6)
+    backup = shipped(core.handle(on.Tick(Millis(50))))
+    secondary.handle(on.CheckpointArrived(backup))
+    tree = Tree(Savepoint({OUT: Seq(6)}, {OUT: Seq(6)}, Seq(1)))
+    commands = core.handle(on.Acked(OUT, NEXT, 1, Seq(6), Epoch(1), tree))
+    assert do.MakePermanent(Epoch(1), backup.number, {}, {OUT: {NEXT: tree}}) in commands
+    secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {}, {OUT: {NEXT: tree}}))
+    kept = secondary.stored()
+    assert kept is not None
+    assert kept.trees == {OUT: {NEXT: tree}}

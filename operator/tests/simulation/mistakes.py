@@ -374,7 +374,7 @@ class LastBackupWithoutTheQueue(SynchronizedBackup):
         commands = self._ship(tuple(self.wiring.inputs))
         self._asked = True
         number = self._in_flight.number if self._in_flight else 0
-        return (*commands, do.MakePermanent(self.epoch, number, {}))
+        return (*commands, do.MakePermanent(self.epoch, number, {}, self.kept_trees()))
 
 
 # --- migration

@@ -73,8 +73,8 @@ class SynchronizedBackup(PassiveStandby):
         found = self._temporary
         if found is None or (found.epoch, found.number, found.extended) != (event.epoch, event.number, event.extended):
             return ()  # part of it was lost on the way: the primary will ship another
-        self._kept, self._temporary = found, None
-        return (do.Store(found),)
+        self._kept, self._temporary = replace(found, trees=event.trees), None
+        return (do.Store(self._kept),)
 
     def _add(self, event: on.BackupExtended) -> Commands:
         if (found := self._temporary) is not None and _is(found, event):
@@ -115,7 +115,7 @@ class SynchronizedBackup(PassiveStandby):
         assert self._in_flight is not None
         self._asked, self._extension = True, None
         more = self._take_over_input(self._in_flight)
-        return (*commands, *more, do.MakePermanent(self.epoch, self._in_flight.number, self._in_flight.extended))
+        return (*commands, *more, self._permanent(self._in_flight))
 
     def kept_back(self) -> Checkpoint | None:
         state = super().kept_back()
@@ -143,7 +143,11 @@ class SynchronizedBackup(PassiveStandby):
         if self._in_flight is None or self._asked or not self.matched(self._in_flight):
             return ()
         self._asked = True
-        return (do.MakePermanent(self.epoch, self._in_flight.number, self._in_flight.extended),)
+        return (self._permanent(self._in_flight),)
+
+    def _permanent(self, backup: Checkpoint) -> do.MakePermanent:
+        """The consumers' savepoints belong to the acks that allow it, and are newer than those of its snapshot."""
+        return do.MakePermanent(self.epoch, backup.number, backup.extended, self.kept_trees())
 
     def matched(self, backup: Checkpoint) -> bool:
         """Whether all consumers have acked what this backup does not hold."""

@@ -265,11 +265,15 @@ class KeepTemporary:
 
 @dataclass(frozen=True, slots=True)
 class MakePermanent:
-    """The secondary's temporary backup `number`, extended so far, replaces its permanent one."""
+    """The secondary's temporary backup `number`, extended so far, replaces its permanent one.
+
+    With it goes what consumers said when they acked what the backup does not hold.
+    """
 
     epoch: Epoch
     number: int
     extended: Mapping[Stream, Seq]
+    trees: Trees = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

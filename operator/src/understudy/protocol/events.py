@@ -212,6 +212,7 @@ class PermanentRequested:
     epoch: Epoch
     number: int
     extended: Mapping[Stream, Seq]
+    trees: Trees = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

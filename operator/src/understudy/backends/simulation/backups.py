@@ -8,6 +8,7 @@ from understudy.backends.simulation.element import Shelf
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.savepoints import Trees
 
 if TYPE_CHECKING:
     from understudy.backends.simulation.process import Process
@@ -42,11 +43,11 @@ class Backups:
 
     def _make_permanent(self, command: do.MakePermanent) -> None:
         if self.process.peers.secondary is not None:
-            args = (command.epoch, command.number, command.extended)
+            args = (command.epoch, command.number, command.extended, command.trees)
             self.process.send(self.process.peers.secondary, "acks", self.cluster.id_size, "rx_permanent", *args)
 
-    def rx_permanent(self, epoch: Epoch, number: int, extended: Any) -> None:
-        self.process.post(on.PermanentRequested(epoch, number, extended))
+    def rx_permanent(self, epoch: Epoch, number: int, extended: Any, trees: Trees) -> None:
+        self.process.post(on.PermanentRequested(epoch, number, extended, trees))
 
     def _extend(self, command: do.ExtendBackup) -> None:
         process = self.process

@@ -20,9 +20,9 @@ from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.protocol.failures import LoadWatch
 
 LIMIT = 12 * SECOND
-QUIET = 2 * SECOND
+QUIET = 12 * SECOND  # a replica that joins has 100 τ to confirm the state it was given
 AFTERWARDS = 60  # milliseconds after the end of the last source in which faults still happen
-LONGEST = 5  # no fault takes longer than so many times what it says
+TIMES = {"again": 4, "apart again and again": 5, "overload": 5}  # what takes longer than twice as long as it says
 KINDS = (
     *("crash",) * 3,
     "standby",
@@ -72,7 +72,7 @@ class Fault:
     @property
     def over(self) -> int:
         """When nothing is failing any more."""
-        return self.at + LONGEST * self.lasts
+        return self.at + TIMES.get(self.kind, 2) * self.lasts
 
     def __str__(self) -> str:
         who = f" {self.subjob}" + (f" and {self.other}" if self.other else "")

@@ -78,14 +78,14 @@ class Inputs:
 
     def rx_held(self, stream: str, start: int, by: str) -> None:
         connection = self.connections.get(stream)
-        if connection is not None and not connection.answered:
+        if connection is not None and not connection.answered and connection.start == HELD:
             connection.answered = True
             self.process.post(on.Released(Stream(stream), Seq(start)))
 
     def rx_resumes(self, stream: str, released: int, start: int, by: str) -> None:
         connection = self.connections.get(stream)
-        if connection is None:
-            return
+        if connection is None or (not connection.answered and connection.start == HELD):
+            return  # meant for an earlier life
         connection.answered = True
         if connection.start is None or start > self._received(stream):
             self.process.post(on.Resumes(Stream(stream), Seq(released), Seq(start)))

@@ -382,7 +382,8 @@ class Oracle(Monitor):
             alone = spec.mode != "savepoint" and sum(p.alive for p in running) < spec.replicas
             asks = any(isinstance(p.core, SynchronizedBackup | SavepointMode) for p in running)
             waits = asks and spec.elements[-1][0] in late
-            if spec.promise == "rollback" and self._over(cluster, spec.elements[-1][0]):
+            renumbers = spec.promise == "rollback" or spec.name in self.exceeded
+            if renumbers and self._over(cluster, spec.elements[-1][0]):
                 late.add(spec.elements[-1][0])  # its end was reached before it was sent again under new seqs
             if alone or waits or (spec.mode in ("upstreamBackup", "savepoint") and _holds(spec)):
                 late |= set(spec.inputs)

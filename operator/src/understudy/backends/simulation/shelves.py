@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from understudy.backends.simulation.element import Shelf
@@ -35,8 +35,8 @@ class Shelves:
         self._temporary = self._place(checkpoint, self._temporary)
 
     def store(self, checkpoint: Checkpoint) -> None:
-        if self._temporary is not None and self._temporary.checkpoint is checkpoint:
-            self.permanent, self._temporary = self._temporary, None
+        if self._temporary is not None and self._temporary.checkpoint.number == checkpoint.number:
+            self.permanent, self._temporary = replace(self._temporary, checkpoint=checkpoint), None
         else:
             self.permanent = self._place(checkpoint, self.permanent)
 
