@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -155,3 +156,10 @@ def test_auto_says_which_cheaper_mode_would_be_too_slow() -> None:
     assert found.mode is Mode.PASSIVE_STANDBY
     assert "recovers within 1s" in found.why
     assert "upstreamBackup would cost" in found.why
+
+
+def test_auto_says_what_its_choice_costs_and_what_a_faster_mode_would() -> None:
+    found = chosen("{mode: auto}")
+    assert isinstance(found, Choice)
+    assert re.search(r"precise: \+\d+\.\d% bandwidth, recovery \d+ms after detection; ", found.why)
+    assert re.search(r"; activeStandby would recover in \d+ms, for \+1\d\d%$", found.why)

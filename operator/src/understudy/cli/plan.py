@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from understudy.cli.manifest import accepted_job, refuse_manifest
+from understudy.model.costs import print_overhead
 from understudy.model.ha import Mode
 from understudy.model.plan import ModePlan, SubjobPlan, plan, to_json
 
@@ -57,6 +58,6 @@ def _cells(mode: Mode, entry: ModePlan, chosen: bool) -> tuple[str, ...]:
         f"{'→' if chosen else ' '} {mode}",
         str(entry.promise.guarantee),
         f"{entry.recovery.total_seconds() * 1000:.0f} ms",
-        f"+{entry.bandwidth_overhead:.0%}",
+        print_overhead(entry.bandwidth_overhead),
         "" if entry.is_available else "not available yet",
     )

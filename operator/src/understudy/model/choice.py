@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from .classes import Verdict, class_of
-from .costs import Cost, Load, costs, detection
+from .costs import Cost, Load, costs, detection, print_overhead
 from .elements import elements_of
 from .guarantees import AVAILABLE, PRECISE, Addition, Promise, promise_now, why_not
 from .ha import Guarantee, Mode
@@ -143,8 +143,7 @@ def _sooner(taken: Mode, prices: Mapping[Mode, Cost], able: list[Mode]) -> tuple
 
 
 def _overhead(price: Cost) -> str:
-    share = price.bandwidth_overhead
-    return f"+{share:.1%}" if share < 0.1 else f"+{share:.0%}"
+    return print_overhead(price.bandwidth_overhead)
 
 
 def _ms(time: timedelta) -> str:

@@ -61,6 +61,10 @@ class Cost:
     bandwidth_overhead: float
 
 
+def print_overhead(share: float) -> str:
+    return f"+{share:.1%}" if 0 < share < 0.1 else f"+{share:.0%}"
+
+
 def detection(ha: Ha) -> timedelta:
     """Mean time until a silent peer is suspected: 250 ms with 3 keep-alives of 100 ms."""
     return ha.heartbeat.interval * (ha.heartbeat.misses - 0.5)
