@@ -99,9 +99,9 @@ ALL = (
         ("act@standby@5s-7s", "sav@standby@12s-14s"),
         ("rep@18s-20s+3s", "ups@24s-26s+3s", "act@primary@30s-32s+150ms", "sav@34s-36s+150ms"),
     ),
-    # The second round begins when there are new standbys: before that, some modes promise nothing.
-    Programme("again", CHAIN, 140, ("act@5s-8s", "rep@10s-13s", "act@115s-118s", "rep@121s-124s")),
-    Programme("again-empty", CHAIN, 140, ("ups@5s-8s", "sav@10s-13s", "ups@115s-118s", "sav@121s-124s")),
+    # The second round waits for new standbys: before that, some modes promise nothing.
+    Programme("again", CHAIN, 140, ("act@5s-8s", "rep@10s-13s", "act@protected@40s", "rep@protected@50s")),
+    Programme("again-empty", CHAIN, 140, ("ups@5s-8s", "sav@10s-13s", "ups@protected@40s", "sav@protected@50s")),
     Programme(
         "chance-stops",
         CHANCE,

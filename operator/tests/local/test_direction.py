@@ -210,6 +210,14 @@ def test_without_sinks_the_run_is_over_when_every_stream_has_ended() -> None:
     assert isinstance(over, Finish)
 
 
+def test_a_primary_is_hurt_when_it_is_protected() -> None:
+    fault = Fault("beats", Target.PROTECTED, 1_000)
+    cast = tuple(replace(s, status={**s.status, "protected": False}) for s in everyone())
+    assert not any(isinstance(i, Hurt) for i in decide(CAST, Schedule((fault,)), 2, running(*cast)))
+    cast = tuple(replace(s, status={**s.status, "protected": True}) for s in everyone())
+    assert decide(CAST, Schedule((fault,)), 2, running(*cast)) == [Hurt(fault, subjob("beats", 0))]
+
+
 # --- edits
 
 

@@ -191,6 +191,9 @@ def victim_of(fault: Fault, observed: Observed) -> Process | None:
             found = observed.primary(fault.owner)
         case Target.STANDBY:
             found = observed.standby(fault.owner)
+        case Target.PROTECTED:
+            primary = observed.primary(fault.owner)
+            found = primary if primary and observed.covered(primary.process) and primary.status["protected"] else None
         case Target.SINK:
             found = next(iter(observed.living(Kind.SINK, fault.owner)), None)
     return found.process if found else None

@@ -1,6 +1,7 @@
 """What to hurt, and when.
 
-`beats@15s` is the primary of beats, `beats@standby@15s` its standby, `sink/alerts@15s` a sink; `beats@10s-20s` is some
+`beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15 s or as
+soon after as somebody could take over from it, `sink/alerts@15s` a sink; `beats@10s-20s` is some
 moment in between, drawn from the run's seed. A stop adds for how long: `beats@15s+2s`.
 """
 
@@ -21,6 +22,7 @@ SINK_PREFIX: Final = "sink/"
 class Target(StrEnum):
     PRIMARY = "primary"
     STANDBY = "standby"
+    PROTECTED = "protected"  # the primary, as soon as somebody could take over from it
     SINK = "sink"
 
 
@@ -44,8 +46,13 @@ class Fault:
     def signal(self) -> str:
         return "SIGKILL" if self.stop_ms is None else "SIGSTOP"
 
+    @property
+    def role(self) -> str:
+        """What the victim is."""
+        return str(Target.PRIMARY if self.target is Target.PROTECTED else self.target)
+
     def __str__(self) -> str:
-        return f"{self.target} of {self.owner}" if self.target is not Target.SINK else f"sink {self.owner}"
+        return f"{self.role} of {self.owner}" if self.target is not Target.SINK else f"sink {self.owner}"
 
 
 def parse_kill(text: str, job: StreamJob, random: Random) -> Fault | str:
@@ -74,8 +81,9 @@ def parse_fault(text: str, job: StreamJob, random: Random) -> Fault | str:
         known = [s.name for s in job.subjobs] + [f"{SINK_PREFIX}{s.name}" for s in job.sinks]
         return f"there is no subjob {name!r}{did_you_mean(name, known)}; write {listed(known)}"
     found, is_sink = owner
-    if target and (is_sink or target[0] not in (Target.PRIMARY, Target.STANDBY)):
-        return f"{target[0]!r} is nobody to hurt; write {found}@primary@TIME or {found}@standby@TIME"
+    if target and (is_sink or target[0] not in (Target.PRIMARY, Target.STANDBY, Target.PROTECTED)):
+        ways = listed([f"{found}@{who}@TIME" for who in (Target.PRIMARY, Target.STANDBY, Target.PROTECTED)])
+        return f"{target[0]!r} is nobody to hurt; write {ways}"
     wanted = Target.SINK if is_sink else Target(target[0]) if target else Target.PRIMARY
     return Fault(found, wanted, at_ms)
 

@@ -76,7 +76,7 @@ def _mode(record: Record, instance: str, subjob: Subjob) -> str:
 
 def _losses(record: Record) -> Iterator[_Loss]:
     for done in record.done:
-        cause = f"{done.fault.target} {done.fault.done} ({done.fault.signal})"
+        cause = f"{done.fault.role} {done.fault.done} ({done.fault.signal})"
         yield _Loss(done.victim, done.at_ms, cause, done.had_standby)
     for death in record.deaths:
         cause = f"signal {-death.exit_code}" if death.exit_code < 0 else f"exit code {death.exit_code}"
