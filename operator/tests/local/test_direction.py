@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.local.jobs import job
 from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.direction import (
@@ -16,16 +18,19 @@ from understudy.backends.local.direction import (
     Finish,
     Hurt,
     Intent,
+    LastResort,
     Observed,
     Open,
     Resume,
     Schedule,
     Seen,
+    StandIn,
     Start,
     Tell,
     decide,
 )
 from understudy.backends.local.faults import Fault, Target
+from understudy.protocol.failures import Means
 
 CAST = Cast.of(job())
 SINK = Process(Kind.SINK, "alerts", 0)
@@ -216,6 +221,26 @@ def test_a_primary_is_hurt_when_it_is_protected() -> None:
     assert not any(isinstance(i, Hurt) for i in decide(CAST, Schedule((fault,)), 2, running(*cast)))
     cast = tuple(replace(s, status={**s.status, "protected": True}) for s in everyone())
     assert decide(CAST, Schedule((fault,)), 2, running(*cast)) == [Hurt(fault, subjob("beats", 0))]
+
+
+# --- failed for good
+
+
+@pytest.mark.parametrize(
+    ("means", "done"),
+    [
+        (Means(None, "coarse", True), StandIn),
+        (Means(None, None, True), LastResort),
+        (Means(None), Fail),
+    ],
+)
+def test_what_is_done_about_a_subjob_that_cannot_be_started(means: Means, done: type[Intent]) -> None:
+    dead = [seen(subjob("beats", n), None, exit_code=1) for n in range(CRASHES)]
+    cast = replace(CAST, means={"beats": means})
+    (intent,) = decide(cast, Schedule(), 2, running(*dead))
+    assert isinstance(intent, done)
+    again = decide(replace(cast, since={"beats": CRASHES}), Schedule(), 2, running(*dead))
+    assert not any(isinstance(i, done) for i in again), "who stands in begins with a clean record"
 
 
 # --- edits

@@ -666,10 +666,10 @@ PROMISES = (
         ("not available yet", "unsynchronized"),
     ),
     Bad(
-        "an alternative, which is not there yet",
+        "an alternative that nobody has declared",
         ha("{onPermanentFailure: {alternative: b}}"),
-        f"{HA}.onPermanentFailure",
-        ("not available yet",),
+        f"{HA}.onPermanentFailure.alternative",
+        ("there is no other subjob 'b'",),
     ),
 )
 

@@ -26,6 +26,7 @@ from understudy.backends.local.partitions import Partition, parse_partition
 from understudy.backends.local.supervisor import Supervisor
 from understudy.cli.manifest import accepted_job
 from understudy.cli.stage import Lines, LiveTable, audience, print_report
+from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
 from understudy.model.value import parse_duration, print_duration
 
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         return LACKING
     folder = Folder((args.output or Path("out") / job.name).absolute())
     folder.clear()
-    write(job, folder.job)
+    write(in_use(job), folder.job)
     with audience() as shown:
         supervisor = Supervisor(job, folder, Schedule(faults), shown, JobFile(args.job, duration), partitions)
         return _perform(supervisor, folder, faults, shown, as_json=args.json)

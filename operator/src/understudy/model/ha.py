@@ -80,10 +80,11 @@ class FailureProcess(Value):
 
 
 class OnPermanentFailure(Value):
-    """What to do when a subjob has failed for good and no node can take it. Not available yet."""
+    """What to do when a subjob has failed for good and no node can take it."""
 
     alternative: Name | None = None
-    """The subjob that takes its place."""
+    """The subjob that takes its place. It reads the same inputs, gives the same columns, is read by nobody, and does
+    not run before it is needed."""
 
     process: FailureProcess | None = None
     """The Job to run if there is no alternative."""
@@ -113,7 +114,7 @@ class Ha(Value):
     """Keep-alives between peers."""
 
     on_permanent_failure: OnPermanentFailure | None = None
-    """What to do when no node can take a subjob that failed for good. Not available yet."""
+    """What to do when no node can take a subjob that failed for good."""
 
     @property
     def digest(self) -> str:

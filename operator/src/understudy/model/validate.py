@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from .checks import built, ends, expressions, names, timing, wiring
+from .checks import branches, built, ends, expressions, names, timing, wiring
 from .job import StreamJob
 from .network import Walk, walk
 from .refusal import Refusal
@@ -43,7 +43,6 @@ ALONE: Final[tuple[Check, ...]] = (
     expressions.generator_fields,
     expressions.stateful_elements,
     timing.intervals,
-    built.permanent_failures,
     built.checkpoints,
     built.promises,
     built.spark_settings,
@@ -54,6 +53,7 @@ ALONG_THE_STREAMS: Final[tuple[WalkCheck, ...]] = (
     timing.windows,
     timing.event_time,
     timing.merge_event_time,
+    branches.alternatives,
 )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import assert_never
 
 from understudy.model.ha import Mode
-from understudy.model.job import StreamJob
+from understudy.model.job import StreamJob, Subjob
 from understudy.model.network import in_order
+from understudy.protocol.failures import Means
 
 
 class Kind(StrEnum):
@@ -39,6 +40,10 @@ class Cast:
     """How many instances a subjob should have: with a standby two."""
     settings: dict[str, str]
     """The digest of how each subjob is to be kept alive."""
+    means: dict[str, Means]
+    """What there is to do when a subjob has failed for good. There is no other machine."""
+    since: dict[str, int] = field(default_factory=dict)
+    """Of subjobs that another stands in for: the number of its first process."""
 
     @classmethod
     def of(cls, job: StreamJob) -> Cast:
@@ -47,6 +52,7 @@ class Cast:
             subjobs=tuple(s.name for s in in_order(job)),
             instances={s.name: 1 + standbys(s.ha.mode) for s in job.subjobs},
             settings={s.name: s.ha.digest for s in job.subjobs},
+            means={s.name: _means(s) for s in job.subjobs},
         )
 
     def order(self) -> list[tuple[Kind, str, int]]:
@@ -54,6 +60,11 @@ class Cast:
         ranks = range(1, 1 + max(self.instances.values(), default=0))
         instances = [(Kind.SUBJOB, s, rank) for rank in ranks for s in self.subjobs if self.instances[s] >= rank]
         return [*((Kind.SINK, s, 1) for s in self.sinks), *instances]
+
+
+def _means(subjob: Subjob) -> Means:
+    declared = subjob.ha.on_permanent_failure
+    return Means(None, declared.alternative, declared.process is not None) if declared else Means(None)
 
 
 def standbys(mode: Mode) -> int:

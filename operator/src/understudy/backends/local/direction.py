@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from understudy.backends.local.cast import Cast, Kind, Process, standbys
 from understudy.backends.local.faults import Fault, Target
 from understudy.model.ha import Mode
+from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
 CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
@@ -132,6 +133,23 @@ class Dismiss:
 
 
 @dataclass(frozen=True, slots=True)
+class StandIn:
+    """The subjob has failed for good: its alternative plays from now on."""
+
+    subjob: str
+    alternative: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastResort:
+    """The subjob has failed for good, and nothing is left but its failure process."""
+
+    subjob: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     exit_code: int
     why: str
@@ -145,7 +163,7 @@ class Finish:
     """Whether every stream came to its end."""
 
 
-Intent = Start | Open | Hurt | Resume | Tell | Dismiss | Fail | Finish
+Intent = Start | Open | Hurt | Resume | Tell | Dismiss | StandIn | LastResort | Fail | Finish
 
 
 class Nemesis(Protocol):
@@ -203,7 +221,7 @@ def decide(cast: Cast, nemesis: Nemesis, at_once: int, observed: Observed) -> li
     """What to do now. `at_once`: how many Spark sessions may be starting at the same time."""
     if (over := _over(cast, nemesis, observed)) is not None:
         return [over]
-    if (failure := _failure(observed)) is not None:
+    if (failure := _failure(cast, observed)) is not None:
         return [failure]
     intents: list[Intent] = list(_starts(cast, at_once, observed))
     if observed.started_ms is None and not intents and _all_ready(cast, observed):
@@ -258,9 +276,9 @@ def _ended(observed: Observed, subjob: str) -> bool:
     return primary is not None and primary.state == "finished"
 
 
-def _failure(observed: Observed) -> Fail | None:
+def _failure(cast: Cast, observed: Observed) -> Fail | StandIn | LastResort | None:
     for seen in observed.seen:
-        if seen.exit_code is not None and not seen.hurt and (failure := _death(seen, observed)):
+        if seen.exit_code is not None and not seen.hurt and (failure := _death(cast, seen, observed)):
             return failure
         if seen.alive and not seen.was_ready and seen.age_ms > PATIENCE_MS:
             why = f"{seen.process.name} was not ready after {PATIENCE_MS // 60_000} minutes"
@@ -268,7 +286,7 @@ def _failure(observed: Observed) -> Fail | None:
     return None
 
 
-def _death(seen: Seen, observed: Observed) -> Fail | None:
+def _death(cast: Cast, seen: Seen, observed: Observed) -> Fail | StandIn | LastResort | None:
     """A process that died by itself is replaced, unless it keeps dying before it is ready or cannot run here at all."""
     if seen.process.kind is Kind.SINK and seen.exit_code == 0:
         return None
@@ -276,11 +294,24 @@ def _death(seen: Seen, observed: Observed) -> Fail | None:
     if seen.exit_code == 3:
         return Fail(3, f"{said}: this machine lacks something", seen.process)
     mates = observed.of(seen.process.kind, seen.process.owner)
-    crashed = [s for s in mates if s.exit_code is not None and not s.hurt and not s.was_ready]
+    present = [s for s in mates if s.process.number >= cast.since.get(s.process.owner, 0)]
+    crashed = [s for s in present if s.exit_code is not None and not s.hurt and not s.was_ready]
     if len(crashed) < CRASHES:
         return None
     last = crashed[-1].process
-    return Fail(1, f"{last.name} ended with {_how(crashed[-1].exit_code)} before it was ready, not the first to", last)
+    why = f"{last.name} ended with {_how(crashed[-1].exit_code)} before it was ready, not the first to"
+    return _for_good(cast, last, why, observed)
+
+
+def _for_good(cast: Cast, last: Process, why: str, observed: Observed) -> Fail | StandIn | LastResort:
+    phase = Phase.RUNNING if observed.started_ms is not None else Phase.ACTIVATION
+    match handle(Permanent(why), phase, True, cast.means.get(last.owner, Means(None))):
+        case AlternativeBranch(subjob, reason):
+            return StandIn(last.owner, subjob, reason)
+        case FailureProcess(reason):
+            return LastResort(last.owner, reason)
+        case _:
+            return Fail(1, why, last)
 
 
 def _how(exit_code: int | None) -> str:

@@ -18,11 +18,13 @@ from understudy.backends.local.direction import (
     Fail,
     Finish,
     Hurt,
+    LastResort,
     Nemesis,
     Observed,
     Open,
     Resume,
     Seen,
+    StandIn,
     Start,
     Tell,
     decide,
@@ -31,12 +33,14 @@ from understudy.backends.local.effective import write
 from understudy.backends.local.environment import cores, for_children
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile, Refused
+from understudy.backends.local.lastresort import run_process
 from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
 from understudy.backends.local.partitions import Partition, Partitions
 from understudy.backends.local.processes import Child, Janitor, end_all
 from understudy.backends.local.record import Record
 from understudy.backends.local.surroundings import LocalSurroundings
+from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
 from understudy.runtime.clock import now_ms
 from understudy.runtime.cuts import FOLDER, ME
@@ -79,7 +83,8 @@ class Supervisor:
         partitions: tuple[Partition, ...] = (),
     ) -> None:
         self._folder, self._nemesis, self._audience, self._file = folder, nemesis, audience, file
-        self._job, self._cast = job, Cast.of(job)
+        self._declared, self._since = job, dict[str, int]()
+        self._job, self._cast = in_use(job), Cast.of(in_use(job))
         self._told: set[tuple[Process, str]] = set()
         self._modes: dict[str, str] = {}
         self._partitions = Partitions.of(partitions)
@@ -89,7 +94,7 @@ class Supervisor:
         self._janitor = Janitor()
         self._asked_to_stop = False
         self._resumed: set[Done] = set()
-        self.record = Record(began_ms=now_ms(), versions=[job])
+        self.record = Record(began_ms=now_ms(), versions=[self._job])
 
     def ask_to_stop(self) -> None:
         self._asked_to_stop = True
@@ -124,6 +129,10 @@ class Supervisor:
                     self._tell(intent)
                 case Dismiss():
                     self._dismiss(intent.process)
+                case StandIn():
+                    self._stand_in(intent)
+                case LastResort():
+                    self._last_resort(intent)
                 case Fail() | Finish():
                     self.record.outcome = intent
                 case _:
@@ -237,7 +246,7 @@ class Supervisor:
     # --- edits
 
     def _look_at_the_file(self) -> None:
-        match self._file.edited(self._job) if self._file is not None else None:
+        match self._file.edited(self._declared) if self._file is not None else None:
             case StreamJob() as job:
                 self._adopt(job)
             case Refused(sentences):
@@ -247,12 +256,37 @@ class Supervisor:
                 pass
 
     def _adopt(self, job: StreamJob) -> None:
-        for before, after in zip(self._job.subjobs, job.subjobs, strict=True):
+        for before, after in zip(self._declared.subjobs, job.subjobs, strict=True):
             if before.ha != after.ha:
                 self._audience.note(f"edited: {after.name} is to be kept alive by {after.ha.mode}")
-        self._job, self._cast = job, Cast.of(job)
-        self.record.versions.append(job)
-        write(job, self._folder.job)
+        self._declared = job
+        self._play()
+
+    def _play(self) -> None:
+        """From now on, what is declared, with those who stand in."""
+        self._job = in_use(self._declared, self._since)
+        self._cast = replace(Cast.of(self._job), since=self._since)
+        self.record.versions.append(self._job)
+        write(self._job, self._folder.job)
+
+    def _stand_in(self, intent: StandIn) -> None:
+        mine = [r for r in self._running if r.process.kind is Kind.SUBJOB and r.process.owner == intent.subjob]
+        for running in mine:
+            running.hurt = True
+            running.child.ask_to_stop()
+        self._since = {**self._since, intent.subjob: len(mine)}
+        self._play()
+        self._audience.note(f"{intent.alternative} stands in for {intent.subjob}: {intent.why}")
+
+    def _last_resort(self, intent: LastResort) -> None:
+        subjob = self._job.subjob(intent.subjob)
+        declared = subjob.ha.on_permanent_failure if subjob else None
+        assert declared is not None
+        assert declared.process is not None
+        self._audience.note(f"the failure process of {intent.subjob} is run: {intent.why}")
+        log = self._folder.logs / f"process-{intent.subjob}.log"
+        how = run_process(declared.process.job_template, for_children(), log)
+        self.record.outcome = Fail(1, f"{intent.subjob} has failed for good; its failure process was run: {how}")
 
     def _tell(self, intent: Tell) -> None:
         subjob, order = self._job.subjob(intent.process.owner), (intent.process, intent.settings)

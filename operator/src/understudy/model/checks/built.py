@@ -32,13 +32,6 @@ def operators(walk: Walk) -> Iterator[Refusal]:
             yield _not_yet(step.field, f"the operator {kind_of(step.operator)}", "sql or map")
 
 
-def permanent_failures(job: StreamJob) -> Iterator[Refusal]:
-    for n, subjob in enumerate(job.subjobs):
-        if subjob.ha.on_permanent_failure is not None:
-            field = path("spec", "subjobs", n, "ha", "onPermanentFailure")
-            yield refuse("NotAvailable", field, "it is not available yet; leave it out")
-
-
 def checkpoints(job: StreamJob) -> Iterator[Refusal]:
     for n, subjob in enumerate(job.subjobs):
         here, checkpoint = path("spec", "subjobs", n, "ha", "checkpoint"), subjob.ha.checkpoint
