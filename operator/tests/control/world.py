@@ -18,6 +18,7 @@ from understudy.control.decide import decide
 from understudy.control.intents import Intent
 from understudy.control.observed import (
     Access,
+    Failed,
     IncidentSeen,
     Lease,
     Node,
@@ -32,6 +33,7 @@ from understudy.control.observed import (
 from understudy.control.pages import read
 from understudy.control.record import read_record
 from understudy.control.revision import revision_of
+from understudy.model.branches import in_use
 from understudy.model.ha import Ha, Mode
 from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
@@ -62,6 +64,9 @@ class World:
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     told: dict[str, Ha] = field(default_factory=dict)
+    processes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    no_room_for: set[str] = field(default_factory=set)
+    """Subjobs that fit on no node; who stands in for one does."""
     history: list[Intent] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     created_ms: int = 0
@@ -101,8 +106,12 @@ class World:
         if not isinstance(self.wanted, StreamJob):
             return {}
         if self._plans is None or self._plans[0] is not self.wanted:
-            self._plans = (self.wanted, plans_of(self.wanted))
+            self._plans = (self.wanted, plans_of(in_use(self.wanted, self.failed)))
         return self._plans[1]
+
+    @property
+    def failed(self) -> Mapping[str, Failed]:
+        return read_record(self.entries or {}).failed
 
     # ---- act
 
@@ -121,7 +130,7 @@ class World:
                 self.access = replace(self.access, bound=True)
             case do.EnsureManifest():
                 assert isinstance(self.wanted, StreamJob)
-                assert intent.revision == revision_of(self.wanted)
+                assert intent.revision == revision_of(self.wanted, self.failed)
                 self.jobs[intent.revision] = self.wanted
             case do.EnsureService():
                 self.services.add(names.service(self.name, intent.subjob))
@@ -140,6 +149,8 @@ class World:
                 self._create_instance(intent)
             case do.ChangeInstance():
                 self.told[intent.pod] = intent.ha
+            case do.RunProcess():
+                self.processes[intent.name] = intent.template
             case do.CreateSink():
                 self._create(Pod(intent.name, intent.sink, Role.SINK, Phase.PENDING, self.now_ms), intent)
             case do.DeletePod():
@@ -169,7 +180,7 @@ class World:
         assert names.lease(self.name, intent.subjob) in self.leases, "a pod without its Lease"
         self.used.append(intent.name)
         pod = Pod(intent.name, intent.subjob, intent.role, Phase.PENDING, self.now_ms, spread=intent.spread)
-        subjob = self.jobs[intent.revision].subjob(intent.subjob)
+        subjob = in_use(self.jobs[intent.revision], self.failed).subjob(intent.subjob)
         assert subjob is not None
         self.told[intent.name] = subjob.ha
         self._create(pod, intent)
@@ -187,6 +198,8 @@ class World:
         )
 
     def _schedule(self, pod: Pod, avoid: frozenset[str]) -> str | None:
+        if pod.part in self.no_room_for and pod.part not in self.failed:
+            return None
         usable = [n.name for n in self.nodes if n.ready and n.schedulable and n.name not in avoid]
         peers = {p.node for p in self.pods.values() if p.part == pod.part and not p.is_sink}
         apart = [name for name in usable if name not in peers]

@@ -90,6 +90,7 @@ def asked() -> set[Right]:
             do.LabelPod("demo-double-0", Role.PRIMARY, ""),
             do.RecordIncident("demo-keep-epoch-2", {"subjob": "keep"}, {"lost": 0}, ""),
             do.Record({"startTime": "1"}, ""),
+            do.RunProcess("demo-keep-failed-2", {"spec": {}}, ""),
             *(do.Remove(kind, "demo-gone", "") for kind in do.Kind),
         )
         for intent in every:

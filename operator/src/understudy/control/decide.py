@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from understudy.control.branches import plan_branches
 from understudy.control.foundation import plan_foundation, plan_leftovers
 from understudy.control.incidents import plan_incidents
 from understudy.control.instances import plan_instances
@@ -48,6 +49,7 @@ def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tu
         *plan_leftovers(seen, job),
         *plan_start(seen, job, found),
         *plan_incidents(seen, found),
+        *plan_branches(seen, found),
     )
 
 

@@ -20,7 +20,6 @@ from understudy.control.intents import (
     Remove,
 )
 from understudy.control.observed import Observed
-from understudy.control.revision import revision_of
 from understudy.control.views import instances_in
 from understudy.model.job import StreamJob
 
@@ -29,7 +28,7 @@ def plan_foundation(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     return (
         *plan_certificate(seen),
         *_access(seen, job),
-        *_manifest(seen, job),
+        *_manifest(seen),
         *_subjobs(seen, job),
         *_safeguards(seen, job),
     )
@@ -49,9 +48,9 @@ def _access(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     return tuple(plan)
 
 
-def _manifest(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
+def _manifest(seen: Observed) -> tuple[Intent, ...]:
     """The manifest is there before the record names it; pods are made only after that."""
-    revision = revision_of(job)
+    revision = seen.revision
     plan: list[Intent] = []
     if revision not in seen.manifests:
         plan.append(EnsureManifest(revision, "pods read the job as it was accepted"))
@@ -110,7 +109,7 @@ def plan_leftovers(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     sinks = {sink.name for sink in job.sinks}
     stray = [pod for pod in seen.pods if pod.part not in (sinks if pod.is_sink else parts)]
     kept = {names.lease(seen.name, part) for part in parts | {pod.part for pod in seen.pods if not pod.is_sink}}
-    revisions = {revision_of(job), *(pod.revision for pod in seen.pods)}
+    revisions = {seen.revision, *(pod.revision for pod in seen.pods)}
     if seen.run:
         revisions.add(seen.run.revision)
     why = "the job no longer has it"

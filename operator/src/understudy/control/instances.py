@@ -25,7 +25,7 @@ from understudy.control.intents import (
 )
 from understudy.control.observed import Observed, Pod, Role, Run, Spread
 from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
-from understudy.control.revision import Digests, digests_before_live_edits, digests_of, revision_of
+from understudy.control.revision import Digests, digests_before_live_edits, digests_of
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
 
@@ -115,9 +115,7 @@ def _creation(
     entries: dict[str, str | None] = {f"next.{subjob}": str(number + 1), f"made.{subjob}": str(seen.now_ms)}
     return (
         Record(entries, f"number {number} is given to an instance of {subjob}"),
-        CreateInstance(
-            name, subjob, role, spread, avoid, prefer, digests, revision_of(job), certificate_for(seen), why
-        ),
+        CreateInstance(name, subjob, role, spread, avoid, prefer, digests, seen.revision, certificate_for(seen), why),
         Emit(Severity.NORMAL, Reason.INSTANCE_CREATED, why),
     )
 

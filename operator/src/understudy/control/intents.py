@@ -124,6 +124,15 @@ class ChangeInstance:
 
 
 @dataclass(frozen=True, slots=True)
+class RunProcess:
+    """Make the Job that a subjob declares for the case that it has failed for good."""
+
+    name: str
+    template: Mapping[str, Any]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     """`force`: do not wait for a kubelet that may never answer."""
 
@@ -190,6 +199,9 @@ class Reason(StrEnum):
     STANDBY_REPLACED = "StandbyReplaced"
     TUPLES_LOST = "TuplesLost"
     DEGRADED = "Degraded"
+    BRANCH_BEGUN = "BranchBegun"
+    BRANCH_ENDED = "BranchEnded"
+    PROCESS_RUN = "ProcessRun"
     COMPLETED = "Completed"
     DRILL_STARTED = "DrillStarted"
     DRILL_PASSED = "DrillPassed"
@@ -222,6 +234,7 @@ Intent = (
     | Record
     | CreateInstance
     | ChangeInstance
+    | RunProcess
     | CreateSink
     | DeletePod
     | LabelPod

@@ -73,5 +73,10 @@ def certificate(job: str, number: int) -> str:
     return f"{job}-certificate-{number}"
 
 
+def failure_process(job: str, subjob: str, epoch: int) -> str:
+    """The Job that is run when a subjob has failed for good."""
+    return f"{job}-{subjob}-failed-{epoch}"
+
+
 def incident(job: str, subjob: str, epoch: int) -> str:
     return f"{job}-{subjob}-epoch-{epoch}"

@@ -9,8 +9,9 @@ from typing import Any
 
 from understudy.control import names
 from understudy.control.pages import InstancePage, Page, SinkPage
-from understudy.control.revision import NO_DIGESTS, Digests
+from understudy.control.revision import NO_DIGESTS, Digests, revision_of
 from understudy.control.times import millis
+from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
@@ -101,6 +102,24 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """A subjob that no node could take, so that its alternative stands in."""
+
+    generation: int
+    nodes: frozenset[str]
+    """That could be used then."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.generation} {','.join(sorted(self.nodes))}"
+
+    @classmethod
+    def of(cls, text: str) -> Failed:
+        generation, _, nodes = text.partition(" ")
+        return cls(int(generation) if generation.isdecimal() else 0, frozenset(filter(None, nodes.split(","))))
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """What the operator wrote down (ConfigMap `JOB-run`), so that it survives the operator and the status."""
 
@@ -114,6 +133,10 @@ class Run:
     """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice."""
     made_ms: Mapping[str, int] = field(default_factory=dict)
     """Subjob → when its newest instance was made."""
+    failed: Mapping[str, Failed] = field(default_factory=dict)
+    """Subjobs that another stands in for."""
+    processes: Mapping[str, int] = field(default_factory=dict)
+    """Subjob → the epoch after which its failure process was run."""
     certificate: int = 0
     """The number of the certificate that new pods get; 0: the job has none."""
     certificate_until_ms: int = 0
@@ -203,9 +226,22 @@ class Observed:
         return () if isinstance(self.wanted, StreamJob) else self.wanted
 
     @property
-    def job(self) -> StreamJob | None:
-        """What should run: what is asked for, or what was accepted before if that is refused."""
+    def declared(self) -> StreamJob | None:
+        """What is asked for, or what was accepted before if that is refused."""
         return self.wanted if isinstance(self.wanted, StreamJob) else self.running
+
+    @property
+    def failed(self) -> Mapping[str, Failed]:
+        return self.run.failed if self.run else {}
+
+    @property
+    def job(self) -> StreamJob | None:
+        """What should run: what is declared, with those who stand in for others."""
+        return in_use(self.declared, self.failed) if self.declared else None
+
+    @property
+    def revision(self) -> str:
+        return revision_of(self.declared, self.failed) if self.declared else ""
 
     @property
     def started(self) -> bool:

@@ -8,6 +8,8 @@
 | generation | the generation of the spec that it came from |
 | next.SUBJOB | the number of the subjob's next instance |
 | made.SUBJOB | when its newest instance was made, milliseconds since 1970 |
+| failed.SUBJOB | another stands in for it: the generation of the spec and the nodes that there were |
+| process.SUBJOB | the epoch after which its failure process was run |
 | certificate, certificateUntil | the certificate that new pods get, and when it ends, milliseconds since 1970 |
 | certificateFrom | the oldest certificate that was not removed |
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from understudy.control.observed import Run
+from understudy.control.observed import Failed, Run
 
 
 def read_record(entries: Mapping[str, str]) -> Run:
@@ -27,6 +29,8 @@ def read_record(entries: Mapping[str, str]) -> Run:
         generation=_number(entries.get("generation")) or 0,
         next=_numbers(entries, "next."),
         made_ms=_numbers(entries, "made."),
+        failed={k.removeprefix("failed."): Failed.of(v) for k, v in entries.items() if k.startswith("failed.")},
+        processes=_numbers(entries, "process."),
         certificate=_number(entries.get("certificate")) or 0,
         certificate_until_ms=_number(entries.get("certificateUntil")) or 0,
         certificate_from=_number(entries.get("certificateFrom")) or 1,

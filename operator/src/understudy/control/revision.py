@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +35,10 @@ class Digests:
 NO_DIGESTS = Digests("", "")
 
 
-def revision_of(job: StreamJob) -> str:
-    return _digest(_plain(job))
+def revision_of(declared: StreamJob, failed: Iterable[str] = ()) -> str:
+    """`failed`: the subjobs that others stand in for."""
+    gone = sorted(failed)
+    return _digest([_plain(declared), gone] if gone else _plain(declared))
 
 
 def digests_of(job: StreamJob, subjob: Subjob, certificate: int = 0) -> Digests:

@@ -7,7 +7,7 @@ from understudy.control.certificates import certificate_for
 from understudy.control.health import loss_of
 from understudy.control.intents import CreateSink, DeletePod, Emit, Intent, Reason, Severity
 from understudy.control.observed import Observed, Pod
-from understudy.control.revision import revision_of, sink_digests
+from understudy.control.revision import sink_digests
 from understudy.model.job import StreamJob
 from understudy.model.sinks import Sink
 
@@ -51,7 +51,7 @@ def _create(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]:
             sink.name,
             frozenset(),
             sink_digests(sink, certificate_for(seen)),
-            revision_of(job),
+            seen.revision,
             certificate_for(seen),
             why,
         ),

@@ -30,6 +30,7 @@ RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 LEASES: Final = "/apis/coordination.k8s.io/v1"
 EVENTS: Final = "/apis/events.k8s.io/v1"
 POLICY: Final = "/apis/policy/v1"
+BATCH: Final = "/apis/batch/v1"
 NETWORKING: Final = "/apis/networking.k8s.io/v1"
 OURS: Final = "/apis/understudy.dev/v1alpha1"
 
@@ -44,10 +45,18 @@ _REMOVABLE: Final[Mapping[Kind, tuple[str, str]]] = {
 
 
 class Actor:
-    def __init__(self, api: Api, owner: Owner, job: StreamJob | None, settings: PodSettings) -> None:
+    def __init__(
+        self,
+        api: Api,
+        owner: Owner,
+        job: StreamJob | None,
+        settings: PodSettings,
+        declared: StreamJob | None = None,
+    ) -> None:
         self._api = api
         self._owner = owner
         self._job = job
+        self._declared = declared or job
         self._settings = settings
 
     @property
@@ -64,7 +73,7 @@ class Actor:
             case do.EnsureRoleBinding():
                 self._apply(RBAC, "rolebindings", objects.role_binding(self._owner))
             case do.EnsureManifest():
-                self._create(CORE, "configmaps", objects.manifest(self._owner, self._accepted(), intent.revision))
+                self._create(CORE, "configmaps", self._manifest(intent.revision))
             case do.EnsureService():
                 self._apply(CORE, "services", objects.service(self._owner, intent.subjob))
             case do.EnsureBudget():
@@ -82,6 +91,8 @@ class Actor:
                 self._create(CORE, "pods", instance_pod(self._owner, self._accepted(), intent, self._settings))
             case do.ChangeInstance():
                 self._change(intent)
+            case do.RunProcess():
+                self._create(BATCH, "jobs", objects.failure_process(self._owner, intent.name, intent.template))
             case do.CreateSink():
                 self._create(CORE, "pods", sink_pod(self._owner, self._accepted(), intent, self._settings))
             case do.DeletePod():
@@ -107,6 +118,9 @@ class Actor:
         if self._job is None:
             raise LookupError("nothing was accepted")
         return self._job
+
+    def _manifest(self, revision: str) -> dict[str, Any]:
+        return objects.manifest(self._owner, self._accepted(), self._declared or self._accepted(), revision)
 
     def _change(self, intent: do.ChangeInstance) -> None:
         """Who cannot be told now is told at the next look."""

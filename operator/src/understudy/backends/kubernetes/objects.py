@@ -103,9 +103,9 @@ def role_binding(owner: Owner) -> Json:
 # ---- what pods read and agree on -------------------------------------------------------------------------
 
 
-def manifest(owner: Owner, job: StreamJob, revision: str) -> Json:
-    accepted = to_manifest(job)
-    moved = in_pods(accepted)
+def manifest(owner: Owner, job: StreamJob, declared: StreamJob, revision: str) -> Json:
+    """What pods read (`job`, with those who stand in for others), and what was accepted."""
+    accepted, moved = to_manifest(declared), in_pods(to_manifest(job))
     data = {"job.yaml": _yaml(moved)} | ({"accepted.yaml": _yaml(accepted)} if moved != accepted else {})
     return {
         "apiVersion": "v1",
@@ -114,6 +114,13 @@ def manifest(owner: Owner, job: StreamJob, revision: str) -> Json:
         "immutable": True,
         "data": data,
     }
+
+
+def failure_process(owner: Owner, name: str, template: Mapping[str, Any]) -> Json:
+    """A Job as it was declared, under our name and owned by the StreamJob."""
+    given = template.get("metadata") or {}
+    metadata = owner.metadata(name, given.get("labels") or {}, given.get("annotations") or {})
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}}
 
 
 def accepted_text(config_map: Json) -> str:

@@ -17,7 +17,9 @@ from understudy.control import names
 from understudy.control.admission import taken_names
 from understudy.control.observed import Observed, Run
 from understudy.control.record import read_record
+from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
+from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
 from understudy.runtime.clock import now_ms
 
@@ -57,7 +59,7 @@ class Observer:
             created_ms=millis_of(metadata["creationTimestamp"]),
             wanted=wanted,
             running=running,
-            plans=self._admitted.plans(wanted if isinstance(wanted, StreamJob) else running),
+            plans=self._plans(wanted if isinstance(wanted, StreamJob) else running, run),
             run=run,
             deleted="deletionTimestamp" in metadata,
             remains=found.remains,
@@ -76,6 +78,9 @@ class Observer:
         )
 
     # ---- what is asked for, what runs
+
+    def _plans(self, declared: StreamJob | None, run: Run | None) -> Mapping[str, SubjobPlan]:
+        return self._admitted.plans(in_use(declared, run.failed if run else ()) if declared else None)
 
     def _wanted(self, body: Json, run: Run | None, running: StreamJob | None) -> StreamJob | tuple[Refusal, ...]:
         """What was accepted stays accepted; only another generation of the spec is looked at anew."""

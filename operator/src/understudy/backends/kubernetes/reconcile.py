@@ -48,7 +48,8 @@ class Reconciler:
         self._keep_pages((namespace, name), seen.pods)
         plan = decide(seen)
         self._carry_out(
-            Actor(self._api, Owner(name, namespace, body["metadata"]["uid"]), seen.job, self._settings), plan
+            Actor(self._api, Owner(name, namespace, body["metadata"]["uid"]), seen.job, self._settings, seen.declared),
+            plan,
         )
         return self._pause((namespace, name), is_calm(seen, plan), plan)
 

@@ -1,0 +1,100 @@
+"""Subjobs that have failed for good: no node can take them (Brettlecker §4.1).
+
+| what is declared | what is done | until |
+|---|---|---|
+| an alternative | it stands in: the subjob's pods are made with its query and resources | a node comes that was not there, or the job is edited |
+| a process | its Job is made, once for each epoch | |
+| nothing | the conditions say what is wrong | |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from understudy.control import names
+from understudy.control.health import NO_ROOM_MS
+from understudy.control.intents import Emit, Intent, Reason, Record, RunProcess, Severity
+from understudy.control.observed import Failed, Observed, Phase, Pod, Run
+from understudy.control.views import SubjobView
+from understudy.model.job import Subjob
+from understudy.protocol import failures
+from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent
+
+FOR_GOOD_MS: Final = 180_000  # not ready for so long: nodes would have been added, images pulled by then
+
+
+def plan_branches(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
+    back = [_back(name, why) for name, failed in seen.failed.items() if (why := _room(seen, failed))]
+    gone = [_give_up(seen, view) for view in views if view.subjob.name not in seen.failed]
+    return tuple(intent for part in (*back, *gone) for intent in part)
+
+
+def _room(seen: Observed, failed: Failed) -> str | None:
+    """Why the subjob itself may be tried again."""
+    if failed.generation != seen.generation:
+        return "the job was edited"
+    new = sorted({node.name for node in seen.nodes if node.ready and node.schedulable} - failed.nodes)
+    return f"there is a node that was not there before ({', '.join(new)})" if new else None
+
+
+def _back(subjob: str, why: str) -> tuple[Intent, ...]:
+    said = f"{subjob} is tried again: {why}"
+    return Record({f"failed.{subjob}": None}, said), Emit(Severity.NORMAL, Reason.BRANCH_ENDED, said)
+
+
+def _give_up(seen: Observed, view: SubjobView) -> tuple[Intent, ...]:
+    why, subjob = _no_place(seen, view), view.subjob
+    if why is None:
+        return ()
+    phase = failures.Phase.RUNNING if seen.started else failures.Phase.ACTIVATION
+    match failures.handle(Permanent(why), phase, True, _means(subjob)):
+        case AlternativeBranch(alternative, reason):
+            return _stand_in(seen, subjob.name, alternative, reason)
+        case FailureProcess(reason):
+            return _process(seen, subjob, view, reason)
+        case _:
+            return ()
+
+
+def _means(subjob: Subjob) -> Means:
+    declared = subjob.ha.on_permanent_failure
+    return Means(None, declared.alternative, declared.process is not None) if declared else Means(None)
+
+
+def _no_place(seen: Observed, view: SubjobView) -> str | None:
+    """Why no node can take any instance, if that has been so for long."""
+    if view.serving or view.ready_standbys or not view.pods:
+        return None
+    since = seen.status_since("Ready", "False")
+    if since is None or seen.now_ms - since < FOR_GOOD_MS:
+        return None
+    troubles = [_stuck(seen, pod) for pod in view.pods]
+    return f"{view.subjob.name} finds no place: {troubles[0]}" if all(troubles) else None
+
+
+def _stuck(seen: Observed, pod: Pod) -> str | None:
+    waits = pod.phase is Phase.PENDING and seen.now_ms - pod.created_ms >= NO_ROOM_MS
+    return (pod.unschedulable or pod.trouble) if waits else None
+
+
+def _stand_in(seen: Observed, subjob: str, alternative: str, why: str) -> tuple[Intent, ...]:
+    nodes = frozenset(node.name for node in seen.nodes if node.ready and node.schedulable)
+    said = f"{alternative} stands in for {subjob}: {why}"
+    entries = {f"failed.{subjob}": Failed(seen.generation, nodes).text}
+    return Record(entries, said), Emit(Severity.WARNING, Reason.BRANCH_BEGUN, said)
+
+
+def _process(seen: Observed, subjob: Subjob, view: SubjobView, why: str) -> tuple[Intent, ...]:
+    """Once for each epoch. Made first and recorded then: its name is taken, so making it again does no harm."""
+    epoch, declared = view.lease.epoch if view.lease else 0, subjob.ha.on_permanent_failure
+    run = seen.run or Run()
+    if declared is None or declared.process is None or run.processes.get(subjob.name) == epoch:
+        return ()
+    name = names.failure_process(seen.name, subjob.name, epoch)
+    said = f"the failure process {name} is run: {why}"
+    return (
+        RunProcess(name, declared.process.job_template, said),
+        Record({f"process.{subjob.name}": str(epoch)}, said),
+        Emit(Severity.WARNING, Reason.PROCESS_RUN, said),
+    )

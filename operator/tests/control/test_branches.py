@@ -1,0 +1,69 @@
+"""Subjobs that no node can take, on a model of the cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from understudy.control import intents as do
+from understudy.control.observed import Node
+from understudy.model.job import StreamJob
+
+from .jobs import job, manifest
+from .world import World
+
+TEMPLATE = {"spec": {"template": {"spec": {"containers": [{"name": "tell", "image": "tell"}]}}}}
+
+
+def with_failure(**on_permanent_failure: Any) -> StreamJob:
+    keep, double = manifest()["spec"]["subjobs"]
+    keep = {**keep, "ha": {"onPermanentFailure": on_permanent_failure}}
+    coarse = {**keep, "name": "coarse", "ha": {"mode": "amnesia"}, "operators": [{"filter": {"where": "v > 5"}}]}
+    return job(subjobs=[keep, double, *([coarse] if "alternative" in on_permanent_failure else [])])
+
+
+def lost(wanted: StreamJob) -> World:
+    """A job that ran, whose first subjob then finds no place any more."""
+    world = World(wanted).run_for(30)
+    assert world.is_true("Protected")
+    world.no_room_for = {"keep"}
+    for pod in world.live("keep"):
+        world.kill(pod.name)
+    return world
+
+
+def test_who_stands_in_is_not_started_before() -> None:
+    world = World(with_failure(alternative="coarse")).run_for(30)
+    assert {pod.part for pod in world.pods.values()} == {"keep", "double", "out"}
+
+
+def test_the_alternative_stands_in_when_no_node_has_had_room_for_long() -> None:
+    world = lost(with_failure(alternative="coarse")).run_for(120)
+    assert not world.failed, "a node may still come"
+    world.run_for(120)
+    assert set(world.failed) == {"keep"}
+    assert [world.told[pod.name].mode for pod in world.live("keep")] == ["amnesia"]
+    assert world.is_true("Ready")
+    assert {pod.name for pod in world.live("double")} == {"demo-double-0", "demo-double-1"}
+
+
+def test_the_subjob_comes_back_when_there_is_a_node_that_was_not_there() -> None:
+    world = lost(with_failure(alternative="coarse")).run_for(240)
+    world.run_for(60)
+    assert world.failed
+    world.nodes.append(Node("n4"))
+    world.no_room_for = set()
+    world.run_for(60)
+    assert not world.failed
+    assert [world.told[pod.name].mode for pod in world.live("keep")] == ["passiveStandby"] * 2
+    assert world.is_true("Protected")
+
+
+def test_the_failure_process_is_run_once() -> None:
+    world = lost(with_failure(process={"jobTemplate": TEMPLATE})).run_for(400)
+    assert world.processes == {"demo-keep-failed-1": TEMPLATE}
+    assert sum(isinstance(intent, do.RunProcess) for intent in world.history) == 1
+
+
+def test_without_a_declaration_nothing_is_made_up() -> None:
+    world = lost(job()).run_for(400)
+    assert (world.failed, world.processes) == ({}, {})
