@@ -1,0 +1,59 @@
+"""What the operator tells a running pod, over a real connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from understudy.backends.kubernetes.act import Actor
+from understudy.backends.kubernetes.objects import Owner
+from understudy.backends.kubernetes.settings import PodSettings
+from understudy.control import intents as do
+from understudy.control import names
+from understudy.model.ha import Ha, Mode
+from understudy.runtime.server import Server
+from understudy.runtime.serving import InstanceServing
+
+from .fake_api import FakeApi
+
+POD, GONE = "127.77.0.1", "127.77.0.2"  # addresses of their own: the port is that of every pod
+OWNER = Owner("demo", "apps", "uid-job")
+
+
+class Pod(InstanceServing):
+    """Takes down what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[str, dict[str, Any]]] = []
+
+    def act(self, kind: str, body: dict[str, Any]) -> Any:
+        self.told.append((kind, body))
+        return {}
+
+
+@pytest.fixture
+def pod() -> Iterator[Pod]:
+    found = Pod()
+    server = Server(POD, names.FLIGHT_PORT, found)
+    yield found
+    server.shutdown()
+
+
+def change(ip: str) -> do.ChangeInstance:
+    return do.ChangeInstance("demo-keep-0", ip, 0, Ha(mode=Mode.SAVEPOINT), "")
+
+
+def test_a_pod_is_told_how_its_subjob_is_to_be_kept_alive(pod: Pod) -> None:
+    with FakeApi().serving() as api:
+        Actor(api, OWNER, None, PodSettings(image="understudy:test")).carry_out(change(POD))
+    ((kind, body),) = pod.told
+    assert kind == "change"
+    assert Ha.model_validate(body["ha"]) == Ha(mode=Mode.SAVEPOINT)
+
+
+def test_one_that_does_not_answer_holds_up_nobody() -> None:
+    with FakeApi().serving() as api:
+        Actor(api, OWNER, None, PodSettings(image="understudy:test")).carry_out(change(GONE))
