@@ -99,6 +99,16 @@ def test_a_job_goes_through_all_modes_without_a_restart(tmp_path: Path) -> None:
     assert log_of(tmp_path, "beats-0").count("spark session started") == 1
 
 
+def test_a_kill_while_both_modes_run_is_survived_and_the_change_made_by_the_new_primary(tmp_path: Path) -> None:
+    show = Show(tmp_path, "passiveStandby", "30s")
+    show.edit(manifest("savepoint"))
+    show.command.wait_for("edited: beats")
+    kill_primary(tmp_path)
+    show.command.wait_for("beats is kept alive by savepoint now", 60)
+    sink = show.end()
+    assert (sink["lost"], sink["duplicated"], sink["recovery"]) == (0, 0, "precise")
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [("passiveStandby", "upstreamBackup"), ("activeStandby", "savepoint"), ("upstreamBackup", "activeStandby")],

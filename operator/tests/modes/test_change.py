@@ -96,6 +96,18 @@ def test_the_books_are_those_of_the_former_mode() -> None:
     assert releases(feed(successor, 40, 50)) == [50], "and it decides from here on"
 
 
+def test_a_late_word_about_a_state_of_the_former_mode_does_not_count() -> None:
+    former = passive()
+    successor = PassiveStandby("win-0", WIRING, DETECTOR, interval=100)
+    successor.adopt(former)
+    successor.handle(on.SecondaryJoined("win-1"))
+    successor.handle(on.Tick(Millis(2_000)))
+    successor.handle(on.CheckpointStored(Epoch(1), former.number))
+    assert not successor.protected
+    successor.handle(on.CheckpointStored(Epoch(1), successor.number))
+    assert successor.protected
+
+
 def test_settings_of_the_same_mode_are_taken_over_without_a_change() -> None:
     core = passive()
     core.retune(PassiveStandby("win-0", WIRING, Detector.of(50, 5), interval=20))

@@ -207,6 +207,13 @@ class ActiveStandby(Instance):
         if isinstance(like, ActiveStandby):
             self.interval = like.interval
 
+    @property
+    def number(self) -> int:
+        return self._number
+
+    def count_on(self, number: int) -> None:
+        self._number = number
+
     # --- primary
 
     def lead(self, event: Event) -> Commands:

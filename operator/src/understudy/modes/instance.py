@@ -398,6 +398,7 @@ class Instance:
         self.role, self.epoch, self.lease = former.role, former.epoch, former.lease
         self.ledger, self.lossy = former.ledger, former.lossy
         self.marks, self.trees = former.marks, former.trees
+        self.count_on(former.number)
         self.taken_up()
 
     def follow_after(self, former: Instance) -> None:
@@ -418,6 +419,14 @@ class Instance:
     def rehearsed(self) -> bool:
         """Whether this mode has seen enough since it took up the books of another."""
         return True
+
+    @property
+    def number(self) -> int:
+        """Of the newest state that was sent to a secondary."""
+        return 0
+
+    def count_on(self, number: int) -> None:
+        """States have higher numbers: a late word about one of the former mode must not count for one of this."""
 
     def taken_up(self) -> None:
         """The books of another mode have been taken over."""

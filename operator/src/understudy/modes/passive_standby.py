@@ -309,6 +309,9 @@ class PassiveStandby(Instance):
         """Of the newest checkpoint shipped."""
         return self._number
 
+    def count_on(self, number: int) -> None:
+        self._number = number
+
     def covered(self, stream: Stream) -> Seq:
         """The input position that a take-over now would continue from."""
         found = self._confirmed.covers(stream) if self._confirmed else None

@@ -204,6 +204,13 @@ class ReplicaBackup(Instance):
         if isinstance(like, ReplicaBackup):
             self.interval = like.interval
 
+    @property
+    def number(self) -> int:
+        return self._number
+
+    def count_on(self, number: int) -> None:
+        self._number = number
+
     def _inner(self) -> tuple[Stream, ...]:
         return tuple(Stream(n) for n in self.wiring.inputs if Stream(n) not in self.wiring.leaving)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
 import structlog
 
 from understudy.backends.kubernetes.act import CORE, OURS, Actor
-from understudy.backends.kubernetes.api import Api, Conflict, NotFound
+from understudy.backends.kubernetes.api import Api, Conflict
 from understudy.backends.kubernetes.objects import Owner
+from understudy.backends.kubernetes.orders import order
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.backends.kubernetes.sight import incident_of, millis_of, pod_of
 from understudy.control import drills, names
@@ -19,8 +19,6 @@ from understudy.control.intents import Emit
 from understudy.control.observed import Pod
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
 from understudy.runtime.clock import now_ms
-from understudy.runtime.credentials import Credentials
-from understudy.runtime.ports import Unreachable
 
 log = structlog.get_logger()
 
@@ -99,21 +97,8 @@ class DrillReconciler:
 
     def _order(self, namespace: str, owner: Owner | None, pod: Pod, fault: str, seconds: float) -> None:
         """The pod does it to itself."""
-        import pyarrow as pa
-
-        from understudy.runtime import wire
-
-        secret = names.certificate(owner.name if owner else "", pod.certificate)
-        try:
-            data = self._api.get(f"{CORE}/namespaces/{namespace}/secrets/{secret}")["data"]
-        except NotFound as error:
-            raise Unreachable(f"the certificate of {pod.name} is gone") from error
-        shown = Credentials(*(base64.b64decode(data[key]) for key in ("ca.crt", "tls.crt", "tls.key")))
-        try:
-            with wire.connect(f"{pod.ip}:{names.FLIGHT_PORT}", shown) as client:
-                wire.do(client, fault, 5.0, seconds=seconds)
-        except (pa.ArrowException, OSError) as error:
-            raise Unreachable(f"{pod.name} takes no order: {error}") from error
+        job = owner.name if owner else ""
+        order(self._api, namespace, job, pod.certificate, pod.ip, fault, seconds=seconds)
 
 
 def is_open(body: Json) -> bool:
