@@ -43,6 +43,7 @@ class Changing:
         self._change: Change | None = None
         self._towards = scene.subjob.ha
         self._asked = False  # the standby, to change
+        self._awaited: Instance | None = None  # as a standby: begins with the next state that comes
 
     # --- events and what depends on both modes
 
@@ -155,7 +156,7 @@ class Changing:
     def dictated(self, ha: Ha) -> None:
         """The primary says what is in force. A mode with state at the standby begins with that state."""
         with self._scene.lock:
-            self._towards = ha
+            self._towards, self._awaited = ha, None
             core, like = self._scene.core, self._instance(ha)
             if type(like) is type(core):
                 core.retune(like)
@@ -163,11 +164,14 @@ class Changing:
             elif like.sources_keep_acks:
                 self._become(like, ha)
                 self._scene.reread_lease("to follow in the new mode")
+            else:
+                self._awaited = like
 
     def before_state(self) -> None:
         """A state of the mode in which the primary leads is about to arrive. Called under the lock."""
-        if self._towards.mode != self._scene.subjob.ha.mode:
-            self._become(self._instance(self._towards), self._towards)
+        if self._awaited is not None:
+            successor, self._awaited = self._awaited, None
+            self._become(successor, self._towards)
 
     def _become(self, successor: Instance, ha: Ha) -> None:
         log.info("changed as standby", mode=ha.mode, before=self._scene.subjob.ha.mode)
