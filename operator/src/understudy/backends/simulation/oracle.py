@@ -110,12 +110,12 @@ class Oracle(Monitor):
 
     def trimmed(self, process: Any, command: do.Trim) -> None:
         """A queue may drop what each consumer's recovery no longer needs: for passive standby, what was stored; for
-        active standby, what both replicas have processed."""
+        active standby and replica backup, what both replicas have processed."""
         producer = self.stream_of.get(command.stream)
         if producer is not None and (producer.promise != "precise" or producer.name in self.exceeded):
             return  # seqs may be given up
         for spec in self.job.subjobs:
-            if spec.mode == "activeStandby" and command.stream in spec.inputs:
+            if (spec.mode == "activeStandby" or spec.side_by_side) and command.stream in spec.inputs:
                 self._both_have(process.cluster.running[spec.name], command)
             if _passive(spec) and command.stream in spec.inputs and spec.name not in self.exceeded:
                 limit = max(self._stored[spec.name, command.stream], self._begins.get(command.stream, 0))
@@ -127,7 +127,8 @@ class Oracle(Monitor):
     def _both_have(self, replicas: list[Process], command: do.Trim) -> None:
         for replica in replicas:
             at = replica.core.ledger.position(command.stream)
-            if replica.alive and getattr(replica.core, "running", False) and at < command.upto:
+            beside = replica.spec.side_by_side and replica.serving and self._leads(replica)
+            if replica.alive and (beside or getattr(replica.core, "running", False)) and at < command.upto:
                 self.problem(f"{command.stream} was trimmed up to {command.upto}; {replica.name} has only come to {at}")
 
     def handled(self, subjob: str, handling: Handling) -> None:
@@ -148,7 +149,8 @@ class Oracle(Monitor):
             return
         self._served_by_a_new_life(process)
         if spec.mode in ("upstreamBackup", "amnesia"):
-            self._upstream_backup_crashed(process)
+            if process.serving and process.core.role is Role.PRIMARY:
+                self._failed_together(process)
             return
         others = [p for p in process.cluster.running[spec.name] if p is not process and p.alive]
         if any(self._could_go_on(p) for p in others) or self._untouched(process):
@@ -194,19 +196,13 @@ class Oracle(Monitor):
             return False
         return all(self._released1[spec.name, s] == 0 for s in spec.inputs)
 
-    def _upstream_backup_crashed(self, process: Process) -> None:
-        spec = process.spec
-        for other in self.job.subjobs:
-            if spec.elements[-1][0] in other.inputs and other.name in self.exceeded:
-                self.exceeded.setdefault(spec.name, f"its consumer {other.name} has forgotten what it had")
-        if process.serving and process.core.role is Role.PRIMARY:
-            self._failed_together(process)
-
     def _failed_together(self, process: Process) -> None:
         """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""
         cluster, spec = process.cluster, process.spec
         for other in self.job.subjobs:
             near = spec.elements[-1][0] in other.inputs or other.elements[-1][0] in spec.inputs
+            if spec.elements[-1][0] in other.inputs and other.name in self.exceeded:
+                self.exceeded.setdefault(spec.name, f"its consumer {other.name} has forgotten what it had")
             both = {spec.mode, other.mode}
             if not near or both == {"amnesia"} or not both <= {"amnesia", "upstreamBackup"}:
                 continue
@@ -347,8 +343,6 @@ class Oracle(Monitor):
     def quiet(self, cluster: Any) -> list[str]:
         """All has been delivered and acked: queues are short again. Says which are not."""
         self._long: list[str] = []
-        if self.exceeded or self.losses:
-            return []
         late = self._late(cluster)
         for source in (s for s in cluster.sources.values() if s.queue.acks and s.name not in late):
             self._short(source.name, len(source.queue.held))
@@ -375,8 +369,10 @@ class Oracle(Monitor):
     def _late(self, cluster: Any) -> set[str]:
         """Streams that are released late, or not at all: to upstream backup and savepoint, which release what is behind
         their newest acked output, and so nothing while they make none; to a subjob that has no standby; and to a
-        savepoint or a synchronized backup that waits for one of these."""
-        late: set[str] = set()
+        savepoint or a synchronized backup that waits for one of these; and all around a subjob that lost more than its
+        mode survives."""
+        beyond = [spec for spec in self.job.subjobs if self._behind_excess(spec.elements[-1][0])]
+        late = {stream for spec in beyond for stream in (spec.elements[-1][0], *spec.inputs)}
         for spec in reversed(self.job.subjobs):
             running = cluster.running[spec.name]
             alone = spec.mode != "savepoint" and sum(p.alive for p in running) < spec.replicas
