@@ -151,6 +151,9 @@ class StreamReader(threading.Thread):
         served = False
         try:
             with wire.connect(address) as client:
+                wire.do(
+                    client, "ping", self._silence_ms / 1000
+                )  # a call that was begun can be given up only afterwards
                 self._heard = now_ms()
                 self._call = client.do_get(self._ticket())
                 for waited, (rows, meta) in enumerate(_messages(self._call)):
@@ -168,7 +171,7 @@ class StreamReader(threading.Thread):
                     self._deliver(rows, meta)
                     if self.stopped or self.finished:
                         return True
-        except (flight.FlightError, pa.ArrowException, OSError) as error:
+        except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
         finally:
             self._client = self._call = self.replicated = None

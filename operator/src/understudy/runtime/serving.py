@@ -169,6 +169,8 @@ class InstanceServing:
                 return engine.handle_action(self.inboxes, body)
             case "ack":
                 return self._ack(self._ready().scene, body)
+            case "ping":
+                return {}
             case "change":
                 return self._change(self._ready(), body)
             case "freeze":

@@ -11,6 +11,7 @@
 | do `stored`, `chosen` | secondary → primary | a checkpoint is stored, determinants are |
 | do `progress`, `beat` | secondary → primary | how far it has come, that it lives |
 | do `cut` | data source → its own driver | the next batch plan |
+| do `ping` | consumer → producer | whether anybody answers |
 | do `change` | operator → instance | what the manifest now says of how the subjob is kept alive |
 | do `freeze`, `partition` | operator → instance | a drill: stop, or hear nobody, for some seconds |
 | do `status` | anyone | what the instance knows of itself |

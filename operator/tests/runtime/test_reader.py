@@ -1,0 +1,56 @@
+"""A consumer looks for who serves its stream, over real connections."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from understudy.runtime import wire
+from understudy.runtime.reader import Asking, Handler, Incoming, StreamReader
+from understudy.runtime.server import Messages, Server
+from understudy.runtime.serving import InstanceServing
+
+SCHEMA = pa.schema([("_seq", pa.int64())])
+
+
+class Producer(InstanceServing):
+    """Sends one tuple."""
+
+    def stream_schema(self, stream: str) -> pa.Schema:
+        return SCHEMA
+
+    def serve_stream(self, request: dict[str, Any]) -> Messages:
+        yield pa.record_batch([pa.array([0])], schema=SCHEMA), wire.pack({"epoch": 1, "next": 1, "end": 1})
+
+
+class Consumer(Handler):
+    def __init__(self) -> None:
+        self.arrived = threading.Event()
+
+    def expected(self, stream: str) -> int:
+        return 0
+
+    def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        self.arrived.set()
+
+
+@pytest.fixture
+def hung() -> Iterator[str]:
+    """A process that is stopped: its kernel takes connections, and nobody answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_who_takes_the_connection_and_says_nothing_is_given_up(hung: str) -> None:
+    server = Server("127.0.0.1", 0, Producer())
+    consumer = Consumer()
+    reader = StreamReader(Asking("s", "c"), consumer, lambda: [hung, f"127.0.0.1:{server.port}"], 300)
+    reader.start()
+    assert consumer.arrived.wait(20)
+    reader.stop()
+    server.shutdown()
