@@ -94,6 +94,8 @@ def test_a_drained_node_is_left_without_a_loss(job: Job) -> None:
         assert done.returncode == 0, done.stderr
         wait_until_protected(job)
         assert all(node_of(pod) != node for pod in job.pods())
+        moved = job.subjob("keep")["lastMove"]
+        assert (moved["from"], moved["succeeded"], moved["lost"]) == (primary, True, 0), "evicted, and not moved before"
     finally:
         run("kubectl", "uncordon", node)
     assert_flowing(job, seconds=60)

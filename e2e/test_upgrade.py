@@ -25,7 +25,7 @@ def test_an_upgrade_leaves_the_pods_of_a_running_job_alone(job: Job, operator: N
     assert_flowing(job)
     install(CHART)
     until("two operators, one of which leads", lambda: leader(operator), 60)
-    until("the new operator guards it", lambda: job.namespace.get("poddisruptionbudget", f"{NAME}-keep"), 60)
+    until("the new operator guards it", lambda: job.namespace.get("poddisruptionbudget", f"{NAME}-keep-primary"), 60)
     assert_flowing(job)
     assert {name_of(pod): pod["metadata"]["uid"] for pod in job.pods()} == pods
     assert job.is_true("Ready")

@@ -45,10 +45,13 @@ The operator's rights in a namespace. It may hand out only what it has, so the r
 */}}
 {{- define "understudy.rules" -}}
 - apiGroups: [understudy.dev]
-  resources: [streamjobs, failoverdrills]
+  resources: [streamjobs, failoverdrills, migrations]
   verbs: [get, list, watch]
 - apiGroups: [understudy.dev]
-  resources: [streamjobs/status, incidents/status, failoverdrills/status]
+  resources: [streamjobs]
+  verbs: [patch]
+- apiGroups: [understudy.dev]
+  resources: [streamjobs/status, incidents/status, failoverdrills/status, migrations/status]
   verbs: [patch]
 - apiGroups: [understudy.dev]
   resources: [incidents]

@@ -137,7 +137,7 @@ def test_a_job_that_is_not_protected_is_not_hurt_unless_forced(world: World) -> 
     [
         ({"job": "nobody"}, "no StreamJob"),
         ({"subjob": "nothing"}, "no subjob"),
-        ({"fault": "overload"}, "not available yet"),
+        ({"fault": "overload"}, "does not watch for overloads"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_reason(world: World, changes: dict[str, Any], word: str) -> None:

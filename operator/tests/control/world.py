@@ -23,6 +23,7 @@ from understudy.control.observed import (
     Lease,
     Node,
     Observed,
+    Order,
     Phase,
     Pod,
     Role,
@@ -60,6 +61,9 @@ class World:
     entries: dict[str, str] | None = None
     incidents: dict[str, IncidentSeen] = field(default_factory=dict)
     status: dict[str, Any] = field(default_factory=dict)
+    orders: dict[str, Order] = field(default_factory=dict)
+    departures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    overloads: dict[str, str] = field(default_factory=dict)
     pages: dict[str, Seen] = field(default_factory=dict)
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
@@ -98,6 +102,7 @@ class World:
             safeguards=self.safeguards,
             nodes=tuple(self.nodes),
             pages=dict(self.pages),
+            orders=dict(self.orders),
             incidents=tuple(self.incidents.values()),
             status=self.status,
         )
@@ -143,6 +148,11 @@ class World:
             case do.EnsureLease():
                 name = names.lease(self.name, intent.subjob)
                 self.leases.setdefault(name, Lease(name, self.name, intent.subjob, intent.holder, intent.epoch))
+            case do.NameSuccessor():
+                name = names.lease(self.name, intent.subjob)
+                self.leases[name] = replace(self.leases[name], successor=intent.instance)
+            case do.DropOrder():
+                self.orders.pop(intent.subjob, None)
             case do.Record():
                 self.entries = {k: v for k, v in {**(self.entries or {}), **intent.entries}.items() if v is not None}
             case do.CreateInstance():
@@ -269,13 +279,24 @@ class World:
         for lease in list(self.leases.values()):
             holder = self.pods.get(lease.holder or "")
             if holder and self.answering(holder):
+                self._hand_over(lease)
                 continue
             candidates = [p for p in self.pods.values() if p.part == lease.subjob and not p.is_sink and self.ready(p)]
             if candidates:
                 won = candidates[0].name
-                self.leases[lease.name] = replace(lease, holder=won, epoch=lease.epoch + 1)
+                self.leases[lease.name] = replace(lease, holder=won, epoch=lease.epoch + 1, successor=None)
                 if lease.holder is not None:
                     self.taken[won] = take_over(lease.holder, self.now_ms)
+
+    def _hand_over(self, lease: Lease) -> None:
+        """A primary moves to the successor that its Lease names, if that one is ready and alone with it."""
+        target, others = self.pods.get(lease.successor or ""), self.live(lease.subjob)
+        if lease.holder is None or target is None or not self.ready(target) or len(others) > 2:
+            return
+        at = self.now_ms
+        self.leases[lease.name] = replace(lease, holder=target.name, epoch=lease.epoch + 1, successor=None)
+        self.taken[target.name] = {**take_over(lease.holder, at), "cause": "it hands over", "planned": True}
+        self.departures[lease.holder] = {"to": target.name, "pausedMs": at, "leftMs": at, "bytes": 42}
 
     def _pages(self) -> None:
         for pod in self.pods.values():
@@ -308,6 +329,8 @@ class World:
             "protected": secondary is not None,
             "secondary": secondary,
             "takeover": self.taken.get(pod.name) if leads else None,
+            "departure": self.departures.get(pod.name),
+            "overload": self.overloads.get(pod.name) if leads else None,
         }
 
     # ---- the loop

@@ -10,6 +10,7 @@ import pytest
 from understudy.backends.kubernetes.act import Actor
 from understudy.backends.kubernetes.drills import DrillReconciler
 from understudy.backends.kubernetes.election import Election
+from understudy.backends.kubernetes.migrations import MigrationReconciler
 from understudy.backends.kubernetes.objects import Owner, role
 from understudy.backends.kubernetes.reconcile import Reconciler
 from understudy.backends.kubernetes.settings import PodSettings
@@ -33,6 +34,7 @@ WATCHES = {
     for group, plural in (
         ("understudy.dev", "streamjobs"),
         ("understudy.dev", "failoverdrills"),
+        ("understudy.dev", "migrations"),
         ("", "pods"),
         ("coordination.k8s.io", "leases"),
     )
@@ -81,9 +83,12 @@ def asked() -> set[Right]:
         "spec": {"job": "demo", "subjob": "x", "fault": "podKill"},
     }
     fake.put("failoverdrills", drill)
+    move = {"metadata": {"name": "mig", "namespace": "apps"}, "spec": {"job": "demo", "subjob": "x", "toNode": "n1"}}
+    fake.put("migrations", move)
     with fake.serving() as api:
         Reconciler(api, SETTINGS).reconcile("apps", "demo")
         DrillReconciler(api, SETTINGS).reconcile("apps", "now")
+        MigrationReconciler(api).reconcile("apps", "mig")
         actor = Actor(api, OWNER, None, SETTINGS)
         every: tuple[do.Intent, ...] = (
             do.DeletePod("demo-keep-0", True, ""),
@@ -91,6 +96,8 @@ def asked() -> set[Right]:
             do.RecordIncident("demo-keep-epoch-2", {"subjob": "keep"}, {"lost": 0}, ""),
             do.Record({"startTime": "1"}, ""),
             do.RunProcess("demo-keep-failed-2", {"spec": {}}, ""),
+            do.NameSuccessor("keep", "demo-keep-1", ""),
+            do.DropOrder("keep", ""),
             *(do.Remove(kind, "demo-gone", "") for kind in do.Kind),
         )
         for intent in every:

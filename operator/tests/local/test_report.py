@@ -43,6 +43,7 @@ def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
                 "duplicated": 0,
             }
         ],
+        "migrations": [],
         "subjobs": {
             "strong": {"mode": "passiveStandby", "operatorClass": "repeatable", "guarantee": "precise"},
             "beats": {"mode": "passiveStandby", "operatorClass": "convergent", "guarantee": "precise"},

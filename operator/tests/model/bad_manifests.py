@@ -660,10 +660,10 @@ PROMISES = (
         ("no available mode",),
     ),
     Bad(
-        "synchronized backups, which are not there yet",
-        ha("{checkpoint: {backups: synchronized}}"),
+        "synchronized backups of an arbitrary subjob",
+        ha("{checkpoint: {backups: synchronized}}", "[{sample: {fraction: 0.5}}]"),
         f"{HA}.checkpoint.backups",
-        ("not available yet", "unsynchronized"),
+        ("do not make an arbitrary subjob repeat itself", "unsynchronized"),
     ),
     Bad(
         "an alternative that nobody has declared",

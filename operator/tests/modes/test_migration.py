@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Commands, Instance, Role
 from understudy.modes.migration import PATIENCE, Phase
 from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.replica_backup import ReplicaBackup
+from understudy.modes.savepoint import SavepointMode
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
@@ -141,6 +146,76 @@ def test_it_keeps_its_state_until_the_target_is_protected() -> None:
     assert core.role is Role.STANDBY
     assert core.stored() is down.keep is not None
     assert down.keep.position(UP) == 6
+
+
+def test_the_lease_can_name_the_target() -> None:
+    core = leading(amnesia("job-0"))
+    assert core.handle(on.LeaseSeen(MINE)) == ()
+    named = replace(MINE, successor="job-1")
+    assert named == MINE
+    assert kinds(core.handle(on.LeaseSeen(named))) == [do.Pause]
+    assert core.handle(on.LeaseSeen(named)) == ()
+
+
+def test_savepoint_continues_with_the_live_state() -> None:
+    source, target = leading(SavepointMode("job-0", WIRING, DETECTOR)), SavepointMode("job-1", WIRING, DETECTOR)
+    source.handle(on.Acked(OUT, NEXT, 1, Seq(2), Epoch(1)))
+    source.handle(MOVE)
+    (hand_over,) = source.handle(on.Paused())
+    assert isinstance(hand_over, do.HandOver)
+    target.handle(on.LeaseSeen(MINE))
+    target.handle(on.HandedOver(hand_over.lease, hand_over.checkpoint))
+    commands = target.handle(on.LeaseWon(THEIRS))
+    assert do.ReadInput(UP, Seq(6)) in commands
+    assert do.RequestRecovery not in kinds(commands)
+    told = [c for c in target.handle(on.Acked(OUT, NEXT, 1, Seq(5), Epoch(1))) if isinstance(c, do.SendAck)]
+    assert [ack.upto for ack in told] == [4]
+
+
+def test_a_savepoint_instance_that_is_given_nothing_recovers_as_ever() -> None:
+    target = SavepointMode("job-1", WIRING, DETECTOR)
+    assert kinds(target.handle(on.LeaseWon(THEIRS))) == [do.RequestRecovery]
+
+
+def replicas() -> tuple[ReplicaBackup, ReplicaBackup]:
+    """job-0 leads, job-1 has joined it."""
+    source, target = (ReplicaBackup(f"job-{n}", WIRING, DETECTOR, interval=50) for n in (0, 1))
+    (ship,) = (c for c in leading_replica(source) if isinstance(c, do.Ship))
+    target.handle(on.LeaseSeen(MINE))
+    target.handle(on.CheckpointArrived(ship.checkpoint))
+    source.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    return source, target
+
+
+def leading_replica(core: ReplicaBackup) -> Commands:
+    core.handle(on.LeaseSeen(None))
+    core.handle(on.LeaseWon(MINE))
+    return core.handle(on.SecondaryJoined("job-1"))
+
+
+def test_a_replica_hands_over_only_the_lease() -> None:
+    source, target = replicas()
+    (hand_over,) = source.handle(on.LeaseSeen(replace(MINE, successor="job-1")))
+    assert hand_over == do.HandOver("job-1", MINE, None)
+    (taken,) = target.handle(on.HandedOver(MINE, None))
+    assert isinstance(taken, do.TryLease)
+    assert taken.expected == MINE
+    (lead,) = target.handle(on.LeaseWon(THEIRS))
+    assert isinstance(lead, do.Lead)
+    assert lead.live
+    (down, *_) = source.handle(on.LeaseSeen(THEIRS))
+    assert isinstance(down, do.StepDown)
+
+
+def test_a_secondary_in_parallel_that_leaves_may_have_taken_over() -> None:
+    core = ActiveStandby("job-0", WIRING, DETECTOR, interval=50)
+    leading(core)
+    core.handle(on.CheckpointStored(Epoch(1), 1))
+    assert kinds(core.handle(MOVE)) == [do.HandOver]
+    assert kinds(core.handle(on.SecondaryLeft("job-1"))) == [do.ReadLease]
+    (down, *_) = core.handle(on.LeaseSeen(THEIRS))
+    assert isinstance(down, do.StepDown)
+    assert core.detector.tau == DETECTOR.tau
 
 
 def test_a_growing_backlog_asks_for_a_move() -> None:

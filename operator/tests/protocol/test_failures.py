@@ -21,6 +21,7 @@ from understudy.protocol.failures import (
     Report,
     Resource,
     ServiceWatch,
+    ShareWatch,
     Temporary,
     handle,
 )
@@ -85,3 +86,13 @@ def test_the_table_of_handlings(
     failure: Failure, phase: Phase, owes: bool, means: Means, handling: type[Handling]
 ) -> None:
     assert isinstance(handle(failure, phase, owes, means), handling)
+
+
+def test_a_share_above_its_limit_is_an_overload_only_if_it_stays_there() -> None:
+    watch, found = ShareWatch(Resource.MEMORY, "memory is used up to", limit=90, rounds=3), []
+    for percent in (95, 96, 80, 91, 92, 93):
+        watch, overload = watch.look(percent)
+        found.append(overload)
+    assert found[:-1] == [None] * 5
+    assert found[-1] is not None
+    assert "93 %" in found[-1].why

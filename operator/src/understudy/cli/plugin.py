@@ -5,6 +5,8 @@ credentials are the ones in use.
   incidents [JOB]  what has failed, and how long each recovery took
   tail JOB SINK    follow what a sink writes
   drill JOB SUBJOB make a real fault, and see whether the recovery is as expected
+  switchover JOB SUBJOB         make the standby primary, with no loss
+  migrate JOB SUBJOB --to NODE  move the primary to a node, with no loss
 
 Exit codes: 0 safe, completed or passed, 1 not safe now or failed, 2 no such job, 3 no kubectl or no answer.
 """
@@ -19,7 +21,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from understudy.cli import drilling, pages
+from understudy.cli import drilling, moving, pages
 
 
 class NoAnswer(Exception):
@@ -66,6 +68,12 @@ def _parser() -> argparse.ArgumentParser:
     drill = commands.add_parser("drill", help="make a real fault, and see what follows", parents=[where])
     drilling.add(drill)
     drill.set_defaults(run=_drill)
+    switchover = commands.add_parser("switchover", help="make the standby primary", parents=[where])
+    moving.add(switchover, to_node=False)
+    switchover.set_defaults(run=_switchover)
+    migrate = commands.add_parser("migrate", help="move the primary to a node", parents=[where])
+    moving.add(migrate, to_node=True)
+    migrate.set_defaults(run=_migrate)
     return parser
 
 
@@ -81,6 +89,9 @@ class Kubectl:
 
     def create(self, body: str) -> None:
         self._run(body, "create", "-f", "-")
+
+    def annotate(self, kind: str, name: str, annotation: str) -> None:
+        self._run(None, "annotate", "--overwrite", kind, name, annotation)
 
     def _run(self, given: str | None, *arguments: str) -> str:
         command = [*self._common, *arguments]
@@ -116,6 +127,18 @@ def _incidents(kubectl: Kubectl, args: argparse.Namespace) -> int:
 def _drill(kubectl: Kubectl, args: argparse.Namespace) -> int:
     kubectl.get("streamjobs.understudy.dev", args.job)
     return drilling.follow(kubectl.create, lambda name: kubectl.get("failoverdrills.understudy.dev", name), args)
+
+
+def _switchover(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    def annotate(annotation: str) -> None:
+        kubectl.annotate("streamjobs.understudy.dev", args.job, annotation)
+
+    return moving.switchover(annotate, lambda: kubectl.get("streamjobs.understudy.dev", args.job), args)
+
+
+def _migrate(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    kubectl.get("streamjobs.understudy.dev", args.job)
+    return moving.migrate(kubectl.create, lambda name: kubectl.get("migrations.understudy.dev", name), args)
 
 
 def _tail(kubectl: Kubectl, args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ import json
 import random
 import signal
 import sys
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from understudy.backends.local.aftermath import tell_of
 from understudy.backends.local.direction import Fail, Finish, Schedule
 from understudy.backends.local.effective import effective, endless, length, write
 from understudy.backends.local.environment import lacking
-from understudy.backends.local.faults import Fault, parse_kill, parse_stop
+from understudy.backends.local.faults import Fault, Planned, parse_kill, parse_migration, parse_overload, parse_stop
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile
 from understudy.backends.local.partitions import Partition, parse_partition
@@ -61,6 +62,21 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="no byte passes between A and B for so long; a side is SUBJOB, SUBJOB@primary, SUBJOB@standby, sink/NAME, "
         "or * for everybody else and the Leases; may be repeated",
     )
+    parser.add_argument(
+        "--overload",
+        action="append",
+        default=[],
+        metavar="SUBJOB[@primary|standby]@15s+20s",
+        help="for so long that instance gets a fifth of the processor; a primary whose `ha.overload` is set moves "
+        "away from it by itself; may be repeated",
+    )
+    parser.add_argument(
+        "--migrate",
+        action="append",
+        default=[],
+        metavar="SUBJOB@15s",
+        help="move the primary to a new instance, with its live state; may be repeated",
+    )
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: out/ and the name of the job")
     parser.add_argument("--json", action="store_true", help="print the report to standard output")
     parser.add_argument("--seed", type=int, metavar="N", help="for moments drawn at random")
@@ -75,9 +91,9 @@ def run(args: argparse.Namespace) -> int:
     if duration is not None and not duration:
         return _refuse("--duration: write more than 0, such as 40s")
     job = effective(job, duration, args.job.parent)
-    faults = _faults(args.kill, args.stop, job, args.seed)
-    if isinstance(faults, str):
-        return _refuse(faults)
+    programme = _programme(args, job)
+    if isinstance(programme, str):
+        return _refuse(programme)
     partitions = _partitions(args.partition, job, args.seed)
     if isinstance(partitions, str):
         return _refuse(partitions)
@@ -88,8 +104,9 @@ def run(args: argparse.Namespace) -> int:
     folder.clear()
     write(in_use(job), folder.job)
     with audience() as shown:
-        supervisor = Supervisor(job, folder, Schedule(faults), shown, JobFile(args.job, duration), partitions)
-        return _perform(supervisor, folder, faults, shown, as_json=args.json)
+        file, schedule = JobFile(args.job, duration), Schedule(programme.faults)
+        supervisor = Supervisor(job, folder, schedule, shown, file, partitions, programme.planned)
+        return _perform(supervisor, folder, programme, shown, as_json=args.json)
 
 
 def _refuse(sentence: str) -> int:
@@ -97,22 +114,48 @@ def _refuse(sentence: str) -> int:
     return BAD_INPUT
 
 
-def _faults(kills: list[str], stops: list[str], job: StreamJob, seed: int | None) -> tuple[Fault, ...] | str:
-    seed = random.randrange(1 << 31) if seed is None else seed
+@dataclass(frozen=True, slots=True)
+class Programme:
+    """What happens to the job while it runs."""
+
+    faults: tuple[Fault, ...]
+    planned: tuple[Planned, ...]
+
+
+def _programme(args: argparse.Namespace, job: StreamJob) -> Programme | str:
+    seed = random.randrange(1 << 31) if args.seed is None else args.seed
     drawn = random.Random(seed)
-    found = [parse_kill(text, job, drawn) for text in kills] + [parse_stop(text, job, drawn) for text in stops]
-    faults = tuple(f for f in found if isinstance(f, Fault))
+    parsers = ((parse_kill, args.kill), (parse_stop, args.stop), (parse_overload, args.overload))
+    faults = [parse(text, job, drawn) for parse, texts in parsers for text in texts]
+    found = [*faults, *(parse_migration(text, job, drawn) for text in args.migrate)]
     if refusal := next((f for f in found if isinstance(f, str)), None):
         return refusal
-    end = length(job)
-    if late := next((f for f in faults if end is not None and timedelta(milliseconds=f.at_ms) > end), None):
-        assert end is not None
-        at = print_duration(timedelta(milliseconds=late.at_ms))
-        return f"{late.owner}@{at}: the streams end after {print_duration(end)}; write an earlier time"
-    if any("-" in text.rpartition("@")[2] for text in (*kills, *stops)):
-        moments = ", ".join(f"{f} at {print_duration(timedelta(milliseconds=f.at_ms))}" for f in faults)
+    programme = Programme(
+        tuple(f for f in found if isinstance(f, Fault)), tuple(p for p in found if isinstance(p, Planned))
+    )
+    if refusal := _too_late(programme, length(job)):
+        return refusal
+    if any("-" in text.rpartition("@")[2] for text in (*args.kill, *args.stop, *args.overload, *args.migrate)):
+        moments = ", ".join(f"{what} at {_moment(at_ms)}" for what, at_ms in _moments(programme))
         print(f"--seed {seed}: {moments}", file=sys.stderr)
-    return faults
+    return programme
+
+
+def _moments(programme: Programme) -> list[tuple[str, int]]:
+    moves = [(f"migration of {p.subjob}", p.at_ms) for p in programme.planned]
+    return [*((str(f), f.at_ms) for f in programme.faults), *moves]
+
+
+def _moment(at_ms: int) -> str:
+    return print_duration(timedelta(milliseconds=at_ms))
+
+
+def _too_late(programme: Programme, end: timedelta | None) -> str | None:
+    planned = [(f.owner, f.at_ms) for f in programme.faults] + [(p.subjob, p.at_ms) for p in programme.planned]
+    late = next(((who, at) for who, at in planned if end is not None and timedelta(milliseconds=at) > end), None)
+    if late is None or end is None:
+        return None
+    return f"{late[0]}@{_moment(late[1])}: the streams end after {print_duration(end)}; write an earlier time"
 
 
 def _partitions(texts: list[str], job: StreamJob, seed: int | None) -> tuple[Partition, ...] | str:
@@ -122,8 +165,9 @@ def _partitions(texts: list[str], job: StreamJob, seed: int | None) -> tuple[Par
 
 
 def _perform(
-    supervisor: Supervisor, folder: Folder, faults: tuple[Fault, ...], shown: LiveTable | Lines, as_json: bool
+    supervisor: Supervisor, folder: Folder, programme: Programme, shown: LiveTable | Lines, as_json: bool
 ) -> int:
+    faults = programme.faults
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: supervisor.ask_to_stop())
     record = supervisor.run()
@@ -141,6 +185,8 @@ def _perform(
             told = tell_of(job, folder, record, shown)
     for fault in faults[len(record.done) :]:
         shown.note(f"the job was over before the {fault} could be {fault.done}")
+    for plan in programme.planned[len(record.moves) :]:
+        shown.note(f"the job was over before {plan.subjob} could move")
     shown.close()
     print_report(told, folder, file=sys.stderr if as_json else sys.stdout)
     if as_json:

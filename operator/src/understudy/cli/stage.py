@@ -17,6 +17,7 @@ from understudy.backends.local.cast import Kind
 from understudy.backends.local.direction import Observed, Seen
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import Incident
+from understudy.backends.local.migrations import Migration
 from understudy.backends.local.report import Blame, blame
 
 REDRAW_SECONDS: Final = 0.25
@@ -164,6 +165,9 @@ def print_report(told: Telling, folder: Folder, file: IO[str]) -> None:
     console = Console(file=file, highlight=False)
     for incident, caused in zip(report.incidents, blame(report), strict=True):
         console.print(f"[bold]{incident.victim}[/bold]: {incident.cause}", _steps(incident, caused), soft_wrap=True)
+    for migration in report.migrations:
+        words = f"[bold]{migration.subjob}[/bold]: {migration.source} to {migration.target}, {migration.why}"
+        console.print(words, _move_steps(migration), soft_wrap=True)
     table = Table("sink", box=None, padding=(0, 2), header_style="dim")
     for head in ("tuples", "lost", "duplicated", "out of order"):
         table.add_column(head, justify="right")
@@ -186,3 +190,16 @@ def _steps(incident: Incident, caused: Blame) -> str:
     }
     said = ", ".join(f"{name} {at:,} ms" for name, at in steps.items() if at is not None)
     return f"→ {said or 'nobody noticed'}; {incident.replayed:,} replayed, {caused.lost:,} lost"
+
+
+def _move_steps(migration: Migration) -> str:
+    if migration.failure is not None:
+        return f"→ did not take place: {migration.failure}"
+    steps = {
+        "stood still": migration.settled_ms,
+        "handed over": migration.handed_over_ms,
+        "promoted": migration.promoted_ms,
+        "first new output": migration.first_output_ms,
+    }
+    said = ", ".join(f"{name} after {at:,} ms" for name, at in steps.items() if at is not None)
+    return f"→ {said}; a pause of {migration.pause_ms:,} ms, {migration.moved_bytes:,} bytes moved"

@@ -14,6 +14,7 @@ from understudy.control.incidents import plan_incidents
 from understudy.control.instances import plan_instances
 from understudy.control.intents import Intent, PatchStatus
 from understudy.control.lifecycle import has_ended, plan_end, plan_start
+from understudy.control.moves import plan_moves
 from understudy.control.news import news
 from understudy.control.observed import Observed
 from understudy.control.sinks import plan_sinks
@@ -36,7 +37,7 @@ def is_calm(seen: Observed, plan: Sequence[Intent]) -> bool:
         return False
     if seen.job is None or seen.completed:
         return not seen.remains
-    return seen.started and all(v.settled for v in views(seen, seen.job))
+    return seen.started and not (seen.run and seen.run.moves) and all(v.settled for v in views(seen, seen.job))
 
 
 def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tuple[Intent, ...]:
@@ -46,6 +47,7 @@ def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tu
         *plan_foundation(seen, job),
         *plan_sinks(seen, job),
         *(intent for view in found for intent in plan_instances(seen, job, view)),
+        *(intent for view in found for intent in plan_moves(seen, job, view)),
         *plan_leftovers(seen, job),
         *plan_start(seen, job, found),
         *plan_incidents(seen, found),

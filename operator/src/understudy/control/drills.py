@@ -32,6 +32,7 @@ TOO_LONG_MS: Final = 120_000
 MISSED_MS: Final = 300_000  # a moment of a schedule that was missed by more is let pass
 FREEZE_SECONDS: Final = 20.0
 PARTITION_SECONDS: Final = 20.0
+THROTTLE_SECONDS: Final = 60.0
 
 Json = Mapping[str, Any]
 
@@ -50,6 +51,8 @@ class SeenDrill:
     incidents: tuple[IncidentSeen, ...]
     certified: bool
     """Whether the job's pods have certificates: without, they take no orders."""
+    watching: frozenset[str] = frozenset()
+    """The subjobs that watch for overloads."""
 
     @property
     def subjob(self) -> Json | None:
@@ -91,13 +94,21 @@ class CutOff:
 
 
 @dataclass(frozen=True, slots=True)
+class Throttle:
+    """All processes of this pod get a fifth of the processor for some seconds."""
+
+    pod: Pod
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Tell:
     severity: Severity
     reason: Reason
     message: str
 
 
-Step = WriteDown | Kill | Freeze | CutOff | Tell
+Step = WriteDown | Kill | Freeze | CutOff | Throttle | Tell
 
 
 def decide_drill(seen: SeenDrill) -> tuple[Step, ...]:
@@ -164,10 +175,10 @@ def _refusal(seen: SeenDrill) -> str | None:
         return f"there is no StreamJob {spec.job}"
     if subjob is None:
         return f"{spec.job} has no subjob {spec.subjob}, or it has not been accepted yet"
-    if spec.fault is Fault.OVERLOAD:
-        return f"{spec.fault} is not available yet"
-    if spec.fault in (Fault.PROCESS_STOP, Fault.PARTITION) and not seen.certified:
+    if spec.fault in (Fault.PROCESS_STOP, Fault.PARTITION, Fault.OVERLOAD) and not seen.certified:
         return f"{spec.fault} needs a job with certificates: its pods take orders from nobody else"
+    if spec.fault is Fault.OVERLOAD and spec.subjob not in seen.watching:
+        return f"{spec.subjob} does not watch for overloads; set its ha.overload"
     if seen.pod(subjob.get("currentPrimary")) is None:
         return f"{spec.subjob} has no primary"
     if not subjob.get("protected") and not spec.force:
@@ -215,6 +226,8 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
             return Freeze(target, FREEZE_SECONDS)
         case Fault.PARTITION:
             return CutOff(target, PARTITION_SECONDS)
+        case Fault.OVERLOAD:
+            return Throttle(target, THROTTLE_SECONDS)
         case Fault.NODE_LOSS:
             return Kill(tuple(pod for pod in seen.pods if pod.node == target.node))
         case _:

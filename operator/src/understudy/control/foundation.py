@@ -20,7 +20,6 @@ from understudy.control.intents import (
     Remove,
 )
 from understudy.control.observed import Observed
-from understudy.control.views import instances_in
 from understudy.model.job import StreamJob
 
 
@@ -78,15 +77,15 @@ def _safeguards(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     missing = _budgets(seen, job) - (seen.safeguards.budgets or frozenset())
     for subjob in job.subjobs:
         if names.budget(seen.name, subjob.name) in missing:
-            plan.append(EnsureBudget(subjob.name, f"a drain leaves one instance of {subjob.name} ready"))
+            plan.append(EnsureBudget(subjob.name, f"a drain waits until {subjob.name} has moved"))
     return tuple(plan)
 
 
 def _budgets(seen: Observed, job: StreamJob) -> frozenset[str]:
-    """A subjob without a standby gets none: it would only keep its node from being drained."""
+    """Every primary moves before its node is emptied, also one without a standby."""
     if seen.safeguards.budgets is None:
         return frozenset()
-    return frozenset(names.budget(seen.name, s.name) for s in job.subjobs if instances_in(s.ha.mode) > 1)
+    return frozenset(names.budget(seen.name, s.name) for s in job.subjobs)
 
 
 def _lease(seen: Observed, subjob: str) -> EnsureLease:

@@ -27,6 +27,8 @@ def _incident(seen: Observed, view: SubjobView) -> RecordIncident | None:
     page = view.page
     if page is None or page.take_over is None or not page.leads:
         return None
+    if page.take_over.planned and _overload(seen, view, page.take_over) is None:
+        return None  # nothing has failed
     name = names.incident(seen.name, view.subjob.name, page.epoch)
     before = next((incident for incident in seen.incidents if incident.name == name), None)
     status = _status(seen, view, page.take_over, before.status if before else {})
@@ -36,12 +38,19 @@ def _incident(seen: Observed, view: SubjobView) -> RecordIncident | None:
     return RecordIncident(name, before.spec if before else _spec(seen, view, page, page.take_over), status, why)
 
 
+def _overload(seen: Observed, view: SubjobView, taken: TakeOver) -> str | None:
+    """Why the former primary had to move, if its machine could not carry it."""
+    run, subjob = seen.run, view.subjob.name
+    found = (run.moves.get(subjob) or run.moved.get(subjob)) if run else None
+    return found.why if found is not None and found.resource and found.source == taken.gone else None
+
+
 def _spec(seen: Observed, view: SubjobView, page: InstancePage, taken: TakeOver) -> Json:
     spec = IncidentSpec(
         job=seen.name,
         subjob=view.subjob.name,
         mode=view.mode,
-        cause=taken.cause,
+        cause=_overload(seen, view, taken) or taken.cause,
         failure_class=_class(seen, view, taken),
         from_=taken.gone,
         to=page.instance,
@@ -76,7 +85,10 @@ def _moment(at: int | None) -> str | None:
 
 
 def _class(seen: Observed, view: SubjobView, taken: TakeOver) -> FailureClass:
-    """Permanent: pod or node are gone. False suspicion: the same process spoke since. Else it died and comes back."""
+    """Resource: it moved away from an overload. Permanent: pod or node are gone. False suspicion: the same process
+    spoke since. Else it died and comes back."""
+    if taken.planned:
+        return FailureClass.RESOURCE
     old = seen.pod(taken.gone)
     if old is None or old.name in view.losses:
         return FailureClass.PERMANENT

@@ -41,7 +41,8 @@ def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[In
     doomed = {**view.losses, **{pod.name: Loss("no other node has room for it") for pod in crowded}, **outdated}
     live = [pod for pod in view.pods if pod.name not in doomed]
     removals = [_remove(pod, doomed[pod.name]) for pod in view.pods if pod.name in doomed and not pod.terminating]
-    surplus = _surplus(view, live)
+    moves = seen.run is not None and view.subjob.name in seen.run.moves
+    surplus = () if moves else _surplus(view, live)
     return (
         *(intent for pair in removals for intent in pair),
         *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than the mode needs"))),

@@ -46,7 +46,7 @@ class EnsureService:
 
 @dataclass(frozen=True, slots=True)
 class EnsureBudget:
-    """Of the subjob's instances, one must stay ready when nodes are drained."""
+    """The subjob's primary is not evicted when nodes are drained: it moves first."""
 
     subjob: str
     why: str
@@ -74,6 +74,23 @@ class EnsureLease:
     holder: str | None
     address: str | None
     epoch: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class NameSuccessor:
+    """Write into the subjob's Lease to whom its holder should move."""
+
+    subjob: str
+    instance: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropOrder:
+    """Take the order to move the subjob off the StreamJob."""
+
+    subjob: str
     why: str
 
 
@@ -203,6 +220,9 @@ class Reason(StrEnum):
     BRANCH_ENDED = "BranchEnded"
     PROCESS_RUN = "ProcessRun"
     COMPLETED = "Completed"
+    MOVE_STARTED = "MoveStarted"
+    MOVED = "Moved"
+    MOVE_FAILED = "MoveFailed"
     DRILL_STARTED = "DrillStarted"
     DRILL_PASSED = "DrillPassed"
     DRILL_FAILED = "DrillFailed"
@@ -231,6 +251,8 @@ Intent = (
     | EnsureNetworkPolicy
     | IssueCertificate
     | EnsureLease
+    | NameSuccessor
+    | DropOrder
     | Record
     | CreateInstance
     | ChangeInstance

@@ -16,6 +16,7 @@ DRIVER: Final = "understudy.dev/driver"  # on an executor: the instance that it 
 
 # annotations
 ADDRESS: Final = "understudy.dev/address"  # on a Lease: where its holder listens
+SUCCESSOR: Final = "understudy.dev/successor"  # on a Lease: the instance that its holder should move to
 ENDED: Final = "ended.understudy.dev/"
 """Before the name of a sink that has written its stream to the end."""
 ACKS: Final = "understudy.dev/acks"  # on a Lease: what the subjob has acked to the sources that it reads
@@ -25,6 +26,8 @@ SETTINGS: Final = "understudy.dev/settings"  # on a pod: a digest of how it is k
 SPREAD: Final = "understudy.dev/spread"  # on a pod: whether it must or should keep away from its peer's node
 CERTIFICATE: Final = "understudy.dev/certificate"  # on a pod: the number of the certificate that it has
 
+MOVE: Final = "move.understudy.dev"  # on a StreamJob, MOVE/SUBJOB: `standby` or a node; ` by NAME`: that Migration asks
+
 FLIGHT_PORT: Final = 7070
 STATUS_PORT: Final = 7071
 
@@ -33,7 +36,11 @@ def lease(job: str, subjob: str) -> str:
     return f"{job}-{subjob}"
 
 
-service = budget = lease
+service = lease
+
+
+def budget(job: str, subjob: str) -> str:
+    return f"{job}-{subjob}-primary"
 
 
 def instance(job: str, subjob: str, number: int) -> str:

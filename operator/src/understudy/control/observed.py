@@ -82,6 +82,8 @@ class Lease:
     subjob: str
     holder: str | None = None
     epoch: int = 0
+    successor: str | None = None
+    """The instance that its holder should move to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,58 @@ class Node:
     name: str
     ready: bool = True
     schedulable: bool = True
+    cordoned: bool = False
+    """Somebody wants it empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A move that was asked for on the StreamJob."""
+
+    node: str | None = None
+    """Where to; None: to its standby."""
+    by: str = ""
+    """The Migration that asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move under way."""
+
+    source: str
+    target: str
+    why: str
+    at_ms: int
+    by: str = ""
+    from_node: str = ""
+    resource: bool = False
+    """Because of an overload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The last move of a subjob, and what it cost."""
+
+    by: str
+    source: str
+    target: str
+    why: str
+    at_ms: int
+    ended_ms: int
+    from_node: str = ""
+    pause_ms: int | None = None
+    """For how long nothing was processed; None: unknown."""
+    bytes: int | None = None
+    lost: int | None = None
+    failure: str | None = None
+    """Why it did not take place."""
+    resource: bool = False
+
+    def sentence(self, subjob: str) -> str:
+        if self.failure is not None:
+            return f"{subjob} did not move from {self.source}: {self.failure}"
+        pause = f", with a pause of {self.pause_ms / 1000:.2f} s" if self.pause_ms is not None else ""
+        return f"{subjob} has moved from {self.source} to {self.target}{pause}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +191,10 @@ class Run:
     """Subjobs that another stands in for."""
     processes: Mapping[str, int] = field(default_factory=dict)
     """Subjob → the epoch after which its failure process was run."""
+    moves: Mapping[str, Move] = field(default_factory=dict)
+    """Subjob → its move that is under way; written before anything is done for it that matters."""
+    moved: Mapping[str, Moved] = field(default_factory=dict)
+    """Subjob → its last move that is over."""
     certificate: int = 0
     """The number of the certificate that new pods get; 0: the job has none."""
     certificate_until_ms: int = 0
@@ -217,6 +275,8 @@ class Observed:
     """Between nodes, in milliseconds, as far as pods have measured them."""
     pages: Mapping[str, Seen] = field(default_factory=dict)
     """Pod → its page."""
+    orders: Mapping[str, Order] = field(default_factory=dict)
+    """Subjob → where to it should move, as annotations of the StreamJob say."""
     incidents: tuple[IncidentSeen, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
     """The status as it stands."""

@@ -11,6 +11,7 @@ from typing import Any
 class State(StrEnum):
     STARTING = "starting"
     REHEARSING = "rehearsing"
+    WAITING = "waiting"
     READY = "ready"
     FINISHED = "finished"
     FAILED = "failed"
@@ -47,11 +48,25 @@ class TakeOver:
     replayed: int
     lost: int
     duplicated: int
+    planned: bool = False
+    """The former primary handed over."""
 
     @property
     def recovery_ms(self) -> int | None:
         """From the suspicion to the first new output."""
         return None if self.detected is None or self.first_output is None else self.first_output - self.detected
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A move away from the instance whose page this is."""
+
+    target: str
+    paused: int | None
+    """When it stood still; None: it never did."""
+    left: int | None
+    """When it was none any more."""
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +93,9 @@ class InstancePage:
     """What a change of mode waits for."""
     latencies: Mapping[str, float]
     """Address of another of the job's instances → milliseconds."""
+    departure: Departure | None = None
+    overload: str | None = None
+    """Why its machine can't carry it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +131,7 @@ def read(raw: Mapping[str, Any]) -> Page | None:
 
 def _instance(raw: Mapping[str, Any]) -> InstancePage:
     inputs, outputs, taken = raw.get("inputs") or {}, raw.get("outputs") or {}, raw.get("takeover")
+    departure = raw.get("departure")
     return InstancePage(
         instance=str(raw.get("instance", "")),
         leads=raw.get("role") == "primary",
@@ -130,7 +149,14 @@ def _instance(raw: Mapping[str, Any]) -> InstancePage:
         settings=raw.get("settings"),
         change=raw.get("change"),
         latencies=_latencies(raw),
+        departure=_departure(departure) if departure else None,
+        overload=raw.get("overload"),
     )
+
+
+def _departure(raw: Mapping[str, Any]) -> Departure:
+    bytes_ = _int(raw, "bytes") or 0
+    return Departure(str(raw.get("to") or ""), _int(raw, "pausedMs"), _int(raw, "leftMs"), bytes_)
 
 
 def _latencies(raw: Mapping[str, Any]) -> Mapping[str, float]:
@@ -158,6 +184,7 @@ def _take_over(raw: Mapping[str, Any]) -> TakeOver:
         replayed=_int(raw, "replayed") or 0,
         lost=_int(raw, "lost") or 0,
         duplicated=_int(raw, "duplicated") or 0,
+        planned=bool(raw.get("planned")),
     )
 
 

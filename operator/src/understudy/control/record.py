@@ -10,15 +10,22 @@
 | made.SUBJOB | when its newest instance was made, milliseconds since 1970 |
 | failed.SUBJOB | another stands in for it: the generation of the spec and the nodes that there were |
 | process.SUBJOB | the epoch after which its failure process was run |
+| move.SUBJOB | a move that is under way, as JSON |
+| moved.SUBJOB | the last one that is over, as JSON |
 | certificate, certificateUntil | the certificate that new pods get, and when it ends, milliseconds since 1970 |
 | certificateFrom | the oldest certificate that was not removed |
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TypeVar
 
-from understudy.control.observed import Failed, Run
+from understudy.control.observed import Failed, Move, Moved, Run
+
+T = TypeVar("T", Move, Moved)
 
 
 def read_record(entries: Mapping[str, str]) -> Run:
@@ -31,6 +38,8 @@ def read_record(entries: Mapping[str, str]) -> Run:
         made_ms=_numbers(entries, "made."),
         failed={k.removeprefix("failed."): Failed.of(v) for k, v in entries.items() if k.startswith("failed.")},
         processes=_numbers(entries, "process."),
+        moves=_values(entries, "move.", Move),
+        moved=_values(entries, "moved.", Moved),
         certificate=_number(entries.get("certificate")) or 0,
         certificate_until_ms=_number(entries.get("certificateUntil")) or 0,
         certificate_from=_number(entries.get("certificateFrom")) or 1,
@@ -40,6 +49,19 @@ def read_record(entries: Mapping[str, str]) -> Run:
 def _numbers(entries: Mapping[str, str], prefix: str) -> dict[str, int]:
     found = {key.removeprefix(prefix): _number(text) for key, text in entries.items() if key.startswith(prefix)}
     return {name: number for name, number in found.items() if number is not None}
+
+
+def _values(entries: Mapping[str, str], prefix: str, kind: type[T]) -> dict[str, T]:
+    texts = {key.removeprefix(prefix): text for key, text in entries.items() if key.startswith(prefix)}
+    return {name: kind(**json.loads(text)) for name, text in texts.items()}
+
+
+def move_to_text(move: Move) -> str:
+    return json.dumps(asdict(move))
+
+
+def moved_to_text(moved: Moved) -> str:
+    return json.dumps(asdict(moved))
 
 
 def _number(text: str | None) -> int | None:

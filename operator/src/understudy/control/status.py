@@ -20,6 +20,7 @@ from understudy.model.status import (
     Edge,
     Failover,
     IfItFailedNow,
+    LastMove,
     Replica,
     Role,
     SinkState,
@@ -151,6 +152,26 @@ def _subjob(seen: Observed, job: StreamJob, view: SubjobView) -> SubjobStatus:
         if_it_failed_now=IfItFailedNow.model_validate(cost) if cost else None,
         edges=_edges(seen, job, view),
         last_failover=last_failover(seen, view),
+        last_move=_last_move(seen, view.subjob.name),
+    )
+
+
+def _last_move(seen: Observed, subjob: str) -> LastMove | None:
+    moved = seen.run.moved.get(subjob) if seen.run else None
+    if moved is None:
+        return None
+    return LastMove(
+        time=iso(moved.ended_ms),
+        from_=moved.source,
+        to=moved.target,
+        from_node=moved.from_node,
+        why=moved.why,
+        migration=moved.by,
+        succeeded=moved.failure is None,
+        message=moved.sentence(subjob),
+        pause_seconds=moved.pause_ms / 1000 if moved.pause_ms is not None else None,
+        moved_bytes=moved.bytes,
+        lost=moved.lost,
     )
 
 
@@ -163,7 +184,9 @@ def _state(seen: Observed, view: SubjobView) -> SubjobState:
 
 
 def _target(view: SubjobView) -> str | None:
-    """Who should lead: who does, or else the standby that is about to."""
+    """Who should lead: the target of a move, who does, or else the standby that is about to."""
+    if view.lease is not None and view.lease.successor:
+        return view.lease.successor
     if view.primary:
         return view.primary.name
     return view.ready_standbys[0].name if view.ready_standbys else None
@@ -205,7 +228,7 @@ def last_failover(seen: Observed, view: SubjobView) -> Failover | None:
     """From the page of the one who took over; after that, what was known of it."""
     page = view.page
     taken = page.take_over if page and page.leads else None
-    if page is None or taken is None or not taken.promoted:
+    if page is None or taken is None or not taken.promoted or taken.planned:
         before = seen.before(view.subjob.name).get("lastFailover")
         return Failover.model_validate(before) if before else None
     return Failover(

@@ -114,7 +114,7 @@ KINDS: Final = (
         "Migration",
         "migrations",
         "mig",
-        "A planned move of a subjob to another node, while it runs. Not available yet: nothing acts on it.",
+        "A planned move of a subjob to another node, while it runs.",
         MigrationSpec,
         MigrationStatus,
         (
@@ -122,6 +122,7 @@ KINDS: Final = (
             Column("SUBJOB", ".spec.subjob", "The subjob to move."),
             Column("TO", ".spec.toNode", "The node to move it to."),
             Column("PHASE", ".status.phase", "Pending, Running, Completed or Failed."),
+            Column("PAUSE", ".status.pauseSeconds", "For how long nothing was processed.", "number"),
             AGE,
         ),
     ),

@@ -72,6 +72,20 @@ class Heartbeat(Value):
     """So many missed in a row and the peer is suspected. Default: 3."""
 
 
+class Overload(Value):
+    """What counts as an overload of a primary's machine. An overloaded primary moves to its standby."""
+
+    backlog: Duration = timedelta(seconds=10)
+    """Input that waits, in time at its present rate, and has grown in each of five looks, a second apart. Default:
+    10s."""
+
+    withheld: Annotated[StrictInt, Field(ge=10, le=99)] = 60
+    """Percent of the time for which the process wanted to run and could not, in each of five looks. Default: 60."""
+
+    memory: Annotated[StrictInt, Field(ge=10, le=99)] = 95
+    """Percent of the pod's memory limit in use, in each of five looks. Default: 95."""
+
+
 class FailureProcess(Value):
     """An ordinary Kubernetes Job, run when nothing else is left."""
 
@@ -112,6 +126,10 @@ class Ha(Value):
 
     heartbeat: Heartbeat = Heartbeat()
     """Keep-alives between peers."""
+
+    overload: Overload | None = None
+    """What counts as an overload; a primary that notices one moves to its standby. Default: overloads are not
+    watched for."""
 
     on_permanent_failure: OnPermanentFailure | None = None
     """What to do when no node can take a subjob that failed for good."""

@@ -88,7 +88,7 @@ class IncidentStatus(Value):
 
 
 class Fault(StrEnum):
-    """What a drill can do. Overload is not available yet: such a drill fails and says so."""
+    """What a drill can do."""
 
     POD_KILL = "podKill"
     PROCESS_STOP = "processStop"
@@ -235,5 +235,17 @@ class MigrationStatus(Value):
     started_at: Moment | None = None
     """When it began."""
 
+    to: Short | None = None
+    """The pod that it moved to."""
+
     finished_at: Moment | None = None
     """When it was over."""
+
+    pause_seconds: Seconds | None = None
+    """For how long nothing was processed."""
+
+    moved_bytes: Tuples | None = None
+    """Bytes of state that were sent to the new primary."""
+
+    lost: Tuples | None = None
+    """Tuples that nobody could bring back."""

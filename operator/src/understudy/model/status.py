@@ -162,6 +162,43 @@ class Failover(Value):
     """Tuples that nobody could bring back."""
 
 
+class LastMove(Value):
+    """The last planned move."""
+
+    time: Moment
+    """When it was over."""
+
+    from_: Annotated[Short, Field(alias="from")] = ""
+    """The pod that was primary."""
+
+    to: Short = ""
+    """The pod that it moved to."""
+
+    from_node: Short = ""
+    """The node that it was on."""
+
+    why: Text = ""
+    """Why it was done."""
+
+    migration: Short = ""
+    """The Migration that asked for it."""
+
+    succeeded: bool = True
+    """Whether it took place."""
+
+    message: Text = ""
+    """How it went, in a sentence."""
+
+    pause_seconds: Seconds | None = None
+    """For how long nothing was processed."""
+
+    moved_bytes: Tuples | None = None
+    """Bytes of state that were sent to the new primary."""
+
+    lost: Tuples | None = None
+    """Tuples that nobody could bring back."""
+
+
 class SubjobStatus(Value):
     """How one subjob is."""
 
@@ -206,6 +243,9 @@ class SubjobStatus(Value):
 
     last_failover: Failover | None = None
     """The last take-over."""
+
+    last_move: LastMove | None = None
+    """The last planned move."""
 
 
 class SinkStatus(Value):

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from understudy.model.classes import OperatorClass, class_of
 from understudy.model.elements import elements_of
-from understudy.model.ha import Mode
+from understudy.model.ha import Backups, Mode
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.plan import plan
 from understudy.modes.active_standby import ActiveStandby
@@ -16,6 +16,7 @@ from understudy.modes.instance import Instance
 from understudy.modes.passive_standby import PassiveStandby, Strategy
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
+from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Stream
@@ -68,6 +69,9 @@ def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
             return Amnesia(name, wiring, detector)
         case Mode.PASSIVE_STANDBY:
             interval, strategy = millis(ha.checkpoint.interval), Strategy(ha.checkpoint.strategy)
+            if ha.checkpoint.backups is not Backups.UNSYNCHRONIZED:
+                extended = ha.checkpoint.backups is Backups.EXTENDED
+                return SynchronizedBackup(name, wiring, detector, interval=interval, extended=extended)
             return PassiveStandby(name, wiring, detector, interval=interval, hold_back=arbitrary, strategy=strategy)
         case Mode.ACTIVE_STANDBY:
             acks, chosen = millis(ha.ack_interval), arbitrary and verdict.by_plan

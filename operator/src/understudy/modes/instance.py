@@ -99,12 +99,23 @@ class Instance:
         self._waits_since = None
         self.lease = record
         if self.role is Role.PRIMARY:
-            return self._newer(record.epoch) if record and record.holder != self.name else self.still_ours()
+            return self._lease_seen_leading(record)
         if record is None:
             return self._try("nobody holds the Lease")
         if record.holder == self.name:
             return self._inherit()
         return (do.Follow(record),)
+
+    def _lease_seen_leading(self, record: LeaseRecord | None) -> Commands:
+        if record is not None and record.holder != self.name:
+            return self._newer(record.epoch)
+        return (*self.still_ours(), *self.asked_to_move(record))
+
+    def asked_to_move(self, record: LeaseRecord | None) -> Commands:
+        """Whoever deploys the job writes into the Lease to whom its holder should move."""
+        if record is None or record.successor in (None, self.name):
+            return ()
+        return self._moves(on.MigrationRequested(str(record.successor), "the Lease names it as successor"))
 
     def _inherit(self) -> Commands:
         """The Lease names an earlier life of this instance. A standby that has its state must have the first chance."""
@@ -228,9 +239,15 @@ class Instance:
                 return self.advance()
             case on.SecondaryLeft(name):
                 self._follower = None if name == self._follower else self._follower
-                return self._give_up() if self.move is not None and self.move.target == name else ()
+                return self._target_left() if self.move is not None and self.move.target == name else ()
             case _:
                 return ()
+
+    def _target_left(self) -> Commands:
+        """It failed, or it leads already: then the Lease says so."""
+        if self.move is not None and self.move.handed and not self.must_withdraw:
+            return (do.ReadLease("to see whether the target has taken over"),)
+        return self._give_up()
 
     def advance(self) -> Commands:
         """Begin the move as soon as the target is ready for it."""

@@ -11,6 +11,7 @@ then is what tells a replica that was only silent that it has been replaced.
 from __future__ import annotations
 
 from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.migration import Phase
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
@@ -58,6 +59,8 @@ class ReplicaBackup(Instance):
                 return self._closed("its connection closed: the process is dead")
             case on.SecondaryLeft():
                 return self._alone("it left")
+            case on.HandedOver():
+                return self._succeed(event)
             case on.LeaseSeen():
                 return self._lease_seen(event.record)
             case on.LeaseWon():
@@ -81,7 +84,8 @@ class ReplicaBackup(Instance):
         self.lease = record
         if record.holder != self.name and record.epoch > self.epoch:
             return self._newer(record.epoch)
-        return self._elect("a replica is needed") if self._electing else ()
+        elected = self._elect("a replica is needed") if self._electing else ()
+        return (*elected, *(self.asked_to_move(record) if record.holder == self.name else ()))
 
     def _won(self, record: LeaseRecord) -> Commands:
         self._trying, self.lease = False, record
@@ -89,6 +93,7 @@ class ReplicaBackup(Instance):
             return self._started(on.Started(record.epoch, fresh=True))
         self.epoch, self._electing = record.epoch, False
         self._peer = self._offered = self._secondary = None  # who joined the epoch before must join this one
+        self.detector = self.detector.forget()
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
 
     def _replaced_in(self, epoch: Epoch) -> bool:
@@ -103,6 +108,28 @@ class ReplicaBackup(Instance):
 
     def could_continue(self) -> bool:
         return self.role is Role.PRIMARY
+
+    # --- migration: the newcomer leads beside this replica already, only the Lease changes hands
+
+    must_withdraw = False
+
+    def ready_for(self, target: str) -> bool:
+        return self._secondary == target and self._peer is not None
+
+    def advance(self) -> Commands:
+        if self.move is None or self.move.phase is not Phase.JOINING or not self.ready_for(self.move.target):
+            return ()
+        return self.hand_over(None)
+
+    @property
+    def moving(self) -> bool:
+        return False
+
+    def _succeed(self, event: on.HandedOver) -> Commands:
+        if self.role is not Role.PRIMARY or event.lease.epoch < self.epoch:
+            return ()
+        self.lease = event.lease
+        return (do.TryLease(event.lease, f"{event.lease.holder} hands over"),)
 
     # --- life
 
@@ -143,7 +170,7 @@ class ReplicaBackup(Instance):
     def _alone(self, why: str) -> Commands:
         self.detector = self.detector.forget()
         self._peer = self._offered = None
-        self._secondary = None
+        self._secondary = self.move = None
         if self.role is not Role.PRIMARY or self._electing:
             return ()
         self._electing = True
@@ -180,11 +207,14 @@ class ReplicaBackup(Instance):
             return self._alone(f"no heart-beat for {self.detector.tau} ms")
         if self._is_refused(now):
             return self._alone("it does not confirm the state that it was given")
-        if self.role is not Role.PRIMARY or not due(self._told_at, now, self.interval):
+        if self.role is not Role.PRIMARY:
             return ()
+        moves = self._move_tick(now)
+        if not due(self._told_at, now, self.interval):
+            return moves
         self._told_at = now
         mine = {s: self.ledger.position(s) for s in self.wiring.entering}
-        return (do.ReportProgress(self.epoch, mine), *self._acks(mine))
+        return (*moves, do.ReportProgress(self.epoch, mine), *self._acks(mine))
 
     def _is_refused(self, now: Millis) -> bool:
         if self._offered is None:

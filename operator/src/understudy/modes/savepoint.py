@@ -85,11 +85,28 @@ class SavepointMode(Instance):
     # --- recovery (Figure 7)
 
     def _won(self, record: LeaseRecord) -> Commands:
-        if self.role is Role.PRIMARY:
-            return super()._won(record)  # taken anew
-        self._trying, self.lease = False, record
+        if self.role is Role.PRIMARY or self._is_handed_over(record):
+            return super()._won(record)  # taken anew, or with the live state
+        self._trying, self.lease, self._handed = False, record, None
         self.detector = self.detector.forget()
         return self._started(on.Started(record.epoch, fresh=record.epoch == 1))
+
+    # --- migration: the live state goes from hand to hand, and no savepoint is needed
+
+    def _is_handed_over(self, record: LeaseRecord) -> bool:
+        handed = self._handed
+        return handed is not None and handed.checkpoint is not None and handed.lease.epoch + 1 == record.epoch
+
+    def steps(self) -> dict[Stream, tuple[Step, ...]]:
+        return {s: log.steps for s, log in self.logs.items()}
+
+    def continue_moved(self, checkpoint: Checkpoint) -> Commands:
+        self.forget()
+        self.logs |= {s: StepLog(steps) for s, steps in checkpoint.steps.items()}
+        self._oldest = {s: queue.trimmed for s, queue in self.ledger.queues.items()}
+        return super().continue_moved(checkpoint)
+
+    # --- restart
 
     def _started(self, event: on.Started) -> Commands:
         self.epoch = event.epoch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from understudy.protocol.ids import Epoch
 
@@ -24,3 +24,4 @@ class LeaseRecord:
     holder: str
     address: str
     epoch: Epoch
+    successor: str | None = field(default=None, compare=False)  # who should serve it instead: its holder is to move

@@ -89,6 +89,7 @@ class LoadWatch:
     limit: int
     rounds: int
     interval: int  # milliseconds between looks
+    unit: str = "tuples"
     backlog: int = 0
     grown: int = 0
     looked: Millis | None = None
@@ -100,8 +101,27 @@ class LoadWatch:
             return replace(self, backlog=backlog, grown=0, looked=now), None
         if self.grown + 1 < self.rounds:
             return replace(self, backlog=backlog, grown=self.grown + 1, looked=now), None
-        why = f"the backlog of {backlog} tuples is above {self.limit} and has grown {self.rounds} times in a row"
+        why = f"the backlog of {backlog} {self.unit} is above {self.limit} and has grown {self.rounds} times in a row"
         return replace(self, backlog=backlog, grown=0, looked=now), Overload(Resource.COMPUTATION, why)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareWatch:
+    """A share of a resource, in percent, that is above the limit in each of `rounds` looks."""
+
+    resource: Resource
+    what: str
+    limit: int
+    rounds: int
+    above: int = 0
+
+    def look(self, percent: float) -> tuple[ShareWatch, Overload | None]:
+        if percent <= self.limit:
+            return replace(self, above=0), None
+        if self.above + 1 < self.rounds:
+            return replace(self, above=self.above + 1), None
+        why = f"{self.what} {percent:.0f} %, more than {self.limit} %, {self.rounds} times in a row"
+        return replace(self, above=0), Overload(self.resource, why)
 
 
 # --- what is done

@@ -66,6 +66,25 @@ class Shelf:
         self.newest: Checkpoint | None = None
         self._inboxes: dict[str, Any] = {}
         self._rows: dict[tuple[str, str], pa.Table] = {}
+        self._ahead: dict[str, pa.Table] = {}
+
+    def with_(self, message: Message, replayable: frozenset[Stream]) -> Shelf:
+        """Another shelf, with what this one holds and the message: this one stays as it is."""
+        other = Shelf()
+        other._rows, other._inboxes = self._rows, self._inboxes
+        other.put(message, replayable)
+        return other
+
+    def extended(self, stream: str, rows: pa.Table) -> Shelf:
+        """Another shelf, with input of a stream beyond the position (Brettlecker §4.6)."""
+        other = Shelf()
+        other.newest, other._rows, other._inboxes = self.newest, self._rows, self._inboxes
+        longer = [t for t in (self._ahead.get(stream), rows) if t is not None]
+        other._ahead = {**self._ahead, stream: pa.concat_tables(longer)}
+        return other
+
+    def ahead(self, stream: str) -> pa.Table | None:
+        return self._ahead.get(stream)
 
     def put(self, message: Message, replayable: frozenset[Stream]) -> None:
         kept = {}
@@ -74,7 +93,7 @@ class Shelf:
             pieces = [t for t in (self._rows.get(key), message.rows.get(key)) if t is not None and t.num_rows]
             if pieces:
                 kept[key] = _within(pa.concat_tables(pieces), part.wanted)
-        self._rows = kept
+        self._rows, self._ahead = kept, {}
         self._inboxes = {**self._inboxes, **message.inboxes}
         self.newest = message.checkpoint
 
@@ -109,12 +128,12 @@ def encode(message: Message) -> tuple[dict[str, Any], list[bytes]]:
         "inboxes": dict(message.inboxes),
         "parts": [list(key) for key in message.rows],
     }
-    return header, [_table_to_bytes(t) for t in message.rows.values()]
+    return header, [table_to_bytes(t) for t in message.rows.values()]
 
 
 def decode(header: Mapping[str, Any], blobs: list[bytes]) -> Message:
     keys = [(str(e), str(n)) for e, n in header["parts"]]
-    rows = {key: _table_from_bytes(blob) for key, blob in zip(keys, blobs, strict=True)}
+    rows = {key: table_from_bytes(blob) for key, blob in zip(keys, blobs, strict=True)}
     return Message(_checkpoint_from_json(header["checkpoint"]), header["inboxes"], rows)
 
 
@@ -151,12 +170,12 @@ def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
     return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees, steps, extended)
 
 
-def _table_to_bytes(table: pa.Table) -> bytes:
+def table_to_bytes(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
 
 
-def _table_from_bytes(blob: bytes) -> pa.Table:
+def table_from_bytes(blob: bytes) -> pa.Table:
     return pa.ipc.open_stream(blob).read_all()

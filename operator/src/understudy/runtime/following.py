@@ -15,7 +15,8 @@ import structlog
 
 from understudy.protocol.epochs import LeaseRecord
 from understudy.runtime import wire
-from understudy.runtime.checkpoints import Message, decode
+from understudy.runtime.checkpoints import Message, decode, table_from_bytes
+from understudy.runtime.leases import lease_from_json
 
 log = structlog.get_logger()
 SAY_SECONDS = 1.0
@@ -27,11 +28,15 @@ class Hooks:
 
     alive: Callable[[int, dict[str, int]], None]  # epoch, the primary's input positions
     dictated: Callable[[dict[str, Any]], None]  # the settings that are in force
-    checkpoint: Callable[[Message], bool]  # True: stored, confirm it
+    checkpoint: Callable[[Message], None]
+    permanent: Callable[[int, int, dict[str, int]], None]  # epoch, number, how far it is extended
+    extension: Callable[[int, int, str, pa.Table], None]  # epoch, number, stream, its input beyond the position
+    handed: Callable[[LeaseRecord, Message | None], None]  # the primary wants to be succeeded; its live state
     trimming: Callable[[int, dict[str, dict[str, int]], dict[str, Any]], None]  # epoch, high watermarks, trees
     determinants: Callable[[int, int, list[Any]], None]  # epoch, number, what was chosen
     closed: Callable[[], None]  # the primary's process is gone
     refused: Callable[[], None]  # it is no primary (any more)
+    waiting: Callable[[], None]  # it has another secondary
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class Follower(threading.Thread):
             chunk = self._call.read_chunk()
             meta = wire.unpack(chunk.app_metadata)
             if "refused" in meta:
-                return self._report(self._hooks.refused)
+                return self._report(self._hooks.waiting if meta.get("another") else self._hooks.refused)
             with self._lock:
                 if not self._stopped.is_set():
                     self._hooks.alive(meta["epoch"], meta.get("positions", {}))
@@ -94,10 +99,16 @@ class Follower(threading.Thread):
             self._hooks.trimming(meta["epoch"], meta["trimming"], meta["trees"])
         if "determinants" in meta:
             self._hooks.determinants(meta["epoch"], meta["number"], meta["determinants"])
-        if "header" in meta:
-            message = decode(meta["header"], data.column(0).to_pylist())
-            if self._hooks.checkpoint(message):
-                self.say("stored", epoch=message.checkpoint.epoch, number=message.checkpoint.number)
+        if "permanent" in meta:
+            self._hooks.permanent(meta["epoch"], meta["permanent"], meta["extended"])
+        blobs = data.column(0).to_pylist()
+        if "extends" in meta:
+            self._hooks.extension(meta["epoch"], meta["number"], meta["extends"], table_from_bytes(blobs[0]))
+        message = decode(meta["header"], blobs) if "header" in meta else None
+        if "handOver" in meta:
+            self._hooks.handed(lease_from_json(meta["handOver"]), message)
+        elif message is not None:
+            self._hooks.checkpoint(message)
 
     # --- what we say, off this thread: it waits for the primary
 

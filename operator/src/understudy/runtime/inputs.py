@@ -101,9 +101,9 @@ class Inputs(Handler):
         first = self._arriving["_seq"][0].as_py()
         rows = self._arriving.slice(command.range.start - first, len(command.range))
         for name in self._wiring.readers(command.stream):
-            self._offer(name, command.stream, rows)
+            self.offer(name, command.stream, rows)
 
-    def _offer(self, element: str, stream: str, rows: pa.Table) -> None:
+    def offer(self, element: str, stream: str, rows: pa.Table) -> None:
         """Give an element the rows it lacks: elements of one subjob may have come differently far on the same input."""
         inbox = self._scene.inboxes[element]
         known = inbox.wanted(stream) - rows["_seq"][0].as_py()
@@ -173,6 +173,9 @@ class Inputs(Handler):
     def resumes(self, reader: StreamReader, released: int, start: int) -> None:
         self._report(reader, on.Resumes(Stream(reader.stream), Seq(released), Seq(start)))
 
+    def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
+        self._report(reader, on.BackupRequested(Stream(reader.stream), Seq(upto), Epoch(epoch)))
+
     def released(self, reader: StreamReader, start: int) -> None:
         self._report(reader, on.Released(Stream(reader.stream), Seq(start)))
 
@@ -198,7 +201,7 @@ class Inputs(Handler):
             if rows is None:
                 inbox.advance(source, upto)
             elif rows.num_rows:
-                self._offer(name, source, rows)
+                self.offer(name, source, rows)
             if ended:
                 inbox.end(source, upto)
         self._scene.story.aim(source, upto)

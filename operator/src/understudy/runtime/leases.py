@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import structlog
 
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Epoch
 from understudy.runtime.ports import Surroundings, Unreachable
 
 log = structlog.get_logger()
@@ -69,3 +72,11 @@ class LeaseKeeper(threading.Thread):
 
     def stop(self) -> None:
         self._orders.put(None)
+
+
+def lease_to_json(lease: LeaseRecord) -> dict[str, Any]:
+    return {"holder": lease.holder, "address": lease.address, "epoch": lease.epoch}
+
+
+def lease_from_json(value: Mapping[str, Any]) -> LeaseRecord:
+    return LeaseRecord(value["holder"], value["address"], Epoch(value["epoch"]))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, assert_never
 
 import pyarrow as pa
 import structlog
@@ -14,12 +15,15 @@ from understudy.model.ha import Ha
 from understudy.modes.build import millis
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
-from understudy.protocol.ids import Epoch, Millis, Range, Stream
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.runtime import determinants, wire
-from understudy.runtime.checkpoints import QUEUE, Message, encode, to_ship
+from understudy.runtime.checkpoints import QUEUE, Message, Shelf, encode, table_to_bytes, to_ship
 from understudy.runtime.clock import now_ms
 from understudy.runtime.following import Follower, Hooks, Me
+from understudy.runtime.leases import lease_to_json
 from understudy.runtime.scene import Scene
 from understudy.runtime.watermarks import positions_from_json, trees_from_json, trees_to_json
 
@@ -28,8 +32,29 @@ FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connecti
 SILENCE = 6  # heart-beats without a word after which a secondary counts as lost
 LEAST_SILENCE_MS = 1_000
 LOOK_AGAIN_SECONDS = 0.1
+FIRST_CHANCE_MS = 5_000  # for the secondary of a primary that had no place for another
 
 Letter = tuple[dict[str, Any], list[bytes]]  # what goes to the secondary: metadata and blobs
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """The hand-over of this Lease, with the live state where the secondary has none."""
+
+    lease: LeaseRecord
+    message: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """Words with rows."""
+
+    said: dict[str, Any]
+    rows: bytes
+
+
+Item = Message | Succession | Enclosure | dict[str, Any]
+Outbox = queue.SimpleQueue[Item]
 
 
 class Changes(Protocol):
@@ -44,13 +69,16 @@ class Peers:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._follower: Follower | None = None
-        self._outbox: queue.SimpleQueue[Message | dict[str, Any]] | None = None
+        self._outbox: Outbox | None = None
         self._secondary: str | None = None
         self._watched = self._detector()
         self.secondary_address: str | None = None
         self.secondary_mode: str | None = None
         self.changes: Changes
         self.heard_ms: int | None = None  # the last sign of life of the other instance
+        self.shipped_to_secondary = 0  # bytes, since it joined
+        self._behind_until = 0  # until then another secondary has the first chance
+        self._arriving: Shelf | None = None  # what has come, while the core says where it goes
 
     @property
     def _interval(self) -> int:
@@ -83,10 +111,14 @@ class Peers:
             self._heard,
             self._dictated,
             self._checkpoint,
+            self._permanent,
+            self._extension,
+            self._handed,
             self._trimming,
             self._determinants,
             self._closed,
             self._refused,
+            self._waiting,
         )
         me = Me(self._scene.core.name, self._scene.address, str(self._scene.subjob.ha.mode))
         self._follower = Follower(command.primary, me, lambda: self._scene.heartbeat, hooks, self._scene.lock)
@@ -106,22 +138,66 @@ class Peers:
 
     def _heard(self, epoch: int, positions: dict[str, int]) -> None:
         self.heard_ms = now_ms()
+        self._behind_until = 0
         if positions:
             self._scene.story.primary_positions = positions
         found = positions_from_json(positions) if positions else None
         self._scene.post(on.KeepAlive(Millis(now_ms()), Epoch(epoch), found))
 
-    def _checkpoint(self, message: Message) -> bool:
-        """Put it on the shelf if the core wants it; the shelf must be filled before what else the core orders."""
-        with self._scene.lock:
-            if message.checkpoint.epoch < self._scene.core.epoch:
-                return False
+    def _checkpoint(self, message: Message) -> None:
+        """Where it goes is for the core to say: on the shelf (`store`), or beside it for now (`keep_temporary`)."""
+        scene = self._scene
+        with scene.lock:
+            if message.checkpoint.epoch < scene.core.epoch:
+                return
             self.changes.before_state()
-            if self._scene.leading:
-                return False
-            self._scene.shelf.put(message, self._scene.core.wiring.replayable)
-            self._scene.post(on.CheckpointArrived(message.checkpoint))
-            return True
+            if scene.leading:
+                return
+            self._arriving = scene.shelf.with_(message, scene.core.wiring.replayable)
+            scene.post(on.CheckpointArrived(message.checkpoint))
+            self._arriving = None
+
+    def store(self, command: do.Store) -> None:
+        """What has just come, or was kept as temporary; what was handed over is on the shelf already."""
+        scene = self._scene
+        scene.shelf = self._arriving or scene.temporary or scene.shelf
+        scene.temporary = None
+        if self._follower is not None:
+            self._follower.say("stored", epoch=command.checkpoint.epoch, number=command.checkpoint.number)
+
+    def keep_temporary(self, _: do.KeepTemporary) -> None:
+        self._scene.temporary = self._arriving
+
+    def _permanent(self, epoch: int, number: int, extended: Mapping[str, int]) -> None:
+        self._scene.post(on.PermanentRequested(Epoch(epoch), number, positions_from_json(extended)))
+
+    def _extension(self, epoch: int, number: int, stream: str, rows: pa.Table) -> None:
+        """Input that belongs to the backup of this number, temporary or not."""
+        scene = self._scene
+        with scene.lock:
+            shelves = [s for s in (scene.temporary, scene.shelf) if s is not None and s.newest is not None]
+            found = next((s for s in shelves if s.newest is not None and s.newest.number == number), None)
+            if found is None or not rows.num_rows:
+                return
+            first = rows["_seq"][0].as_py()
+            self._arriving = found.extended(stream, rows)
+            added = Range(Seq(first), Seq(first + rows.num_rows))
+            scene.post(on.BackupExtended(Epoch(epoch), number, Stream(stream), added))
+            self._arriving = None
+
+    def _handed(self, lease: LeaseRecord, message: Message | None) -> None:
+        """The primary stands still. Its state is all that there is here, so it replaces what was on the shelf."""
+        scene = self._scene
+        with scene.lock:
+            if lease.epoch < scene.core.epoch or (message is not None and scene.leading):
+                return
+            if message is not None:
+                scene.shelf = Shelf()
+                scene.shelf.put(message, scene.core.wiring.replayable)
+            before = scene.story.take_over
+            scene.post(on.HandedOver(lease, message.checkpoint if message is not None else None))
+            if scene.story.take_over is not None and scene.story.take_over is not before:
+                scene.story.take_over.planned = True
 
     def _dictated(self, ha: Mapping[str, Any]) -> None:
         self.changes.dictated(Ha.model_validate(ha))
@@ -134,14 +210,24 @@ class Peers:
         self._scene.post(on.DeterminantsArrived(Epoch(epoch), number, determinants.from_json(chosen)))
 
     def _closed(self) -> None:
+        if now_ms() < self._behind_until and not self._scene.leading:
+            return self._look_again("the secondary of the primary that is gone has the first chance")
         self._scene.post(on.PeerClosed(Millis(now_ms())))
 
     def _refused(self) -> None:
         """It is no primary any more, or we are none of its secondaries. A replica has lost its peer by that."""
         if self._scene.leading:
             self._closed()
-            return
-        again = threading.Timer(LOOK_AGAIN_SECONDS, self._scene.reread_lease, ("the instance we follow is no primary",))
+        else:
+            self._look_again("the instance we follow is no primary")
+
+    def _waiting(self) -> None:
+        """It has a secondary. Should it die, that one has what is needed to continue, and this one has not."""
+        self._behind_until = now_ms() + FIRST_CHANCE_MS
+        self._look_again("the primary has another secondary")
+
+    def _look_again(self, why: str) -> None:
+        again = threading.Timer(LOOK_AGAIN_SECONDS, self._scene.reread_lease, (why,))
         again.daemon = True
         again.start()
 
@@ -150,16 +236,26 @@ class Peers:
     def ship(self, command: do.Ship) -> None:
         if self._outbox is None:
             return
-        scene, base = self._scene, command.base.elements if command.base else {}
-        changed = [n for n, state in command.checkpoint.elements.items() if base.get(n) != state]
+        message = self.message(command.checkpoint, command.base)
+        self._scene.story.shipped_at = now_ms()
+        self._outbox.put(message)
+
+    def message(self, checkpoint: Checkpoint, base: Checkpoint | None) -> Message:
+        """What a secondary that has stored `base` lacks of a checkpoint of this moment."""
+        scene, known = self._scene, base.elements if base else {}
+        changed = [n for n, state in checkpoint.elements.items() if known.get(n) != state]
         rows = {
             (part.element, part.name): self._held(part.element, part.name, lacking)
-            for part, lacking in to_ship(command.checkpoint, command.base, scene.core.wiring.replayable)
+            for part, lacking in to_ship(checkpoint, base, scene.core.wiring.replayable)
             if len(lacking)
         }
-        message = Message(command.checkpoint, {n: scene.inboxes[n].state().to_dict() for n in changed}, rows)
-        scene.story.shipped_at = now_ms()
-        self._outbox.put(message)
+        return Message(checkpoint, {n: scene.inboxes[n].state().to_dict() for n in changed}, rows)
+
+    def hand_over(self, command: do.HandOver) -> None:
+        if self._outbox is None or self._secondary != command.target:
+            return  # it has left; the core will hear of it
+        message = self.message(command.checkpoint, None) if command.checkpoint is not None else None
+        self._outbox.put(Succession(command.lease, message))
 
     def _held(self, element: str, part: str, wanted: Range) -> pa.Table:
         if part == QUEUE:
@@ -175,6 +271,20 @@ class Peers:
         if self._outbox is not None:
             chosen = determinants.to_json(command.determinants)
             self._outbox.put({"epoch": command.epoch, "number": command.number, "determinants": chosen})
+
+    def make_permanent(self, command: do.MakePermanent) -> None:
+        if self._outbox is not None:
+            extended = {s: int(n) for s, n in command.extended.items()}
+            self._outbox.put({"epoch": command.epoch, "permanent": command.number, "extended": extended})
+
+    def extend_backup(self, command: do.ExtendBackup) -> None:
+        """Input that has arrived but is not processed."""
+        if self._outbox is None:
+            return
+        name = next(iter(self._scene.core.wiring.readers(command.stream)))
+        rows = self._scene.inboxes[name].arrived(command.stream, command.range.start, command.range.stop)
+        said = {"epoch": command.epoch, "number": command.number, "extends": str(command.stream)}
+        self._outbox.put(Enclosure(said, table_to_bytes(rows)))
 
     def spoke(self, name: str) -> None:
         if name == self._secondary:
@@ -195,34 +305,58 @@ class Peers:
         if self._outbox is not None:
             self._outbox.put({"epoch": self._scene.core.epoch, "ha": ha.model_dump(mode="json", by_alias=True)})
 
-    def joined(self, name: str, address: str, mode: str) -> queue.SimpleQueue[Message | dict[str, Any]]:
+    def joined(self, name: str, address: str, mode: str) -> Outbox:
         """A secondary connects; what the core wants to tell it comes out of the queue. Called under the lock."""
         log.info("secondary joined", secondary=name)
         self._outbox, self._secondary, self.secondary_address = queue.SimpleQueue(), name, address
-        outbox, self.secondary_mode = self._outbox, mode
+        outbox, self.secondary_mode, self.shipped_to_secondary = self._outbox, mode, 0
         self.changes.secondary_joined(name)
         return outbox
 
-    def left(self, name: str, outbox: queue.SimpleQueue[Message | dict[str, Any]]) -> None:
+    def left(self, name: str, outbox: Outbox) -> None:
         with self._scene.lock:
             if self._outbox is outbox:
                 log.info("secondary left", secondary=name)
-                self._secondary = self._outbox = self.secondary_address = self.secondary_mode = None
+                move = self._scene.core.move
+                self._secondary = self._outbox = self.secondary_mode = None
+                if move is None or not move.handed:  # else it is where consumers find the stream next
+                    self.secondary_address = None
                 self._scene.post(on.SecondaryLeft(name))
 
-    def is_current(self, outbox: queue.SimpleQueue[Message | dict[str, Any]]) -> bool:
+    def has_another_than(self, name: str) -> bool:
+        """There is one secondary at a time; whoever else comes waits until it is gone."""
+        return self._secondary is not None and self._secondary != name
+
+    def is_current(self, outbox: Outbox) -> bool:
         return self._outbox is outbox
 
-    def next_letter(self, outbox: queue.SimpleQueue[Message | dict[str, Any]], timeout: float) -> Letter:
+    def next_letter(self, outbox: Outbox, timeout: float) -> Letter:
         """What to send next; a keep-alive with our positions if there is nothing."""
         try:
             item = outbox.get(timeout=timeout)
         except queue.Empty:
             with self._scene.lock:
                 return {"epoch": self._scene.core.epoch, "positions": self._scene.positions()}, []
-        if isinstance(item, dict):
-            return item, []
-        header, blobs = encode(item)
-        letter = {"epoch": item.checkpoint.epoch, "header": header}
-        self._scene.story.shipped_bytes += len(wire.pack(letter)) + sum(map(len, blobs))
+        match item:
+            case Message():
+                return self._counted({"epoch": item.checkpoint.epoch}, item)
+            case Succession():
+                return self._counted({"epoch": item.lease.epoch, "handOver": lease_to_json(item.lease)}, item.message)
+            case Enclosure():
+                self._count(item.said, [item.rows])
+                return item.said, [item.rows]
+            case dict():
+                return item, []
+            case _:
+                assert_never(item)
+
+    def _counted(self, said: dict[str, Any], message: Message | None) -> Letter:
+        header, blobs = encode(message) if message is not None else ({}, [])
+        letter = said | ({"header": header} if message is not None else {})
+        self._count(letter, blobs)
         return letter, blobs
+
+    def _count(self, letter: dict[str, Any], blobs: list[bytes]) -> None:
+        size = len(wire.pack(letter)) + sum(map(len, blobs))
+        self._scene.story.shipped_bytes += size
+        self.shipped_to_secondary += size

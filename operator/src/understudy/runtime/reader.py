@@ -67,6 +67,9 @@ class Handler:
         """The producer no longer has what we want: it can only go on at `start`."""
         raise NotImplementedError
 
+    def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
+        """The producer asks for a backup at this position. A sink's acks say as much."""
+
     def released(self, reader: StreamReader, start: int) -> None:
         """The producer holds the stream for us from `start` on."""
         raise NotImplementedError
@@ -208,6 +211,8 @@ class StreamReader(threading.Thread):
         mark = step_from_json(meta.get("mark"))
         message = Incoming(rows, meta["epoch"], meta.get("progress"), meta["next"], meta.get("end"), mark)
         self._handler.incoming(self, message)
+        if "backup" in meta:
+            self._handler.backup_requested(self, meta["backup"], meta["epoch"])
         self.finished = message.end is not None
 
     def watch(self) -> None:

@@ -19,7 +19,7 @@ from understudy.runtime.checkpoints import Shelf
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.ports import Surroundings
 from understudy.runtime.store import Store
-from understudy.runtime.timeline import TakeOver
+from understudy.runtime.timeline import Departure, TakeOver
 
 
 @dataclass(slots=True)
@@ -29,6 +29,8 @@ class Story:
     state: str = "starting"
     error: str | None = None
     take_over: TakeOver | None = None
+    departure: Departure | None = None
+    overload: str | None = None  # as a primary: why this machine can't carry it
     losses: list[tuple[str, int, int]] = field(default_factory=list)
     batch_ms: deque[int] = field(default_factory=lambda: deque(maxlen=200))
     batch_rows: deque[int] = field(default_factory=lambda: deque(maxlen=200))
@@ -43,6 +45,10 @@ class Story:
     def seconds_per_tuple(self) -> float:
         """What processing has cost lately, over all elements."""
         return sum(self.batch_ms) / 1000 / max(sum(self.batch_rows), 1)
+
+    @property
+    def take_over_is_catching_up(self) -> bool:
+        return self.take_over is not None and self.take_over.promoted is not None and self.take_over.caught_up is None
 
     def aim(self, stream: str, available: int) -> None:
         """A take-over has caught up when each input has come as far as there was to read at its first message."""
@@ -69,6 +75,8 @@ class Scene:
         self.stopping = threading.Event()
         self.generation = 0
         self.shelf = Shelf()
+        self.temporary: Shelf | None = None  # as a secondary: a backup that is not in force yet
+        self.backups_wanted: dict[str, int] = {}  # per stream: where its consumers are asked for a backup
         self.superseded: dict[str, int] = {}  # per stream: seqs before were given up by a renumbering, not lost
         self.story = Story()
         self.wanted = subjob.ha  # what the manifest says now; `subjob` has what is in force

@@ -14,7 +14,7 @@ from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.runtime import wire
 from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
-from understudy.runtime.frozen import freeze
+from understudy.runtime.frozen import freeze, throttle
 from understudy.runtime.partition import cut_off
 from understudy.runtime.reader import Origin
 from understudy.runtime.scene import Scene
@@ -110,7 +110,7 @@ class InstanceServing:
                 return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
 
     def _send(self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int) -> Messages:
-        store, seen, is_new = scene.stores[stream], None, True
+        store, seen, is_new, asked = scene.stores[stream], None, True, 0
         while True:
             delivery = store.wait(at, seen, scene.heartbeat)
             at += delivery.rows.num_rows
@@ -125,7 +125,10 @@ class InstanceServing:
                     **first,
                 }
                 mark = self._ready().changing.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
+                wanted = scene.backups_wanted.get(stream, 0)
             first, is_new = {}, False
+            if asked < wanted <= at:  # behind the tuples that it speaks of
+                asked = meta["backup"] = wanted
             seen = delivery.progress if delivery.progress is not None else seen
             if mark is not None:
                 meta["mark"] = step_to_json(mark)
@@ -140,10 +143,11 @@ class InstanceServing:
     def serve_follower(self, request: dict[str, Any]) -> Messages:
         scene, peers = self._ready().scene, self._ready().peers
         with scene.lock:
-            joins = scene.leading
-            outbox = peers.joined(request["instance"], request["address"], request.get("mode", "")) if joins else None
+            another = scene.leading and peers.has_another_than(request["instance"])
+            free = scene.leading and not another
+            outbox = peers.joined(request["instance"], request["address"], request.get("mode", "")) if free else None
         if outbox is None:
-            yield wire.blobs([]), wire.pack({"refused": "not primary"})
+            yield wire.blobs([]), wire.pack({"refused": "not primary, or another instance follows", "another": another})
             return
         try:
             while peers.is_current(outbox):
@@ -177,6 +181,8 @@ class InstanceServing:
                 return _drill(kind, freeze, body)
             case "partition":
                 return _drill(kind, cut_off, body)
+            case "throttle":
+                return _drill(kind, throttle, body)
             case "recover":
                 return self._recover(self._ready(), body)
             case "status":

@@ -23,6 +23,8 @@ from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.state import InboxState
 from understudy.runtime.inputs import Inputs
 from understudy.runtime.leases import LeaseKeeper
+from understudy.runtime.load import LoadMeter
+from understudy.runtime.moves import Moves
 from understudy.runtime.outputs import Outputs
 from understudy.runtime.peers import Peers
 from understudy.runtime.recovery import Recovery
@@ -41,6 +43,7 @@ class Shell:
         self.outputs = Outputs(scene)
         self.peers = Peers(scene)
         self.recovery = Recovery(scene)
+        self.moves = Moves(scene, self.peers)
         self.changing = Changing(scene, self.peers, self.inputs, self.recovery, self._carry_out_all, self._begin_anew)
         self.peers.changes = self.changing
         core = scene.core
@@ -56,6 +59,8 @@ class Shell:
         self._reread_lease("first look")
         self.inputs.start()
         self.recovery.start()
+        if (overload := self.scene.subjob.ha.overload) is not None:
+            LoadMeter(self.scene, overload).start()
         threading.Thread(target=self._tick_forever, name="ticker", daemon=True).start()
 
     def stop(self) -> None:
@@ -67,7 +72,9 @@ class Shell:
     def post(self, event: Event) -> None:
         with self.scene.lock:
             was_open = self.scene.core.roll_open
-            self._carry_out_all(self.changing.handle(event))
+            commands = self.changing.handle(event)
+            self.moves.notice()
+            self._carry_out_all(commands)
             if was_open and not self.scene.core.roll_open:
                 self.scene.role_changed.notify_all()
 
@@ -78,7 +85,9 @@ class Shell:
             with self.scene.lock:
                 self.peers.watch()
                 self.changing.poll()
-                self.outputs.finish()
+                self.moves.settle()
+                if not self.scene.core.moving:
+                    self.outputs.finish()
 
     def _reread_lease(self, why: str) -> None:
         self._lease.order(do.ReadLease(why))
@@ -100,13 +109,13 @@ class Shell:
             case do.Run():
                 self._run(command)
             case do.StepDown():
-                self._step_down(command.why)
+                self._step_down(command)
             case do.Follow():
                 self.peers.follow(command)
             case do.Ship():
                 self.peers.ship(command)
             case do.Store():
-                pass  # on the shelf already, see Peers
+                self.peers.store(command)
             case do.ReportProgress():
                 self.peers.report_progress(command)
             case do.SendQueueTrimming():
@@ -147,18 +156,25 @@ class Shell:
                 self.outputs.trim(command)
             case do.Renumber():
                 self.outputs.renumber(command)
-            case (
-                do.RequestBackup()
-                | do.CutAt()
-                | do.KeepTemporary()
-                | do.MakePermanent()
-                | do.ExtendBackup()
-                | do.RequestMigration()
-                | do.Pause()
-                | do.Resume()
-                | do.HandOver()
-            ):
-                raise NotImplementedError(f"{type(command).__name__}: the modes that need it are refused by validation")
+            case do.Pause():
+                self.moves.pause(command)
+            case do.Resume():
+                self.moves.resume(command)
+            case do.HandOver():
+                self.moves.hand_over(command)
+            case do.RequestMigration():
+                self.scene.story.overload = command.why
+            case do.RequestBackup():
+                self.scene.backups_wanted[command.stream] = command.upto
+            case do.CutAt():
+                for name in self.scene.core.wiring.readers(command.stream):
+                    self.scene.inboxes[name].end_at(command.stream, command.at)
+            case do.KeepTemporary():
+                self.peers.keep_temporary(command)
+            case do.MakePermanent():
+                self.peers.make_permanent(command)
+            case do.ExtendBackup():
+                self.peers.extend_backup(command)
             case _:
                 assert_never(command)
 
@@ -207,6 +223,7 @@ class Shell:
     def _reset(self, checkpoint: Checkpoint | None, *, follows: bool = False) -> None:
         self.scene.generation += 1
         self.scene.superseded.clear()
+        self.scene.backups_wanted.clear()
         self.inputs.stop()
         self.outputs.reset()
         for inbox in self.scene.inboxes.values():
@@ -227,6 +244,10 @@ class Shell:
         rows = shelf.rows(name, QUEUE)
         if rows is not None:
             self.scene.stores[name].append(rows, held.start, None)
+        for stream in checkpoint.extended:
+            ahead = shelf.ahead(stream)
+            if ahead is not None and name in self.scene.core.wiring.readers(stream):
+                self.inputs.offer(name, stream, ahead)
 
     def _tail(self, element: str, stream: str, checkpoint: Checkpoint) -> pa.Table | None:
         if stream in self.scene.core.wiring.replayable:
@@ -238,11 +259,15 @@ class Shell:
         self.inputs.stop()
         self.peers.leave()
 
-    def _step_down(self, why: str) -> None:
-        log.warning("stepping down", why=why)
+    def _step_down(self, command: do.StepDown) -> None:
+        log.warning("stepping down", why=command.why, keeps=command.keep is not None)
+        kept = self.peers.message(command.keep, None) if command.keep is not None else None
         self._leave_role()
-        self.scene.shelf = Shelf()
+        self.scene.shelf, self.scene.temporary = Shelf(), None
+        if kept is not None:
+            self.scene.shelf.put(kept, self.scene.core.wiring.replayable)
         self._empty()
+        self.moves.stepped_down()
 
     def _request_recovery(self, command: do.RequestRecovery) -> None:
         """Whoever was at work already begins anew: what its savepoint needs is gone."""

@@ -41,6 +41,8 @@ def status_of(scene: Scene) -> dict[str, Any]:
             "takeover": scene.story.take_over.to_json()
             if scene.story.take_over and scene.story.take_over.promoted
             else None,
+            "overload": scene.story.overload,
+            "departure": scene.story.departure.to_json() if scene.story.departure else None,
             "losses": [{"stream": s, "from": a, "to": b} for s, a, b in scene.story.losses],
         }
 
@@ -52,7 +54,7 @@ def state_of(scene: Scene) -> str:
         return scene.story.state
     if scene.core.role is Role.PRIMARY:
         return "finished" if all(q.ended for q in scene.core.ledger.queues.values()) else "ready"
-    return "ready" if scene.core.could_continue() else "rehearsing"
+    return "ready" if scene.core.could_continue() else "waiting"
 
 
 def _inputs(scene: Scene) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The story of a take-over as the new primary saw it, in wall-clock milliseconds."""
+"""The story of a take-over as the new primary saw it, and of a move as the old one did, in wall-clock milliseconds."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class TakeOver:
     replayed: int = 0
     lost: int = 0
     duplicated: int = 0
+    planned: bool = False  # the former primary handed over
     targets: dict[str, int] = field(default_factory=dict)  # input positions that end the catching up
 
     def note_output(self, now: int) -> None:
@@ -46,4 +47,33 @@ class TakeOver:
             "replayed": self.replayed,
             "lost": self.lost,
             "duplicated": self.duplicated,
+            "planned": self.planned,
+        }
+
+
+@dataclass(slots=True)
+class Departure:
+    """A move away from this instance."""
+
+    target: str
+    why: str
+    requested: int
+    paused: int | None = None  # no further micro-batch is begun
+    settled: int | None = None  # none is under way any more
+    handed: int | None = None
+    left: int | None = None  # the target leads
+    given_up: str | None = None
+    bytes: int = 0  # all that was sent to the target, in the end
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "to": self.target,
+            "why": self.why,
+            "requestedMs": self.requested,
+            "pausedMs": self.paused,
+            "settledMs": self.settled,
+            "handedOverMs": self.handed,
+            "leftMs": self.left,
+            "givenUp": self.given_up,
+            "bytes": self.bytes,
         }

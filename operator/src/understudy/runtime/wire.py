@@ -3,7 +3,7 @@
 | call | from → to | carries |
 |---|---|---|
 | get `stream` | consumer → producer | rows of a stream from a seq on, without end; each message has an epoch |
-| get `follow` | secondary → primary | keep-alives, checkpoints, queue trimming, determinants |
+| get `follow` | secondary → primary | keep-alives, checkpoints, queue trimming, determinants, hand-overs |
 | get `rows` | data source → its own driver | one part of a batch plan |
 | get `peek` | standby → producer | a few held rows, to rehearse with |
 | do `ack` | consumer → producer | level-0 and level-1 acks, with a savepoint tree |
@@ -13,7 +13,7 @@
 | do `cut` | data source → its own driver | the next batch plan |
 | do `ping` | consumer → producer | whether anybody answers |
 | do `change` | operator → instance | what the manifest now says of how the subjob is kept alive |
-| do `freeze`, `partition` | operator → instance | a drill: stop, or hear nobody, for some seconds |
+| do `freeze`, `partition`, `throttle` | operator → instance | a drill: stop, hear nobody, or be slow, for a while |
 | do `status` | anyone | what the instance knows of itself |
 """
 

@@ -85,6 +85,12 @@ class Actor:
             case do.EnsureLease():
                 made = objects.lease(self._owner, intent.subjob, intent.holder, intent.address, intent.epoch, now_ms())
                 self._create(LEASES, "leases", made)
+            case do.NameSuccessor():
+                patch = {"metadata": {"annotations": {names.SUCCESSOR: intent.instance}}}
+                self._merge_if_there(LEASES, "leases", names.lease(self._owner.name, intent.subjob), patch)
+            case do.DropOrder():
+                dropped = {"metadata": {"annotations": {f"{names.MOVE}/{intent.subjob}": None}}}
+                self._merge_if_there(OURS, "streamjobs", self._owner.name, dropped)
             case do.Record():
                 self._record(intent)
             case do.CreateInstance():

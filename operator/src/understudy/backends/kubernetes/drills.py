@@ -60,6 +60,7 @@ class DrillReconciler:
             pods=known,
             incidents=tuple(incident_of(incident) for incident in incidents),
             certified=bool(known) and all(pod.certificate for pod in known),
+            watching=_watching(job) if job else frozenset(),
         )
         return seen, Owner(spec.job, namespace, job["metadata"]["uid"]) if job else None
 
@@ -81,6 +82,8 @@ class DrillReconciler:
                 self._order(namespace, owner, pod, "freeze", seconds)
             case drills.CutOff(pod, seconds):
                 self._order(namespace, owner, pod, "partition", seconds)
+            case drills.Throttle(pod, seconds):
+                self._order(namespace, owner, pod, "throttle", seconds)
             case drills.Tell(severity, reason, message):
                 if owner:
                     Actor(self._api, owner, None, self._settings).carry_out(Emit(severity, reason, message))
@@ -99,6 +102,11 @@ class DrillReconciler:
         """The pod does it to itself."""
         job = owner.name if owner else ""
         order(self._api, namespace, job, pod.certificate, pod.ip, fault, seconds=seconds)
+
+
+def _watching(job: Json) -> frozenset[str]:
+    subjobs = (job.get("spec") or {}).get("subjobs") or ()
+    return frozenset(subjob["name"] for subjob in subjobs if (subjob.get("ha") or {}).get("overload") is not None)
 
 
 def is_open(body: Json) -> bool:

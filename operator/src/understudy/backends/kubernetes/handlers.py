@@ -19,6 +19,8 @@ from understudy.backends.kubernetes.api import SERVICE_ACCOUNT, Api, Login, serv
 from understudy.backends.kubernetes.drills import DrillReconciler, is_open
 from understudy.backends.kubernetes.election import Election
 from understudy.backends.kubernetes.loops import Loops
+from understudy.backends.kubernetes.migrations import MigrationReconciler
+from understudy.backends.kubernetes.migrations import is_open as migration_is_open
 from understudy.backends.kubernetes.reconcile import Reconciler
 from understudy.backends.kubernetes.rounds import Rounds
 from understudy.backends.kubernetes.settings import Settings
@@ -53,10 +55,12 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     jobs = rounds("streamjobs", Reconciler(api, settings.pods).reconcile, _any)
     drills = rounds("failoverdrills", DrillReconciler(api, settings.pods).reconcile, is_open)
 
+    migrations = rounds("migrations", MigrationReconciler(api).reconcile, migration_is_open)
+
     async def begin(**_: Any) -> None:
         if election:
             election.start()
-        tasks.extend(asyncio.create_task(each.run()) for each in (jobs, drills))
+        tasks.extend(asyncio.create_task(each.run()) for each in (jobs, drills, migrations))
 
     async def object_changed(namespace: str, labels: Any, **_: Any) -> None:
         jobs.loops.wake(namespace, labels[names.JOB])
@@ -64,7 +68,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     async def end(**_: Any) -> None:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(jobs.loops.stop(), drills.loops.stop())
+        await asyncio.gather(*(each.loops.stop() for each in (jobs, drills, migrations)))
         if election:
             await asyncio.to_thread(election.stop)
 
@@ -73,6 +77,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     kopf.on.login(registry=found)(_connect)
     kopf.on.event(names.GROUP, "v1alpha1", "streamjobs", registry=found)(_changed(jobs))
     kopf.on.event(names.GROUP, "v1alpha1", "failoverdrills", registry=found)(_changed(drills))
+    kopf.on.event(names.GROUP, "v1alpha1", "migrations", registry=found)(_changed(migrations))
     for kind in WATCHED:
         kopf.on.event(kind, labels={names.JOB: kopf.PRESENT}, registry=found)(object_changed)
     kopf.on.cleanup(registry=found)(end)

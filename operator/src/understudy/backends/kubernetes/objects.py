@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from understudy.control import names
+from understudy.control.observed import Role
 from understudy.control.times import iso_ms
 from understudy.model.job import StreamJob
 from understudy.model.load import API_VERSION, KIND, to_manifest
@@ -179,14 +180,15 @@ def service(owner: Owner, subjob: str) -> Json:
 
 
 def budget(owner: Owner, subjob: str) -> Json:
-    """By a number: the API server can not work out a share of pods that no workload of its own owns."""
+    """The primary is not evicted: it moves first, and then is none. By a number: the API server can not work out a
+    share of pods that no workload of its own owns."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": owner.metadata(names.budget(owner.name, subjob), {names.SUBJOB: subjob}),
         "spec": {
             "minAvailable": 1,
-            "selector": {"matchLabels": {names.JOB: owner.name, names.SUBJOB: subjob}},
+            "selector": {"matchLabels": {names.JOB: owner.name, names.SUBJOB: subjob, names.ROLE: str(Role.PRIMARY)}},
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }

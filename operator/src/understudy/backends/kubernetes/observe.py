@@ -12,7 +12,7 @@ from understudy.backends.kubernetes.distances import NodeDistances
 from understudy.backends.kubernetes.lists import Lists
 from understudy.backends.kubernetes.poll import Poller
 from understudy.backends.kubernetes.settings import PodSettings
-from understudy.backends.kubernetes.sight import millis_of
+from understudy.backends.kubernetes.sight import millis_of, orders_of
 from understudy.control import names
 from understudy.control.admission import taken_names
 from understudy.control.observed import Observed, Run
@@ -73,6 +73,7 @@ class Observer:
             placement=self._settings.placement,
             distances=self._distances.learn(found.pods, pages),
             pages=pages,
+            orders=orders_of(metadata.get("annotations") or {}),
             incidents=found.foundation.incidents,
             status=body.get("status") or {},
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from understudy.control import names
-from understudy.control.observed import IncidentSeen, Lease, Node, Phase, Pod, Role, Spread
+from understudy.control.observed import IncidentSeen, Lease, Node, Order, Phase, Pod, Role, Spread
 from understudy.control.revision import Digests
 from understudy.control.times import millis
 from understudy.model.load import KIND
@@ -106,6 +106,7 @@ def lease_of(raw: Json) -> Lease:
         subjob=labels.get(names.SUBJOB, ""),
         holder=spec.get("holderIdentity") or None,
         epoch=spec.get("leaseTransitions") or 0,
+        successor=(metadata.get("annotations") or {}).get(names.SUCCESSOR) or None,
     )
 
 
@@ -116,7 +117,20 @@ def node_of(raw: Json) -> Node:
         name=raw["metadata"]["name"],
         ready=_condition(status, "Ready").get("status") == "True",
         schedulable=not spec.get("unschedulable") and not closed,
+        cordoned=bool(spec.get("unschedulable")),
     )
+
+
+def orders_of(annotations: Mapping[str, str]) -> dict[str, Order]:
+    """`move.understudy.dev/SUBJOB: NODE`, or `standby`; the Migration that asks after ` by `."""
+    prefix = f"{names.MOVE}/"
+    found = {key.removeprefix(prefix): text for key, text in annotations.items() if key.startswith(prefix)}
+    return {subjob: _order(text) for subjob, text in found.items()}
+
+
+def _order(text: str) -> Order:
+    where, _, by = text.partition(" by ")
+    return Order(None if where.strip() in ("", "standby") else where.strip(), by.strip())
 
 
 def incident_of(raw: Json) -> IncidentSeen:

@@ -3,6 +3,7 @@
 | what | where |
 |---|---|
 | Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch), an annotation with the address |
+| where its holder should move to | another annotation on the Lease, taken away by whoever takes the Lease next |
 | addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
 | acks of a subjob to the sources that it reads | an annotation on its Lease |
 | start time | ConfigMap `JOB-run`, key startTime |
@@ -25,6 +26,7 @@ from understudy.runtime.clock import now_ms
 from understudy.runtime.ports import Unreachable
 
 TIMEOUT: Final = 2.0
+ATTEMPTS: Final = 3
 
 
 class KubernetesSurroundings:
@@ -46,16 +48,21 @@ class KubernetesSurroundings:
         return _record(self._lease(subjob))
 
     def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
-        lease = self._lease(subjob)
-        if _record(lease) != expected:
-            return None
-        won = LeaseRecord(holder, address, Epoch(_epoch(lease) + 1))
-        try:
-            self._ask("PUT", self._lease_path(subjob), _taken(lease, won))
-        except Conflict:
-            # Ours all the same if the first answer was lost on the way and the request was sent twice.
-            return won if self.read_lease(subjob) == won else None
-        return won
+        for _ in range(ATTEMPTS):
+            lease = self._lease(subjob)
+            if _record(lease) != expected:
+                return None
+            won = LeaseRecord(holder, address, Epoch(_epoch(lease) + 1))
+            try:
+                self._ask("PUT", self._lease_path(subjob), _taken(lease, won))
+            except Conflict:
+                # Ours all the same if the first answer was lost on the way and the request was sent twice. Where only
+                # an annotation has changed, the next attempt may succeed.
+                if self.read_lease(subjob) == won:
+                    return won
+                continue
+            return won
+        return None
 
     def _lease(self, subjob: str) -> dict[str, Any]:
         return self._ask("GET", self._lease_path(subjob))
@@ -136,7 +143,8 @@ def _record(lease: dict[str, Any]) -> LeaseRecord | None:
     if not holder:
         return None
     annotations = lease["metadata"].get("annotations") or {}
-    return LeaseRecord(holder, annotations.get(names.ADDRESS, ""), Epoch(_epoch(lease)))
+    address, successor = annotations.get(names.ADDRESS, ""), annotations.get(names.SUCCESSOR) or None
+    return LeaseRecord(holder, address, Epoch(_epoch(lease)), successor)
 
 
 def _epoch(lease: dict[str, Any]) -> int:
@@ -146,7 +154,8 @@ def _epoch(lease: dict[str, Any]) -> int:
 def _taken(lease: dict[str, Any], won: LeaseRecord) -> dict[str, Any]:
     """The Lease as it was read, with its resourceVersion: the API server refuses it if it has changed since."""
     metadata = {**lease["metadata"]}
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), names.ADDRESS: won.address}
+    kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != names.SUCCESSOR}
+    metadata["annotations"] = {**kept, names.ADDRESS: won.address}
     metadata.pop("managedFields", None)
     now = f"{iso_ms(now_ms())[:-1]}000Z"
     spec = {**(lease.get("spec") or {}), "holderIdentity": won.holder, "leaseTransitions": won.epoch}

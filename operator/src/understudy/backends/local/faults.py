@@ -2,7 +2,8 @@
 
 `beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15 s or as
 soon after as somebody could take over from it, `sink/alerts@15s` a sink; `beats@10s-20s` is some
-moment in between, drawn from the run's seed. A stop adds for how long: `beats@15s+2s`.
+moment in between, drawn from the run's seed. A stop adds for how long: `beats@15s+2s`. A migration hurts nobody:
+`beats@15s` moves the primary of beats to a new instance.
 """
 
 from __future__ import annotations
@@ -36,15 +37,21 @@ class Fault:
     """Since the job's start."""
     stop_ms: int | None = None
     """SIGSTOP, and SIGCONT so much later; None: SIGKILL."""
+    throttled: bool = False
+    """For that time it is stopped and continued in turn, so that it runs for a small part of it."""
 
     @property
     def done(self) -> str:
         """What is done to it."""
-        return "killed" if self.stop_ms is None else f"stopped for {self.stop_ms / 1000:g} s"
+        if self.stop_ms is None:
+            return "killed"
+        return f"{'throttled' if self.throttled else 'stopped'} for {self.stop_ms / 1000:g} s"
 
     @property
     def signal(self) -> str:
-        return "SIGKILL" if self.stop_ms is None else "SIGSTOP"
+        if self.stop_ms is None:
+            return "SIGKILL"
+        return "SIGSTOP and SIGCONT in turn" if self.throttled else "SIGSTOP"
 
     @property
     def role(self) -> str:
@@ -55,6 +62,16 @@ class Fault:
         return f"{self.role} of {self.owner}" if self.target is not Target.SINK else f"sink {self.owner}"
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A move of the subjob's primary to a new instance."""
+
+    subjob: str
+    at_ms: int
+    """Since the job's start."""
+    why: str = "planned"
+
+
 def parse_kill(text: str, job: StreamJob, random: Random) -> Fault | str:
     """The fault that `--kill TEXT` asks for, or why it cannot be."""
     found = parse_fault(text, job, random)
@@ -63,12 +80,30 @@ def parse_kill(text: str, job: StreamJob, random: Random) -> Fault | str:
 
 def parse_stop(text: str, job: StreamJob, random: Random) -> Fault | str:
     """The fault that `--stop TEXT` asks for, or why it cannot be."""
+    return _lasting("--stop", text, job, random)
+
+
+def parse_overload(text: str, job: StreamJob, random: Random) -> Fault | str:
+    """The fault that `--overload TEXT` asks for, or why it cannot be."""
+    found = _lasting("--overload", text, job, random)
+    return replace(found, throttled=True) if isinstance(found, Fault) else found
+
+
+def _lasting(option: str, text: str, job: StreamJob, random: Random) -> Fault | str:
     fault, _, length = text.rpartition("+")
     lasts_ms = parse_moment(length, random)
     if lasts_ms is None or not fault:
-        return f"--stop {text}: write SUBJOB@TIME+LENGTH, such as {job.subjobs[0].name}@15s+2s"
+        return f"{option} {text}: write SUBJOB@TIME+LENGTH, such as {job.subjobs[0].name}@15s+2s"
     found = parse_fault(fault, job, random)
-    return f"--stop {text}: {found}" if isinstance(found, str) else replace(found, stop_ms=lasts_ms)
+    return f"{option} {text}: {found}" if isinstance(found, str) else replace(found, stop_ms=lasts_ms)
+
+
+def parse_migration(text: str, job: StreamJob, random: Random) -> Planned | str:
+    """The move that `--migrate TEXT` asks for, or why it cannot be."""
+    found = parse_fault(text, job, random)
+    if isinstance(found, Fault) and (found.target is not Target.PRIMARY or text.count("@") > 1):
+        found = f"what moves is a subjob's primary; write SUBJOB@TIME, such as {job.subjobs[0].name}@15s"
+    return f"--migrate {text}: {found}" if isinstance(found, str) else Planned(found.owner, found.at_ms)
 
 
 def parse_fault(text: str, job: StreamJob, random: Random) -> Fault | str:

@@ -49,7 +49,7 @@ def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
     false = [
         _false_suspicion(instance, story, record, job)
         for (instance, _epoch), story in record.takeovers.items()
-        if (story["subjob"], instance, story["promotedMs"]) not in told
+        if not story.get("planned") and (story["subjob"], instance, story["promotedMs"]) not in told
     ]
     return sorted([*found, *false], key=lambda i: i.at_ms)
 

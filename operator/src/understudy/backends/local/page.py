@@ -21,7 +21,14 @@ Row = Sequence[object]
 
 def render(report: Report) -> str:
     template = Template((files(__package__) / "report.html").read_text())
-    sections = [_stream(report), _failovers(report), _sinks(report), _incidents(report), _subjobs(report)]
+    sections = [
+        _stream(report),
+        _failovers(report),
+        _sinks(report),
+        _incidents(report),
+        _migrations(report),
+        _subjobs(report),
+    ]
     return template.substitute(
         title=html.escape(report.job.name),
         subtitle=html.escape(_subtitle(report)),
@@ -119,6 +126,20 @@ def _incidents(report: Report) -> str:
         for i, caused in zip(report.incidents, blame(report), strict=True)
     ]
     return '<h2>Incidents</h2><p class="soft">Times since the fault.</p>' + _table(head, rows)
+
+
+def _migrations(report: Report) -> str:
+    if not report.migrations:
+        return ""
+    head = ("subjob", "from", "to", "why", "pause", "moved bytes", "stood still", "handed over", "promoted", "output")
+    rows = [
+        (
+            *(m.subjob, m.source, m.target, m.failure or m.why, _ms(m.pause_ms), m.moved_bytes),
+            *(_ms(m.settled_ms), _ms(m.handed_over_ms), _ms(m.promoted_ms), _ms(m.first_output_ms)),
+        )
+        for m in report.migrations
+    ]
+    return '<h2>Migrations</h2><p class="soft">Times since the primary was asked.</p>' + _table(head, rows)
 
 
 def _subjobs(report: Report) -> str:

@@ -11,11 +11,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+STOPPED_SECONDS, RUNNING_SECONDS = 0.08, 0.02  # short enough that nobody takes it for dead
 SWEEPS = 50
 SWEEP_PAUSE_SECONDS = 0.02
 
@@ -55,6 +57,7 @@ class Child:
         self.log = log
         self._janitor = janitor
         self._ended = False
+        self._throttling = threading.Event()
         log.parent.mkdir(parents=True, exist_ok=True)
         with open(log, "ab") as out:
             self._process = subprocess.Popen(
@@ -83,7 +86,20 @@ class Child:
         """SIGSTOP to the process and all that it started; the connections stay, and nobody answers on them."""
         self._tell_all(signal.SIGSTOP)
 
+    def throttle(self) -> None:
+        """From now on it runs for a small part of the time, in slices, until `resume`."""
+        self._throttling.set()
+        threading.Thread(target=self._throttle, name=f"throttle-{self.name}", daemon=True).start()
+
+    def _throttle(self) -> None:
+        while self._throttling.is_set() and self._process.poll() is None:
+            self._tell_all(signal.SIGSTOP)
+            time.sleep(STOPPED_SECONDS)
+            self._tell_all(signal.SIGCONT)
+            time.sleep(RUNNING_SECONDS)
+
     def resume(self) -> None:
+        self._throttling.clear()
         self._tell_all(signal.SIGCONT)
 
     def _tell_all(self, number: signal.Signals) -> None:

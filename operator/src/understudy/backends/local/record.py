@@ -9,6 +9,7 @@ from typing import Any
 from understudy.backends.local.arrivals import Arrival
 from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Fail, Finish, Observed, Seen
+from understudy.backends.local.moves import Underway
 from understudy.model.job import StreamJob
 
 
@@ -34,6 +35,9 @@ class Record:
     deaths: list[Death] = field(default_factory=list)
     takeovers: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
     """By (instance, epoch): the newest word of each instance that took over, and its subjob."""
+    moves: list[Underway] = field(default_factory=list)
+    departures: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    """By (instance, target): the newest word of each instance that was asked to move."""
     protections: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
     """Per subjob: since when it was protected or not."""
     noticed_ms: dict[Process, int] = field(default_factory=dict)
@@ -51,6 +55,8 @@ class Record:
             if story := seen.status.get("takeover"):
                 told = {**story, "subjob": seen.process.owner}
                 self.takeovers[seen.process.name, int(seen.status["epoch"])] = told
+            if departure := seen.status.get("departure"):
+                self.departures[seen.process.name, departure["to"]] = departure
         self._remember_protection(observed)
         new = list(self._new_deaths(observed))
         self.deaths += new

@@ -12,6 +12,7 @@ from understudy.backends.local.arrivals import Arrival
 from understudy.backends.local.direction import Finish
 from understudy.backends.local.history import Comparison
 from understudy.backends.local.incidents import Incident
+from understudy.backends.local.migrations import Migration, migrations_of
 from understudy.backends.local.promises import SubjobPromise, path_of, promises
 from understudy.backends.local.record import Record
 from understudy.model.ha import Guarantee
@@ -32,8 +33,13 @@ class Report:
             "job": self.job.name,
             "sinks": {s.name: self._sink(s.name) for s in self.job.sinks},
             "incidents": [_incident(i, caused) for i, caused in zip(self.incidents, blame(self), strict=True)],
+            "migrations": [migration_to_json(m) for m in self.migrations],
             "subjobs": {name: _subjob(promise) for name, promise in promises(self.job).items()},
         }
+
+    @property
+    def migrations(self) -> list[Migration]:
+        return migrations_of(self.record, self.job)
 
     def _sink(self, name: str) -> dict[str, Any]:
         found = self.comparisons.get(name)
@@ -70,6 +76,28 @@ def _incident(incident: Incident, caused: Blame) -> dict[str, Any]:
         "replayed": incident.replayed,
         "lost": caused.lost,
         "duplicated": caused.duplicated,
+    }
+
+
+def migration_to_json(migration: Migration) -> dict[str, Any]:
+    return {
+        "subjob": migration.subjob,
+        "mode": migration.mode,
+        "why": migration.why,
+        "from": migration.source,
+        "to": migration.target,
+        "failure": migration.failure,
+        "pauseMs": migration.pause_ms,
+        "movedBytes": migration.moved_bytes,
+        "pausedMs": migration.paused_ms,
+        "settledMs": migration.settled_ms,
+        "handedOverMs": migration.handed_over_ms,
+        "promotedMs": migration.promoted_ms,
+        "restoredMs": migration.restored_ms,
+        "firstOutputMs": migration.first_output_ms,
+        "caughtUpMs": migration.caught_up_ms,
+        "replayed": migration.replayed,
+        "lost": migration.lost,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, assert_never
@@ -31,9 +31,11 @@ from understudy.backends.local.direction import (
 )
 from understudy.backends.local.effective import write
 from understudy.backends.local.environment import cores, for_children
+from understudy.backends.local.faults import Planned
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile, Refused
 from understudy.backends.local.lastresort import run_process
+from understudy.backends.local.moves import Ask, Begin, End, Retire, Underway, overloaded, steps
 from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
 from understudy.backends.local.partitions import Partition, Partitions
@@ -81,6 +83,7 @@ class Supervisor:
         audience: Audience,
         file: JobFile | None = None,
         partitions: tuple[Partition, ...] = (),
+        planned: Sequence[Planned] = (),
     ) -> None:
         self._folder, self._nemesis, self._audience, self._file = folder, nemesis, audience, file
         self._declared, self._since = job, dict[str, int]()
@@ -88,6 +91,7 @@ class Supervisor:
         self._told: set[tuple[Process, str]] = set()
         self._modes: dict[str, str] = {}
         self._partitions = Partitions.of(partitions)
+        self._planned = planned
         self._surroundings = LocalSurroundings(folder.surroundings)
         self._running: list[_Running] = []
         self._watches = {s.name: ArrivalWatch(folder.sink(s.name)) for s in job.sinks}
@@ -115,7 +119,8 @@ class Supervisor:
         self._remember(observed)
         self._cut(observed)
         self._audience.watch(observed, {name: w.tuples for name, w in self._watches.items()})
-        for intent in decide(self._cast, self._nemesis, cores(), observed):
+        intents = decide(self._cast, self._nemesis, cores(), observed)
+        for intent in intents:
             match intent:
                 case Start():
                     self._start(intent.process)
@@ -137,6 +142,36 @@ class Supervisor:
                     self.record.outcome = intent
                 case _:
                     assert_never(intent)
+        if not any(isinstance(i, Start | Fail | Finish) for i in intents):
+            self._move(observed)
+
+    def _move(self, observed: Observed) -> None:
+        planned = (*self._planned, *overloaded(self._cast, self.record.moves, observed))
+        for step in steps(self._cast, planned, self.record.moves, observed):
+            match step:
+                case Begin(move):
+                    self._audience.note(f"{move.source.name} is to move to {move.target.name}: {move.planned.why}")
+                    self.record.moves.append(move)
+                    self._start(move.target)
+                case Ask(move):
+                    self._change(move, replace(move, asked_ms=observed.now_ms))
+                    self._surroundings.set_successor(move.planned.subjob, move.source.name, move.target.name)
+                case Retire():
+                    self._retire(step)
+                case End(move, failure):
+                    self._change(move, replace(move, ended_ms=observed.now_ms, failure=failure))
+                    self._audience.note(failure or f"{move.source.name} has moved to {move.target.name}")
+                case _:
+                    assert_never(step)
+
+    def _change(self, old: Underway, new: Underway) -> None:
+        self.record.moves[self.record.moves.index(old)] = new
+
+    def _retire(self, step: Retire) -> None:
+        retired = next(r for r in self._running if r.process == step.process)
+        retired.hurt = True
+        retired.child.ask_to_stop()
+        self._audience.note(f"retired: {step.process.name}, {step.why}")
 
     # --- observe
 
@@ -232,6 +267,8 @@ class Supervisor:
         at = now_ms()
         if intent.fault.stop_ms is None:
             victim.child.kill()
+        elif intent.fault.throttled:
+            victim.child.throttle()
         else:
             victim.child.pause()
         self.record.done.append(Done(intent.fault, intent.victim, at, observed.covered(intent.victim)))

@@ -57,7 +57,9 @@ class LocalSurroundings:
     def read_lease(self, subjob: str) -> LeaseRecord | None:
         self._reach_leases()
         found = _read_json(self._leases / f"{subjob}.json")
-        return LeaseRecord(found["holder"], found["address"], Epoch(found["epoch"])) if found else None
+        if not found:
+            return None
+        return LeaseRecord(found["holder"], found["address"], Epoch(found["epoch"]), found.get("successor"))
 
     def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
         with self._locked(subjob):
@@ -66,6 +68,13 @@ class LocalSurroundings:
             won = LeaseRecord(holder, address, Epoch(expected.epoch + 1 if expected else 1))
             _write(self._leases / f"{subjob}.json", {"holder": holder, "address": address, "epoch": won.epoch})
             return won
+
+    def set_successor(self, subjob: str, holder: str, successor: str) -> None:
+        """The holder, if it still is that one, is to move there. Whoever takes the Lease next has no such order."""
+        with self._locked(subjob):
+            found = _read_json(self._leases / f"{subjob}.json")
+            if found and found["holder"] == holder:
+                _write(self._leases / f"{subjob}.json", {**found, "successor": successor})
 
     def _reach_leases(self) -> None:
         if (cuts := own()) is not None and cuts.apart_from(LEASES):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..choice import choose
+from ..classes import OperatorClass, class_of
 from ..costs import loads
 from ..ha import Backups
 from ..job import StreamJob
@@ -35,8 +36,11 @@ def operators(walk: Walk) -> Iterator[Refusal]:
 def checkpoints(job: StreamJob) -> Iterator[Refusal]:
     for n, subjob in enumerate(job.subjobs):
         here, checkpoint = path("spec", "subjobs", n, "ha", "checkpoint"), subjob.ha.checkpoint
-        if checkpoint.backups is not Backups.UNSYNCHRONIZED:
-            yield _not_yet(f"{here}.backups", f"{checkpoint.backups} backups", str(Backups.UNSYNCHRONIZED))
+        if checkpoint.backups is Backups.UNSYNCHRONIZED:
+            continue
+        if class_of(subjob).operator_class is OperatorClass.ARBITRARY:
+            why = f"{checkpoint.backups} backups do not make an arbitrary subjob repeat itself"
+            yield refuse("NotAvailable", f"{here}.backups", f"{why}; write {Backups.UNSYNCHRONIZED}")
 
 
 def _not_yet(field: str, what: str, instead: str) -> Refusal:

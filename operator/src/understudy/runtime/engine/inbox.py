@@ -47,7 +47,7 @@ class Inbox:
         self._salt = salt if is_salted(element) else lambda: 0
         self._limits = Limits(max_rows, parallelism, part_rows)
         self._changed = threading.Condition()
-        self._closed = False
+        self._closed = self._held = False
         self._newest = self._under_way = 0
         self._plans: dict[int, tuple[BatchPlan, Intake]] = {}
         self._rehearsals: deque[Intake] = deque()
@@ -112,7 +112,7 @@ class Inbox:
             scene = self._rehearsals.popleft()
             self._plans[number] = scene.rehearsal(number), scene
         else:
-            plan = self._intake.next_plan(number)
+            plan = None if self._held else self._intake.next_plan(number)
             if plan is None:
                 return False
             self._plans[number] = plan, self._intake
@@ -177,6 +177,22 @@ class Inbox:
         with self._changed:
             return not self._plans and self._intake.choices.first is None and self._intake.target() is None
 
+    def hold(self) -> None:
+        """Cut no further plan of this role until `release`; what arrives is kept."""
+        with self._changed:
+            self._held = True
+
+    def release(self) -> None:
+        with self._changed:
+            self._held = False
+            self._changed.notify_all()
+
+    @property
+    def still(self) -> bool:
+        """Held, and no plan of this role is under way."""
+        with self._changed:
+            return self._held and not any(intake is self._intake for _, intake in self._plans.values())
+
     @property
     def finished(self) -> bool:
         """All inputs have ended and nothing more can come of them."""
@@ -196,6 +212,16 @@ class Inbox:
             place = min(self._wiring.places(name), key=lambda p: intake.lanes[p].start)
             lane, stop = intake.lanes[place], intake.sequence.seqs(intake.position)[place]
             return lane.rows(max(start, lane.start), stop)
+
+    def arrived(self, name: str, start: int, stop: int) -> pa.Table:
+        """Tuples of an input that are at hand, processed or not; a generator's are not kept."""
+        with self._changed:
+            return self._intake.lanes[self._wiring.places(name)[0]].rows(start, stop)
+
+    def end_at(self, name: str, seq: int) -> None:
+        """A plan should end where this input has come to `seq`, if one can: a window is not cut."""
+        with self._changed:
+            self._intake.end_at(name, seq)
 
     def reset(self) -> None:
         """Begin anew. Plans that are under way keep their rows until they are done, but count no longer."""

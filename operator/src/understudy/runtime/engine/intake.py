@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from understudy.model.elements import Element
 from understudy.model.job import Merge
-from understudy.protocol.selection import CountWindow, Micros, Times, rule_of
+from understudy.protocol.selection import CountWindow, EachRow, Micros, Times, rule_of
 from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.assemble import assemble
 from understudy.runtime.engine.choices import Choices
@@ -53,6 +53,7 @@ class Intake:
         rule = rule_of(wiring.element.operators)
         self.cutter = Cutter(rule, self.lanes, self.sequence, limits.in_tuples(rule))
         self.position = self.cut = 0
+        self._border: int | None = None
         self._lacking: InboxState | None = None
         """Restored, but tuples before the position are still to come."""
 
@@ -102,7 +103,7 @@ class Intake:
             self.extend_all()
         theirs = self.choices.first
         if theirs is None:
-            stop = self.target()
+            stop = self._bordered(self.target())
             choice = None if stop is None else Choice(self.cut, stop, self.choices.salt(), ())
         else:
             choice = theirs if self._can(theirs) else None
@@ -111,6 +112,15 @@ class Intake:
         plan = self._plan(number, choice.stop, choice.salt)
         self.cut = choice.stop
         return plan
+
+    def end_at(self, name: str, seq: int) -> None:
+        """Only rows of a single input can be cut anywhere: elsewhere a plan ends where windows and merges let it."""
+        if len(self.lanes) == 1 and isinstance(self.cutter.rule, EachRow) and self.wiring.places(name):
+            self._border = seq
+
+    def _bordered(self, stop: int | None) -> int | None:
+        border = self._border
+        return border if stop is not None and border is not None and self.cut < border < stop else stop
 
     def _can(self, choice: Choice) -> bool:
         return self._lacking is None and self.sequence.adopt(choice.runs) and self.sequence.stop >= choice.stop

@@ -1,0 +1,72 @@
+"""Observe → decide → act, for one Migration at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, assert_never
+
+import structlog
+
+from understudy.backends.kubernetes.act import CORE, OURS
+from understudy.backends.kubernetes.api import Api
+from understudy.backends.kubernetes.sight import orders_of
+from understudy.control import migrations, names
+from understudy.control.migrations import SeenMigration, Step, decide_migration
+from understudy.control.record import read_record
+from understudy.model.kinds import MigrationPhase, MigrationSpec, MigrationStatus
+from understudy.runtime.clock import now_ms
+
+log = structlog.get_logger()
+
+BUSY_SECONDS: Final = 1.0
+OVER: Final = (MigrationPhase.COMPLETED, MigrationPhase.FAILED)
+
+Json = dict[str, Any]
+
+
+class MigrationReconciler:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def reconcile(self, namespace: str, name: str) -> float | None:
+        """When to look again, in seconds; None if the Migration is gone or over."""
+        body = self._api.find(f"{OURS}/namespaces/{namespace}/migrations/{name}")
+        if body is None or "deletionTimestamp" in body["metadata"]:
+            return None
+        seen = self._observe(namespace, body)
+        for step in decide_migration(seen):
+            self._carry_out(namespace, seen, step)
+            seen = replace(seen, status=step.status) if isinstance(step, migrations.WriteDown) else seen
+        return None if seen.status.phase in OVER else BUSY_SECONDS
+
+    def _observe(self, namespace: str, body: Json) -> SeenMigration:
+        spec = MigrationSpec.model_validate(body["spec"])
+        job = self._api.find(f"{OURS}/namespaces/{namespace}/streamjobs/{spec.job}")
+        record = self._api.find(f"{CORE}/namespaces/{namespace}/configmaps/{names.run(spec.job)}") if job else None
+        run = read_record((record or {}).get("data") or {})
+        return SeenMigration(
+            now_ms=now_ms(),
+            name=body["metadata"]["name"],
+            spec=spec,
+            status=MigrationStatus.model_validate(body.get("status") or {}),
+            job=(job.get("status") or {}) if job else None,
+            orders=orders_of((job["metadata"].get("annotations") or {}) if job else {}),
+            moves={subjob: move.by for subjob, move in run.moves.items()},
+        )
+
+    def _carry_out(self, namespace: str, seen: SeenMigration, step: Step) -> None:
+        log.info(f"migration {type(step).__name__}", namespace=namespace, migration=seen.name)
+        match step:
+            case migrations.WriteDown(status):
+                path = f"{OURS}/namespaces/{namespace}/migrations/{seen.name}/status"
+                self._api.merge(path, {"status": status.model_dump(mode="json", by_alias=True)})
+            case migrations.Give(subjob, node):
+                order = {f"{names.MOVE}/{subjob}": f"{node} by {seen.name}"}
+                path = f"{OURS}/namespaces/{namespace}/streamjobs/{seen.spec.job}"
+                self._api.merge(path, {"metadata": {"annotations": order}})
+            case _:
+                assert_never(step)
+
+
+def is_open(body: Json) -> bool:
+    return (body.get("status") or {}).get("phase") not in OVER

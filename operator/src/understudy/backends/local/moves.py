@@ -1,0 +1,115 @@
+"""Observe → decide: planned moves of a primary to a new instance, one at a time for each subjob.
+
+| seen | done |
+|---|---|
+| it is time, and the subjob has a primary | a new instance is started: the target |
+| the target is warm, another standby lives | that standby is retired: a primary has one at a time |
+| the target is warm, no other standby lives | the Lease names it as successor, again and again until it leads |
+| the target holds the Lease | over; an instance too many is retired |
+| the target or the primary is gone | over; who is missing is replaced like after any loss |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from understudy.backends.local.cast import Cast, Kind, Process
+from understudy.backends.local.direction import Observed, Seen
+from understudy.backends.local.faults import Planned
+
+ASK_MS = 1_000
+WARM = ("waiting", "ready", "finished")
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """A move, from its start on."""
+
+    planned: Planned
+    source: Process
+    target: Process
+    began_ms: int
+    asked_ms: int | None = None
+    ended_ms: int | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Start the target."""
+
+    move: Underway
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Write into the Lease that the primary is to move to the target."""
+
+    move: Underway
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """Nobody needs it any more."""
+
+    process: Process
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    move: Underway
+    failure: str | None = None
+
+
+Step = Begin | Ask | Retire | End
+
+
+def steps(cast: Cast, planned: Sequence[Planned], moves: Sequence[Underway], observed: Observed) -> Iterator[Step]:
+    under_way = [m for m in moves if m.ended_ms is None]
+    for move in under_way:
+        yield from _next(cast, move, observed)
+    busy = {m.planned.subjob for m in under_way}
+    for plan in planned:
+        if plan.subjob not in busy and plan not in [m.planned for m in moves] and _is_due(plan, observed):
+            source = observed.primary(plan.subjob)
+            if source is not None:
+                busy.add(plan.subjob)
+                target = Process(Kind.SUBJOB, plan.subjob, len(observed.of(Kind.SUBJOB, plan.subjob)))
+                yield Begin(Underway(plan, source.process, target, observed.now_ms))
+
+
+def overloaded(cast: Cast, moves: Sequence[Underway], observed: Observed) -> Iterator[Planned]:
+    """A primary that can't keep up moves, once."""
+    moved = {m.source for m in moves}
+    for primary in filter(None, map(observed.primary, cast.subjobs)):
+        if (why := primary.status.get("overload")) and primary.process not in moved:
+            yield Planned(primary.process.owner, 0, f"overload: {why}")
+
+
+def _is_due(plan: Planned, observed: Observed) -> bool:
+    return observed.started_ms is not None and observed.now_ms - observed.started_ms >= plan.at_ms
+
+
+def _next(cast: Cast, move: Underway, observed: Observed) -> Iterator[Step]:
+    subjob, living = move.planned.subjob, observed.living(Kind.SUBJOB, move.planned.subjob)
+    target = next((s for s in living if s.process == move.target), None)
+    primary = observed.primary(subjob)
+    if target is None:
+        yield End(move, f"{move.target.name} is gone")
+    elif primary is target:
+        yield End(move)
+        if len(living) > cast.instances[subjob]:
+            yield from (Retire(s.process, "it has moved") for s in living if s.process == move.source)
+    elif primary is not None and primary.process != move.source:
+        yield End(move, f"{move.source.name} is no longer primary")
+    elif target.state in WARM:
+        yield from _hand_over(move, primary, [s for s in living if s not in (target, primary)], observed)
+
+
+def _hand_over(move: Underway, primary: Seen | None, others: list[Seen], observed: Observed) -> Iterator[Step]:
+    if others:
+        yield from (Retire(s.process, f"{move.target.name} takes its place") for s in others if not s.hurt)
+    elif primary is not None and (move.asked_ms is None or observed.now_ms - move.asked_ms >= ASK_MS):
+        yield Ask(move)

@@ -1,0 +1,131 @@
+"""Migrations: an order to the job, and what became of it.
+
+| phase | until |
+|---|---|
+| Pending | the job is there and the subjob is not ordered elsewhere; then it says that it runs, and only then orders |
+| Running | the job's status tells of the move that this Migration asked for |
+| Completed, Failed | |
+
+The job itself carries it out (`moves`). An order that is still to be given is given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
+
+from understudy.control.observed import Order
+from understudy.control.times import iso_ms, millis
+from understudy.model.kinds import MigrationPhase, MigrationSpec, MigrationStatus
+
+LOST_MS: Final = 600_000  # a move of which nothing is told for so long has no end
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMigration:
+    now_ms: int
+    name: str
+    spec: MigrationSpec
+    status: MigrationStatus
+    job: Json | None
+    """The StreamJob's status; None: there is no such job."""
+    orders: Mapping[str, Order]
+    """On the StreamJob."""
+    moves: Mapping[str, str]
+    """Subjob → the Migration whose move is under way."""
+
+    @property
+    def subjob(self) -> Json | None:
+        found = (self.job or {}).get("subjobs") or ()
+        return next((subjob for subjob in found if subjob.get("name") == self.spec.subjob), None)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteDown:
+    status: MigrationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """This order to the job."""
+
+    subjob: str
+    node: str
+
+
+Step = WriteDown | Give
+
+
+def decide_migration(seen: SeenMigration) -> tuple[Step, ...]:
+    match seen.status.phase:
+        case None:
+            message = f"{seen.spec.subjob} is to move to {seen.spec.to_node}"
+            return (WriteDown(MigrationStatus(phase=MigrationPhase.PENDING, message=message)),)
+        case MigrationPhase.PENDING:
+            return _begin(seen)
+        case MigrationPhase.RUNNING:
+            return _go_on(seen)
+        case MigrationPhase.COMPLETED | MigrationPhase.FAILED:
+            return ()
+        case _:
+            assert_never(seen.status.phase)
+
+
+def _begin(seen: SeenMigration) -> tuple[Step, ...]:
+    spec = seen.spec
+    if seen.job is None:
+        return _failed(seen, f"there is no StreamJob {spec.job}")
+    if seen.subjob is None:
+        return _failed(seen, f"{spec.job} has no subjob {spec.subjob}, or it has not been accepted yet")
+    if seen.job.get("phase") == "Completed":
+        return _failed(seen, f"{spec.job} has completed")
+    if spec.subjob in seen.orders or spec.subjob in seen.moves:
+        return ()  # one at a time
+    primary, replicas = seen.subjob.get("currentPrimary"), seen.subjob.get("replicas") or ()
+    node = next((replica.get("node") for replica in replicas if replica.get("pod") == primary), None)
+    status = seen.status.model_copy(
+        update={
+            "phase": MigrationPhase.RUNNING,
+            "message": f"{spec.subjob} moves to {spec.to_node}",
+            "from_node": node,
+            "started_at": iso_ms(seen.now_ms),
+        }
+    )
+    return WriteDown(status), Give(spec.subjob, spec.to_node)
+
+
+def _go_on(seen: SeenMigration) -> tuple[Step, ...]:
+    last = (seen.subjob or {}).get("lastMove") or {}
+    if last.get("migration") == seen.name:
+        return (WriteDown(_ended(seen, last)),)
+    if seen.job is None or seen.subjob is None:
+        return _failed(seen, "the job is gone")
+    order = seen.orders.get(seen.spec.subjob)
+    under_way = (order is not None and order.by == seen.name) or seen.moves.get(seen.spec.subjob) == seen.name
+    if under_way:
+        return ()
+    if seen.now_ms - (millis(seen.status.started_at) or seen.now_ms) >= LOST_MS:
+        return _failed(seen, "nothing was heard of the move")
+    return () if order is not None or seen.spec.subjob in seen.moves else (Give(seen.spec.subjob, seen.spec.to_node),)
+
+
+def _ended(seen: SeenMigration, last: Json) -> MigrationStatus:
+    return seen.status.model_copy(
+        update={
+            "phase": MigrationPhase.COMPLETED if last.get("succeeded") else MigrationPhase.FAILED,
+            "message": last.get("message", ""),
+            "to": last.get("to") or None,
+            "finished_at": iso_ms(seen.now_ms),
+            "pause_seconds": last.get("pauseSeconds"),
+            "moved_bytes": last.get("movedBytes"),
+            "lost": last.get("lost"),
+        }
+    )
+
+
+def _failed(seen: SeenMigration, why: str) -> tuple[Step, ...]:
+    changes = {"phase": MigrationPhase.FAILED, "message": why, "finished_at": iso_ms(seen.now_ms)}
+    return (WriteDown(seen.status.model_copy(update=changes)),)

@@ -1,0 +1,95 @@
+"""An overload is noticed by the side that it affects (Brettlecker §3.2): backlog, processor, memory, every second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from understudy.model.ha import Overload as Limits
+from understudy.modes.build import millis
+from understudy.protocol.failures import LoadWatch, Overload, Resource, ShareWatch
+from understudy.protocol.ids import Millis
+from understudy.runtime.clock import now_ms
+from understudy.runtime.scene import Scene
+
+log = structlog.get_logger()
+LOOKS: Final = 5
+LOOK_SECONDS: Final = 1.0
+NAP_SECONDS: Final = 0.01
+CGROUP: Final = Path("/sys/fs/cgroup")
+
+
+class LoadMeter(threading.Thread):
+    """Watches while the instance leads. What it finds stands on the status page until it leads no more: who deployed
+    the job decides where to move."""
+
+    def __init__(self, scene: Scene, limits: Limits) -> None:
+        super().__init__(name="load", daemon=True)
+        self._scene = scene
+        self._limits = limits
+        self._arrivals: dict[str, int] = {}
+        self._reset()
+
+    def _reset(self) -> None:
+        limits = self._limits
+        self._backlog = LoadWatch(millis(limits.backlog), LOOKS, round(LOOK_SECONDS * 1000), unit="ms of input")
+        self._withheld = ShareWatch(Resource.COMPUTATION, "the processor was withheld for", limits.withheld, LOOKS)
+        self._memory = ShareWatch(Resource.MEMORY, "memory is used up to", limits.memory, LOOKS)
+
+    def run(self) -> None:
+        while not self._scene.stopping.is_set():
+            withheld = self._withheld_percent()
+            with self._scene.lock:
+                self._look(withheld)
+
+    def _withheld_percent(self) -> float:
+        """Naps take longer than they should by as much as the processor is withheld."""
+        began = late = 0.0
+        began = now = time.monotonic()
+        while now - began < LOOK_SECONDS and not self._scene.stopping.is_set():
+            time.sleep(NAP_SECONDS)
+            woke = time.monotonic()
+            late += max(0.0, woke - now - NAP_SECONDS)
+            now = woke
+        return 100 * late / max(now - began, NAP_SECONDS)
+
+    def _look(self, withheld: float) -> None:
+        story = self._scene.story
+        if not self._scene.leading or story.take_over_is_catching_up:
+            story.overload = None if not self._scene.leading else story.overload
+            self._reset()
+            return
+        self._withheld, starved = self._withheld.look(withheld)
+        self._memory, full = self._memory.look(memory_percent())
+        self._backlog, behind = self._backlog.look(Millis(now_ms()), self._backlog_ms())
+        for found in (starved, full, behind):
+            self._tell(found)
+
+    def _tell(self, found: Overload | None) -> None:
+        if found is not None:
+            log.warning("overloaded", resource=found.resource.value, why=found.why)
+            self._scene.story.overload = found.why
+
+    def _backlog_ms(self) -> int:
+        """The longest of all inputs: what waits, at the rate at which it came in the last second."""
+        available, before = dict(self._scene.story.available), self._arrivals
+        self._arrivals = available
+        waits = []
+        for stream, position in self._scene.positions().items():
+            came = available.get(stream, 0) - before.get(stream, 0)
+            behind = available.get(stream, 0) - position
+            waits.append(round(1000 * behind / (came / LOOK_SECONDS)) if came > 0 and behind > 0 else 0)
+        return max(waits, default=0)
+
+
+def memory_percent() -> float:
+    """Of the limit of this container; 0 where there is none."""
+    try:
+        limit, used = (CGROUP / "memory.max").read_text().strip(), (CGROUP / "memory.current").read_text()
+    except OSError:
+        return 0.0
+    return 0.0 if limit == "max" else 100 * int(used) / int(limit)

@@ -1,0 +1,161 @@
+"""Planned moves in a whole cluster: whoever orders one, it ends with a protected primary at its new place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from understudy.control.decide import decide
+from understudy.control.observed import Order
+
+from .jobs import job
+from .test_cut_plans import assert_goal, run_until_settled
+from .world import World
+
+
+def running() -> World:
+    world = World(job()).run_for(30)
+    assert_goal(world)
+    return world
+
+
+def free_node(world: World) -> str:
+    taken = {pod.node for pod in world.live("keep")}
+    return next(node.name for node in world.nodes if node.name not in taken)
+
+
+def cordon(world: World, name: str | None) -> None:
+    world.nodes = [replace(n, schedulable=False, cordoned=True) if n.name == name else n for n in world.nodes]
+
+
+def test_a_switchover_makes_the_standby_primary() -> None:
+    world = running()
+    before, standby = world.primary("keep"), world.standby("keep")
+    world.orders["keep"] = Order()
+    world.run_for(10)
+    assert (world.primary("keep"), world.standby("keep")) == (standby, before)
+    assert world.orders == {}
+    last = world.subjob("keep")["lastMove"]
+    assert (last["from"], last["to"], last["succeeded"], last["movedBytes"], last["lost"]) == (
+        before,
+        standby,
+        True,
+        42,
+        0,
+    )
+    assert last["pauseSeconds"] == 0.3
+    assert {"MoveStarted", "Moved"} <= set(world.reasons())
+    assert world.incidents == {}
+    assert_goal(world)
+
+
+def test_a_move_to_a_node_makes_a_new_instance_there_before_the_standby_goes() -> None:
+    world = running()
+    node, before = free_node(world), world.primary("keep")
+    world.orders["keep"] = Order(node, "mig")
+    for _ in range(30):
+        world.tick()
+        world.reconcile()
+        assert any(world.ready(pod) for pod in world.live("keep") if pod.name != world.primary("keep"))
+    assert world.pods[world.primary("keep")].node == node
+    assert world.standby("keep") == before
+    assert world.subjob("keep")["lastMove"]["migration"] == "mig"
+    assert_goal(world)
+
+
+@pytest.mark.parametrize("where", ["nowhere", "here", "cordoned"])
+def test_an_order_that_can_not_be_is_refused_with_a_reason(where: str) -> None:
+    world = running()
+    here = world.pods[world.primary("keep")].node
+    node = {"nowhere": "n9", "here": here, "cordoned": free_node(world)}[where]
+    if where == "cordoned":
+        cordon(world, node)
+    world.orders["keep"] = Order(node, "mig")
+    world.run_for(3)
+    last = world.subjob("keep")["lastMove"]
+    assert (last["succeeded"], last["migration"], world.orders) == (False, "mig", {})
+    assert str(node) in last["message"]
+
+
+def test_a_switchover_without_a_standby_is_refused() -> None:
+    world = running()
+    world.kill(world.standby("keep"))
+    world.orders["keep"] = Order()
+    world.run_for(2)
+    assert not world.subjob("keep")["lastMove"]["succeeded"]
+
+
+def test_a_primary_leaves_a_cordoned_node_and_nothing_is_placed_there() -> None:
+    world = running()
+    node, standby = world.pods[world.primary("keep")].node, world.standby("keep")
+    cordon(world, node)
+    world.run_for(10)
+    assert world.primary("keep") == standby
+    assert "cordoned" in world.subjob("keep")["lastMove"]["why"]
+    world.kill(world.standby("keep"))  # as the eviction does
+    world.run_for(30)
+    assert node not in {pod.node for pod in world.live("keep")}
+    assert_goal(world)
+
+
+def test_where_the_standby_is_on_a_cordoned_node_too_a_new_instance_is_made() -> None:
+    world = running()
+    for pod in world.live("keep"):
+        cordon(world, pod.node)
+    free = free_node(world)
+    world.run_for(40)
+    assert world.pods[world.primary("keep")].node == free
+
+
+def test_a_target_that_is_lost_ends_the_move() -> None:
+    world = running()
+    before = world.primary("keep")
+    world.orders["keep"] = Order(free_node(world))
+    world.run_for(2)
+    world.kill(max(world.live("keep"), key=lambda pod: pod.created_ms).name)
+    run_until_settled(world)
+    assert world.primary("keep") == before
+    assert "is lost" in world.subjob("keep")["lastMove"]["message"]
+    assert_goal(world)
+
+
+def test_a_primary_that_dies_on_the_way_is_taken_over_from_and_the_move_is_over() -> None:
+    world = running()
+    world.orders["keep"] = Order(free_node(world))
+    world.run_for(3)
+    world.kill(world.primary("keep"))
+    run_until_settled(world)
+    assert not world.subjob("keep")["lastMove"]["succeeded"]
+    assert_goal(world)
+
+
+@pytest.mark.parametrize("delay", range(14))
+def test_an_operator_that_dies_anywhere_leaves_a_move_that_its_successor_ends(delay: int) -> None:
+    world = running()
+    node = free_node(world)
+    world.orders["keep"] = Order(node, "mig")
+    world.run_for(delay)
+    world.tick()
+    plan = decide(world.observe())
+    for cut in range(len(plan) + 1):
+        other = world.fork()
+        other.apply(plan[:cut])
+        run_until_settled(other)
+        assert_goal(other)
+        assert other.pods[other.primary("keep")].node == node
+        assert other.subjob("keep")["lastMove"]["migration"] == "mig"
+
+
+def test_an_overloaded_primary_moves_to_its_standby_and_leaves_an_incident() -> None:
+    world = running()
+    before, standby = world.primary("keep"), world.standby("keep")
+    world.overloads[before] = "the processor was withheld for 80 %"
+    world.run_for(10)
+    assert (world.primary("keep"), world.standby("keep")) == (standby, before)
+    (incident,) = world.incidents.values()
+    assert (incident.spec["class"], incident.spec["from"]) == ("resource", before)
+    assert "withheld" in incident.spec["cause"]
+    world.overloads[standby] = "the backlog grows"
+    world.run_for(20)
+    assert world.primary("keep") == standby, "it has only just moved"

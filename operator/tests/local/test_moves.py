@@ -1,0 +1,117 @@
+"""How the supervisor moves a primary, from what it sees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from tests.local.jobs import job
+from tests.local.records import START, record
+from tests.local.test_direction import CAST, everyone, running, seen, subjob
+from understudy.backends.local.cast import Cast
+from understudy.backends.local.direction import Observed
+from understudy.backends.local.faults import Planned, parse_migration
+from understudy.backends.local.migrations import migrations_of
+from understudy.backends.local.moves import Ask, Begin, End, Retire, Step, Underway, overloaded, steps
+
+PLAN = Planned("beats", 5_000)
+MOVE = Underway(PLAN, subjob("beats", 0), subjob("beats", 2), 105_000)
+
+
+def decided(observed: Observed, *moves: Underway, cast: Cast = CAST) -> list[Step]:
+    return list(steps(cast, (PLAN,), moves, observed))
+
+
+def with_target(state: str | None, *, standby: bool = True, **known: Any) -> Observed:
+    instances = everyone() if standby else everyone()[:-1]
+    return running(*instances, seen(subjob("beats", 2), state), at=9_000, **known)
+
+
+def test_a_new_instance_is_started_when_it_is_time() -> None:
+    assert decided(running(at=4_999)) == []
+    (begin,) = decided(running(at=5_000))
+    assert begin == Begin(MOVE)
+
+
+def test_a_move_waits_for_a_primary() -> None:
+    assert decided(running(at=5_000, holders={})) == []
+
+
+def test_the_standby_stays_until_the_target_is_warm() -> None:
+    assert decided(with_target(None), MOVE) == []
+    assert decided(with_target("rehearsing"), MOVE) == []
+    (retire,) = decided(with_target("waiting"), MOVE)
+    assert retire == Retire(subjob("beats", 1), "beats-2 takes its place")
+
+
+def test_the_primary_is_asked_again_until_it_has_moved() -> None:
+    alone = with_target("waiting", standby=False)
+    assert decided(alone, MOVE) == [Ask(MOVE)]
+    assert decided(alone, replace(MOVE, asked_ms=alone.now_ms - 500)) == []
+    asked = replace(MOVE, asked_ms=alone.now_ms - 1_000)
+    assert decided(alone, asked) == [Ask(asked)]
+
+
+def test_the_move_is_over_when_the_target_holds_the_lease() -> None:
+    arrived = with_target("ready", standby=False, holders={"beats": "beats-2"})
+    assert decided(arrived, MOVE) == [End(MOVE)]
+    assert decided(arrived, replace(MOVE, ended_ms=1)) == []
+
+
+def test_without_standbys_the_old_primary_is_retired() -> None:
+    arrived = with_target("ready", standby=False, holders={"beats": "beats-2"})
+    alone = replace(CAST, instances={"strong": 2, "beats": 1})
+    assert decided(arrived, MOVE, cast=alone) == [End(MOVE), Retire(subjob("beats", 0), "it has moved")]
+
+
+def test_a_move_ends_with_its_target_or_its_source() -> None:
+    assert decided(running(), MOVE) == [End(MOVE, "beats-2 is gone")]
+    replaced = with_target("ready", holders={"beats": "beats-1"})
+    assert decided(replaced, MOVE) == [End(MOVE, "beats-0 is no longer primary")]
+
+
+def test_what_can_not_move_is_refused() -> None:
+    drawn = Random(1)
+    assert parse_migration("beats@5s", job(), drawn) == PLAN
+    for text in ("beats@standby@5s", "sink/alerts@5s", "beats", "nobody@5s"):
+        assert isinstance(parse_migration(text, job(), drawn), str), text
+
+
+def test_the_report_tells_of_pause_bytes_and_steps() -> None:
+    of = record()
+    at = START + 20_000
+    of.moves = [Underway(PLAN, subjob("beats", 1), subjob("beats", 2), at - 9_000, ended_ms=at + 500)]
+    of.departures = {
+        ("beats-1", "beats-2"): {
+            "to": "beats-2",
+            "requestedMs": at,
+            "pausedMs": at + 2,
+            "settledMs": at + 80,
+            "handedOverMs": at + 95,
+            "bytes": 4_711,
+        }
+    }
+    story = {"from": "beats-1", "subjob": "beats", "planned": True, "replayed": 0, "lost": 0, "caughtUpMs": None}
+    of.takeovers[("beats-2", 3)] = {
+        **story,
+        **{"promotedMs": at + 110, "restoredMs": at + 122, "firstOutputMs": at + 300},
+    }
+    (told,) = migrations_of(of, job())
+    assert (told.source, told.target, told.failure) == ("beats-1", "beats-2", None)
+    assert (told.pause_ms, told.moved_bytes, told.promoted_ms) == (120, 4_711, 110)
+
+
+def test_a_move_that_did_not_take_place_says_why() -> None:
+    of = record()
+    of.moves = [replace(MOVE, ended_ms=1, failure="beats-2 is gone")]
+    (told,) = migrations_of(of, job())
+    assert (told.failure, told.pause_ms) == ("beats-2 is gone", None)
+
+
+def test_an_overloaded_primary_is_moved_once() -> None:
+    busy = seen(subjob("beats", 0), status={"state": "ready", "overload": "the backlog grows"})
+    observed = running(*everyone()[:3], busy, *everyone()[4:])
+    (plan,) = overloaded(CAST, (), observed)
+    assert (plan.subjob, plan.why) == ("beats", "overload: the backlog grows")
+    assert list(overloaded(CAST, (replace(MOVE, ended_ms=1),), observed)) == []

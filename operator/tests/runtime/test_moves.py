@@ -1,0 +1,102 @@
+"""Moves between shells over real connections, in every mode; only Spark is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .troupe import Troupe, expected, until
+
+MODES = {
+    "amnesia": "{mode: amnesia}",
+    "passiveStandby": "{mode: passiveStandby, checkpoint: {interval: 100ms}}",
+    "synchronized": "{mode: passiveStandby, checkpoint: {interval: 100ms, backups: synchronized}}",
+    "upstreamBackup": "{mode: upstreamBackup}",
+    "activeStandby": "{mode: activeStandby}",
+    "replicaBackup": "{mode: replicaBackup}",
+    "savepoint": "{mode: savepoint}",
+}
+
+
+@pytest.fixture(params=list(MODES.values()), ids=list(MODES))
+def troupe(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Troupe]:
+    found = Troupe(request.param, tmp_path)
+    yield found
+    found.close()
+
+
+def assert_right(troupe: Troupe) -> None:
+    rows = list(troupe.reader.rows)
+    assert rows == expected(len(rows))
+
+
+@pytest.mark.parametrize("subjob", ["first", "second"])
+def test_a_move_to_a_new_instance_loses_nothing_and_repeats_nothing(troupe: Troupe, subjob: str) -> None:
+    source = troupe.players[f"{subjob}-0"]
+    troupe.add("second-1" if subjob == "first" else "first-1")  # the neighbour's standby
+    troupe.begin()
+    troupe.flows()
+    target = troupe.add(f"{subjob}-1")
+    until(lambda: target.status()["state"] in ("waiting", "ready") and source.shell.peers.secondary == target.name)
+
+    def arrived() -> bool:
+        troupe.surroundings.set_successor(subjob, source.name, target.name)
+        return troupe.leader(subjob) == target.name
+
+    until(arrived)
+    until(lambda: target.status()["role"] == "primary" and source.status()["role"] == "standby")
+    troupe.flows()
+    assert_right(troupe)
+    told, taken = source.status()["departure"], target.status()["takeover"]
+    assert told["to"] == target.name
+    assert told["leftMs"] is not None
+    assert taken["planned"]
+    assert taken["lost"] == 0
+    assert troupe.players[f"{subjob}-1"].status()["losses"] == []
+
+
+def test_there_and_back_again(troupe: Troupe) -> None:
+    """The former primary is the new one's standby, and has its state."""
+    troupe.begin()
+    troupe.add("first-1")
+    troupe.add("second-1")
+    for source, target in (("second-0", "second-1"), ("second-1", "second-0")):
+        player = troupe.players[source]
+        until(lambda player=player, target=target: player.shell.peers.secondary == target)  # type: ignore[misc]
+        troupe.flows()
+
+        def arrived(source: str = source, target: str = target) -> bool:
+            troupe.surroundings.set_successor("second", source, target)
+            return troupe.leader("second") == target
+
+        until(arrived)
+        troupe.flows()
+    assert_right(troupe)
+
+
+@pytest.mark.parametrize("troupe", [MODES["passiveStandby"], MODES["synchronized"]], indirect=True)
+def test_neighbours_that_are_lost_together_go_on_from_their_backups(troupe: Troupe) -> None:
+    standbys = [troupe.add("first-1"), troupe.add("second-1")]
+    troupe.begin()
+    until(lambda: all(troupe.players[name].status()["protected"] for name in ("first-0", "second-0")))
+    troupe.flows()
+    for name in ("first-0", "second-0"):
+        troupe.remove(name)
+    troupe.flows()
+    assert_right(troupe)
+    assert all(standby.status()["takeover"]["lost"] == 0 for standby in standbys)
+
+
+def test_a_newcomer_waits_while_there_is_a_secondary(troupe: Troupe) -> None:
+    troupe.begin()
+    primary, standby = troupe.players["first-0"], troupe.add("first-1")
+    until(lambda: primary.shell.peers.secondary == standby.name)
+    troupe.add("first-2")
+    troupe.flows(20)
+    assert primary.shell.peers.secondary == standby.name
+    troupe.remove(standby.name)
+    until(lambda: primary.shell.peers.secondary == "first-2")
+    troupe.flows()
+    assert_right(troupe)

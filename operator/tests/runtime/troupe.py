@@ -1,0 +1,205 @@
+"""Instances of a job in one process: real shells, queues, Leases and Flight connections; only Spark is left out.
+
+numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── a reader that acks
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from understudy.backends.local.surroundings import LocalSurroundings
+from understudy.model.elements import elements_of
+from understudy.model.job import StreamJob
+from understudy.model.load import load
+from understudy.modes.build import instance_of, sink_consumer, wiring_of
+from understudy.runtime.clock import now_ms
+from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.engine.lane import WIRE, InputKind, InputSpec
+from understudy.runtime.engine.plan import BatchPlan
+from understudy.runtime.reader import Asking, Handler, Incoming, StreamReader
+from understudy.runtime.replicas import reading_of
+from understudy.runtime.scene import Scene
+from understudy.runtime.server import Server
+from understudy.runtime.serving import InstanceServing
+from understudy.runtime.shell import Shell
+from understudy.runtime.sources import Sources
+from understudy.runtime.status import status_of
+from understudy.runtime.store import Store
+
+RATE = 300
+SIZE, SLIDE = 6, 3
+PAYLOAD = pa.schema([("n", pa.int64())])
+TEXT = f"""
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {{name: troupe}}
+spec:
+  sources: [{{name: numbers, generator: {{rate: {RATE}, fields: {{n: "_seq"}}}}}}]
+  subjobs:
+    - {{name: first, inputs: [numbers], operators: [{{filter: {{where: "n % 3 != 0"}}}}], ha: HA}}
+    - name: second
+      inputs: [first]
+      operators: [{{aggregate: {{window: {{on: _seq, size: {SIZE}, slide: {SLIDE}}}, select: {{n: "sum(n)"}}}}}}]
+      ha: HA
+  sinks: [{{name: end, input: second, files: {{path: out}}}}]
+"""
+
+
+def job_of(ha: str) -> StreamJob:
+    job = load(TEXT.replace("HA", ha))
+    assert isinstance(job, StreamJob), job
+    return job
+
+
+def expected(count: int) -> list[int]:
+    """The first sums."""
+    kept = [n for n in range(5 * count + 30) if n % 3][: count * SLIDE + SIZE]
+    return [sum(kept[k * SLIDE : k * SLIDE + SIZE]) for k in range(count)]
+
+
+class Player:
+    """One instance."""
+
+    def __init__(self, job: StreamJob, name: str, surroundings: LocalSurroundings, folder: Path) -> None:
+        self.name, owner = name, name.rpartition("-")[0]
+        subjob = job.subjob(owner)
+        assert subjob is not None
+        source = InputSpec("numbers", InputKind.GENERATOR, PAYLOAD, RATE, (("n", "_seq"),), ordered=True)
+        specs = {"numbers": source, **{s.name: InputSpec(s.name, InputKind.STREAM, PAYLOAD) for s in job.subjobs}}
+        (element,) = elements_of(subjob)
+        self.inbox = Inbox(element, [specs[i] for i in element.inputs])
+        schema = pa.schema([*WIRE, *PAYLOAD])
+        store = Store(schema, folder / name, 1 << 24, 1 << 28)
+        serving = InstanceServing()
+        self.server = Server("127.0.0.1", 0, serving)
+        address = f"127.0.0.1:{self.server.port}"
+        core, wiring = instance_of(job, subjob, name), wiring_of(job, subjob)
+        self.scene = Scene(job, subjob, core, surroundings, address, {owner: self.inbox}, {owner: store})
+        sources = Sources(job, wiring.replayable & set(wiring.entering), {"numbers": PAYLOAD}, folder)
+        self.shell = Shell(self.scene, sources)
+        serving.inboxes, serving.schemas, serving.shell = {owner: self.inbox}, {owner: schema}, self.shell
+        self._compute = _kept if owner == "first" else _sums
+        surroundings.announce(owner, name, address, "")
+        threading.Thread(target=self._run, args=(owner,), daemon=True).start()
+        self.scene.story.state = "ready"
+        self.shell.start()
+
+    def _run(self, owner: str) -> None:
+        done = 0
+        while not self.scene.stopping.is_set():
+            plan = self.inbox.cut(done, 0.1)
+            if plan is not None:
+                self.inbox.begin(plan.number)
+                rows = pa.concat_tables([self.inbox.rows(plan.number, part) for part in range(len(plan.parts))])
+                self.shell.outputs.on_output(owner, plan, self._compute(plan, rows))
+                self.inbox.done(plan.number)
+                done = plan.number
+
+    def status(self) -> dict[str, Any]:
+        return status_of(self.scene)
+
+    def leave(self) -> None:
+        self.inbox.close()
+        self.shell.stop()
+        self.server.shutdown()
+
+
+def _kept(plan: BatchPlan, rows: pa.Table) -> pa.Table:
+    found = [(s, t) for s, t in zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True) if s % 3]
+    return _table([s for s, t in found], [t for s, t in found])
+
+
+def _sums(plan: BatchPlan, rows: pa.Table) -> pa.Table:
+    values = dict(zip(rows["_seq"].to_pylist(), rows["i0_n"].to_pylist(), strict=True))
+    times = dict(zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True))
+    first = max(0, -(-(plan.start - SIZE + 1) // SLIDE))
+    ends = [
+        k * SLIDE + SIZE for k in range(first, plan.stop // SLIDE + 1) if plan.start < k * SLIDE + SIZE <= plan.stop
+    ]
+    return _table([sum(values[s] for s in range(e - SIZE, e)) for e in ends], [times[e - 1] for e in ends])
+
+
+def _table(numbers: list[int], times: list[Any]) -> pa.Table:
+    return pa.table({"_ts": pa.array(times, WIRE.field("_ts").type), "n": pa.array(numbers, pa.int64())})
+
+
+class Reader(Handler):
+    """The end of the chain: takes what is new and acks it."""
+
+    def __init__(self, job: StreamJob, surroundings: LocalSurroundings) -> None:
+        self.rows: list[int] = []
+        asking = Asking("second", sink_consumer("end"))
+        self._reading = reading_of(job, asking, self, lambda: surroundings.addresses("second"), 1_000)
+        self._reading.start()
+        self._stopping = threading.Event()
+        threading.Thread(target=self._ack, daemon=True).start()
+
+    def _ack(self) -> None:
+        while not self._stopping.wait(0.05):
+            self._reading.watch()
+            self._reading.ack([(0, len(self.rows)), (1, len(self.rows))])
+
+    def expected(self, stream: str) -> int:
+        return len(self.rows)
+
+    def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        if message.rows.num_rows:
+            known = len(self.rows) - message.rows["_seq"][0].as_py()
+            assert known >= 0, "a hole"
+            self.rows += message.rows["n"].to_pylist()[known:]
+
+    def resumes(self, reader: StreamReader, released: int, start: int) -> None:
+        raise AssertionError(f"tuples from {released} to {start} are lost")
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._reading.stop()
+
+
+class Troupe:
+    def __init__(self, ha: str, folder: Path) -> None:
+        self.job, self._folder = job_of(ha), folder
+        self.surroundings = LocalSurroundings(folder / "surroundings")
+        self.players: dict[str, Player] = {}
+        for name in ("first-0", "second-0"):
+            self.add(name)
+            until(lambda name=name: self.leader(name.rpartition("-")[0]) == name)  # type: ignore[misc]
+        self.reader = Reader(self.job, self.surroundings)
+
+    def add(self, name: str) -> Player:
+        player = self.players[name] = Player(self.job, name, self.surroundings, self._folder)
+        return player
+
+    def begin(self) -> None:
+        self.surroundings.set_start_time(now_ms())
+
+    def leader(self, subjob: str) -> str | None:
+        lease = self.surroundings.read_lease(subjob)
+        return lease.holder if lease else None
+
+    def remove(self, name: str) -> None:
+        self.players.pop(name).leave()
+        self.surroundings.withdraw(name)
+
+    def flows(self, more: int = 40) -> None:
+        """Until so many more results have come."""
+        goal = len(self.reader.rows) + more
+        until(lambda: len(self.reader.rows) >= goal, 30)
+
+    def close(self) -> None:
+        self.reader.stop()
+        for name in list(self.players):
+            self.remove(name)
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.02)
