@@ -23,12 +23,9 @@ spec:
     - name: ecg
       generator: {rate: 100, fields: {patient: "_seq % 3", mv: "hash(_seq) % 100"}}
   subjobs:
-    - name: strong
-      inputs: [ecg]
-      operators: [{filter: {where: "mv > 0"}}]
-      ha: {mode: amnesia}
+    STRONG
     - name: beats
-      inputs: [strong]
+      inputs: [INPUT]
       operators:
         - aggregate:
             window: {on: _seq, size: 20, slide: 10}
@@ -40,8 +37,12 @@ spec:
 """
 
 
-def manifest(mode: str) -> str:
-    return JOB.replace("MODE", mode).replace("GUARANTEE", "gap" if mode == "amnesia" else "precise")
+STRONG = '- {name: strong, inputs: [ecg], operators: [{filter: {where: "mv > 0"}}], ha: {mode: amnesia}}'
+
+
+def manifest(mode: str, reads: str = "strong") -> str:
+    job = JOB.replace("MODE", mode).replace("GUARANTEE", "gap" if mode == "amnesia" else "precise")
+    return job.replace("INPUT", reads).replace("STRONG", STRONG if reads == "strong" else "")
 
 
 def page(folder: Path, name: str) -> dict[str, Any]:
@@ -57,9 +58,9 @@ def kill_primary(folder: Path) -> None:
 class Show:
     """A running job whose manifest is edited."""
 
-    def __init__(self, folder: Path, mode: str, duration: str) -> None:
-        self.folder = folder
-        self.edit(manifest(mode))
+    def __init__(self, folder: Path, mode: str, duration: str, reads: str = "strong") -> None:
+        self.folder, self._reads = folder, reads
+        self.edit(manifest(mode, reads))
         self.command = Command("run", "job.yaml", "--duration", duration, "--output", "out", "--json", cwd=folder)
         self.command.wait_for("the streams begin")
 
@@ -71,7 +72,7 @@ class Show:
     def change_to(self, mode: str) -> None:
         said = f"beats is kept alive by {mode} now"
         before = self.command.said().count(said)
-        self.edit(manifest(mode))
+        self.edit(manifest(mode, self._reads))
         assert until(lambda: self.command.said().count(said) > before, 60), self.command.said()
 
     def end(self) -> dict[str, Any]:
@@ -110,11 +111,16 @@ def test_a_kill_while_both_modes_run_is_survived_and_the_change_made_by_the_new_
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
-    [("passiveStandby", "upstreamBackup"), ("activeStandby", "savepoint"), ("upstreamBackup", "activeStandby")],
+    ("before", "after", "reads"),
+    [
+        ("passiveStandby", "upstreamBackup", "strong"),
+        ("activeStandby", "savepoint", "strong"),
+        ("replicaBackup", "savepoint", "ecg"),
+        ("upstreamBackup", "activeStandby", "ecg"),
+    ],
 )
-def test_a_kill_right_after_a_change_is_survived(tmp_path: Path, before: str, after: str) -> None:
-    show = Show(tmp_path, before, "30s")
+def test_a_kill_right_after_a_change_is_survived(tmp_path: Path, before: str, after: str, reads: str) -> None:
+    show = Show(tmp_path, before, "30s", reads)
     show.change_to(after)
     kill_primary(tmp_path)
     sink = show.end()

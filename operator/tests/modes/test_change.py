@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.change import Change
 from understudy.modes.instance import Commands, Instance, Role
@@ -87,6 +88,20 @@ def test_upstream_releases_what_neither_mode_needs(successor: Callable[[], Insta
     assert releases(said), "it goes on to release"
     confirmed = former.covered(IN)
     assert max(releases(said)) <= min(confirmed, 90), "no more than the standby of the former mode has"
+
+
+def test_a_source_hears_from_the_new_mode_alone() -> None:
+    """The former one may have nothing to say to it: a source can be read again."""
+    wiring = Wiring({"win": (IN,)}, {"win": (SINK,)}, frozenset({IN}))
+    former = ActiveStandby("win-0", wiring, DETECTOR, interval=50)
+    former.handle(on.LeaseWon(LeaseRecord("win-0", "here", Epoch(1))))
+    change = Change(former, SavepointMode("win-0", wiring, DETECTOR))
+    said: Commands = ()
+    for at in range(0, 30, 10):
+        said += (*feed(change, at, at + 10), *ack(change, at // 10 + 1))
+    assert releases(said) == [0, 10, 20]
+    assert all(c.tree for c in said if isinstance(c, do.SendAck))
+    assert change.waits_for is None
 
 
 def test_the_books_are_those_of_the_former_mode() -> None:

@@ -10,7 +10,8 @@ What a mode needs to take over lies either at a standby (passive standby, active
 | nowhere (amnesia) | changes at once | is not needed any more |
 
 Side by side: the former mode ships and publishes as before, the successor writes its own log of the same steps. A tuple
-is released upstream only when both modes would release it. So whichever of the two a standby plays when the primary
+is released upstream only when both modes would release it; to a source, which can be read again from anywhere, the
+successor alone says where it would begin. So whichever of the two a standby plays when the primary
 dies, it finds what it needs.
 """
 
@@ -46,8 +47,10 @@ class Change:
         releases = [c for c in commands if isinstance(c, do.SendAck) and _releases(c)]
         for c in releases:
             self._releases[mode][c.stream] = c.upto
-        both = [c for c in releases if all(c.stream in known for known in self._releases.values())]
-        return tuple(do.SendAck(c.stream, 1, self._least(c.stream), c.tree) for c in both)
+        sources = tuple(c for c in releases if c.stream in self.former.wiring.replayable and mode is self.successor)
+        streams = (c for c in releases if c.stream not in self.former.wiring.replayable)
+        both = [c for c in streams if all(c.stream in known for known in self._releases.values())]
+        return (*sources, *(do.SendAck(c.stream, 1, self._least(c.stream), c.tree) for c in both))
 
     def _least(self, stream: Stream) -> Seq:
         return min(known[stream] for known in self._releases.values())
