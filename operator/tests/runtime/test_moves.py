@@ -20,6 +20,10 @@ MODES = {
 }
 
 
+def some(*modes: str) -> list[object]:
+    return [pytest.param(MODES[mode], id=mode) for mode in modes]
+
+
 @pytest.fixture(params=list(MODES.values()), ids=list(MODES))
 def troupe(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Troupe]:
     found = Troupe(request.param, tmp_path)
@@ -57,6 +61,7 @@ def test_a_move_to_a_new_instance_loses_nothing_and_repeats_nothing(troupe: Trou
     assert troupe.players[f"{subjob}-1"].status()["losses"] == []
 
 
+@pytest.mark.parametrize("troupe", some("passiveStandby", "savepoint", "replicaBackup"), indirect=True)
 def test_there_and_back_again(troupe: Troupe) -> None:
     """The former primary is the new one's standby, and has its state."""
     troupe.begin()
@@ -76,7 +81,7 @@ def test_there_and_back_again(troupe: Troupe) -> None:
     assert_right(troupe)
 
 
-@pytest.mark.parametrize("troupe", [MODES["passiveStandby"], MODES["synchronized"]], indirect=True)
+@pytest.mark.parametrize("troupe", some("passiveStandby", "synchronized"), indirect=True)
 def test_neighbours_that_are_lost_together_go_on_from_their_backups(troupe: Troupe) -> None:
     standbys = [troupe.add("first-1"), troupe.add("second-1")]
     troupe.begin()
@@ -89,6 +94,7 @@ def test_neighbours_that_are_lost_together_go_on_from_their_backups(troupe: Trou
     assert all(standby.status()["takeover"]["lost"] == 0 for standby in standbys)
 
 
+@pytest.mark.parametrize("troupe", some("passiveStandby", "activeStandby"), indirect=True)
 def test_a_newcomer_waits_while_there_is_a_secondary(troupe: Troupe) -> None:
     troupe.begin()
     primary, standby = troupe.players["first-0"], troupe.add("first-1")

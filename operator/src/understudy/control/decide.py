@@ -37,7 +37,8 @@ def is_calm(seen: Observed, plan: Sequence[Intent]) -> bool:
         return False
     if seen.job is None or seen.completed:
         return not seen.remains
-    return seen.started and not (seen.run and seen.run.moves) and all(v.settled for v in views(seen, seen.job))
+    moves = seen.run.moves if seen.run else {}
+    return seen.started and all(v.settled and v.subjob.name not in moves for v in views(seen, seen.job))
 
 
 def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tuple[Intent, ...]:
