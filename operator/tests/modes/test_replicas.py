@@ -107,6 +107,13 @@ def test_a_replica_that_is_behind_what_upstream_holds_begins_anew_with_its_peer(
     assert first.handle(on.LeaseSeen(lease("job-1", 2))) == (do.Follow(lease("job-1", 2)),)
 
 
+def test_a_replica_whose_peer_misses_the_same_goes_on_with_what_there_is() -> None:
+    first, _ = pair()
+    first.handle(on.SecondaryAt(Epoch(1), {UP: Seq(12)}))
+    assert do.ReportLoss(UP, Range(Seq(10), Seq(15))) in first.handle(on.Resumes(UP, Seq(10), Seq(15)))
+    assert first.role is Role.PRIMARY
+
+
 def test_a_replica_that_is_alone_goes_on_with_what_there_is() -> None:
     first, _ = pair()
     first.handle(on.SecondaryLeft("job-1"))

@@ -115,7 +115,8 @@ class Oracle(Monitor):
         if producer is not None and (producer.promise != "precise" or producer.name in self.exceeded):
             return  # seqs may be given up
         for spec in self.job.subjobs:
-            if (spec.mode == "activeStandby" or spec.side_by_side) and command.stream in spec.inputs:
+            replicated = spec.mode == "activeStandby" or (spec.side_by_side and spec.name not in self.exceeded)
+            if replicated and command.stream in spec.inputs:
                 self._both_have(process.cluster.running[spec.name], command)
             if _passive(spec) and command.stream in spec.inputs and spec.name not in self.exceeded:
                 limit = max(self._stored[spec.name, command.stream], self._begins.get(command.stream, 0))
