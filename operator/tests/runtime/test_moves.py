@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .troupe import Troupe, expected, until
+from .troupe import FORK, Troupe, expected, until
 
 MODES = {
     "amnesia": "{mode: amnesia}",
@@ -106,3 +106,21 @@ def test_a_newcomer_waits_while_there_is_a_secondary(troupe: Troupe) -> None:
     until(lambda: primary.shell.peers.secondary == "first-2")
     troupe.flows()
     assert_right(troupe)
+
+
+def test_a_join_of_extended_backups_is_lost_together_with_its_producers(tmp_path: Path) -> None:
+    troupe = Troupe("{mode: passiveStandby, checkpoint: {interval: 100ms, backups: extended}}", tmp_path, FORK)
+    try:
+        subjobs = [subjob.name for subjob in troupe.job.subjobs]
+        for name in subjobs:
+            troupe.add(f"{name}-1")
+        troupe.begin()
+        until(lambda: all(troupe.players[f"{name}-0"].status()["protected"] for name in subjobs))
+        troupe.flows(600)
+        for name in subjobs:
+            troupe.remove(f"{name}-0")
+        troupe.flows(300)
+        rows = list(troupe.reader.rows)
+        assert rows == list(range(len(rows)))
+    finally:
+        troupe.close()

@@ -1,6 +1,8 @@
 """Instances of a job in one process: real shells, queues, Leases and Flight connections; only Spark is left out.
 
-numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── a reader that acks
+chain:  numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── a reader
+fork:   numbers ─┬ first (the same) ─────────────────┬ second (all of them, by event time) ── a reader
+                 └ third (keeps what is divisible) ──┘
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from understudy.runtime.store import Store
 RATE = 300
 SIZE, SLIDE = 6, 3
 PAYLOAD = pa.schema([("n", pa.int64())])
-TEXT = f"""
+CHAIN = f"""
 apiVersion: understudy.dev/v1alpha1
 kind: StreamJob
 metadata: {{name: troupe}}
@@ -51,8 +53,22 @@ spec:
 """
 
 
-def job_of(ha: str) -> StreamJob:
-    job = load(TEXT.replace("HA", ha))
+FORK = f"""
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {{name: troupe}}
+spec:
+  sources: [{{name: numbers, generator: {{rate: {RATE}, fields: {{n: "_seq"}}}}}}]
+  subjobs:
+    - {{name: first, inputs: [numbers], operators: [{{filter: {{where: "n % 3 != 0"}}}}], ha: HA}}
+    - {{name: third, inputs: [numbers], operators: [{{filter: {{where: "n % 3 = 0"}}}}], ha: HA}}
+    - {{name: second, inputs: [first, third], merge: eventTime, operators: [{{union: {{}}}}], ha: HA}}
+  sinks: [{{name: end, input: second, files: {{path: out}}}}]
+"""
+
+
+def job_of(text: str, ha: str) -> StreamJob:
+    job = load(text.replace("HA", ha))
     assert isinstance(job, StreamJob), job
     return job
 
@@ -71,7 +87,8 @@ class Player:
         subjob = job.subjob(owner)
         assert subjob is not None
         source = InputSpec("numbers", InputKind.GENERATOR, PAYLOAD, RATE, (("n", "_seq"),), ordered=True)
-        specs = {"numbers": source, **{s.name: InputSpec(s.name, InputKind.STREAM, PAYLOAD) for s in job.subjobs}}
+        streams = {s.name: InputSpec(s.name, InputKind.STREAM, PAYLOAD, ordered=True) for s in job.subjobs}
+        specs = {"numbers": source, **streams}
         (element,) = elements_of(subjob)
         self.inbox = Inbox(element, [specs[i] for i in element.inputs])
         schema = pa.schema([*WIRE, *PAYLOAD])
@@ -84,7 +101,8 @@ class Player:
         sources = Sources(job, wiring.replayable & set(wiring.entering), {"numbers": PAYLOAD}, folder)
         self.shell = Shell(self.scene, sources)
         serving.inboxes, serving.schemas, serving.shell = {owner: self.inbox}, {owner: schema}, self.shell
-        self._compute = _kept if owner == "first" else _sums
+        merges = len(element.inputs) > 1
+        self._compute = {"first": _kept, "third": _divisible, "second": _merged if merges else _sums}[owner]
         surroundings.announce(owner, name, address, "")
         threading.Thread(target=self._run, args=(owner,), daemon=True).start()
         self.scene.story.state = "ready"
@@ -113,6 +131,17 @@ class Player:
 def _kept(plan: BatchPlan, rows: pa.Table) -> pa.Table:
     found = [(s, t) for s, t in zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True) if s % 3]
     return _table([s for s, t in found], [t for s, t in found])
+
+
+def _divisible(plan: BatchPlan, rows: pa.Table) -> pa.Table:
+    found = [(s, t) for s, t in zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True) if s % 3 == 0]
+    return _table([s for s, t in found], [t for s, t in found])
+
+
+def _merged(plan: BatchPlan, rows: pa.Table) -> pa.Table:
+    rows = rows.sort_by("_pos")
+    pairs = zip(rows["i0_n"].to_pylist(), rows["i1_n"].to_pylist(), strict=True)
+    return _table([b if a is None else a for a, b in pairs], rows["_ts"].to_pylist())
 
 
 def _sums(plan: BatchPlan, rows: pa.Table) -> pa.Table:
@@ -163,11 +192,11 @@ class Reader(Handler):
 
 
 class Troupe:
-    def __init__(self, ha: str, folder: Path) -> None:
-        self.job, self._folder = job_of(ha), folder
+    def __init__(self, ha: str, folder: Path, text: str = CHAIN) -> None:
+        self.job, self._folder = job_of(text, ha), folder
         self.surroundings = LocalSurroundings(folder / "surroundings")
         self.players: dict[str, Player] = {}
-        for name in ("first-0", "second-0"):
+        for name in [f"{subjob.name}-0" for subjob in self.job.subjobs]:
             self.add(name)
             until(lambda name=name: self.leader(name.rpartition("-")[0]) == name)  # type: ignore[misc]
         self.reader = Reader(self.job, self.surroundings)
