@@ -3,6 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.merge import Run
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.lane import ORIGIN
@@ -132,3 +133,16 @@ def test_a_filter_that_lets_nothing_pass_still_makes_progress() -> None:
     inbox.advance("a", 10)
     inbox.cut(0, timeout=0)
     assert inbox.done(1).progress == ORIGIN + 10 * MS
+
+
+def test_an_earlier_state_can_be_taken_up_again() -> None:
+    inbox = Inbox(element(["a"], count_window(4, 4)), [spec_of("a")])
+    inbox.offer("a", table_of(spec_of("a"), numbered([n * MS for n in range(4)], 0)))
+    inbox.cut(0, timeout=0)
+    before = inbox.state()
+    inbox.done(1, made=1)
+    assert inbox.state() != before
+    assert inbox.earlier({Stream("a"): Seq(0)}) == before
+    assert inbox.earlier({Stream("a"): Seq(3)}) is None
+    inbox.reset()
+    assert inbox.earlier({Stream("a"): Seq(0)}) is None, "another role has another past"

@@ -7,7 +7,9 @@ Without a secondary nothing is released: upstream keeps what a first secondary, 
 
 Over several elements there are three strategies (Zhang): all at once, one at a time, or *sweeping*: an element right
 after an ack has trimmed its output queue, so that least of the queue is shipped. The confirmed checkpoint releases the
-element's input, which trims the queue before it, which makes that element due: the sweep runs upstream by itself. A
+element's input, which trims the queue before it, which makes that element due: the sweep runs upstream by itself. Where
+it can, a sweep goes one step further than Zhang's: it checkpoints the element as it was when it made the first tuple
+that its consumers still need, so that nothing of the queue is shipped; what it has made since is made again. A
 checkpoint of one element carries the others as last confirmed, which is consistent for deterministic elements:
 queues between elements are trimmed by confirmed positions only, and what an older element makes again, a newer one has.
 
@@ -27,16 +29,17 @@ from understudy.modes.migration import Move, Phase
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Millis, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
-from understudy.protocol.watermarks import Step
+from understudy.protocol.watermarks import Step, StepLog
 
 RESEND = 8  # intervals after which an unconfirmed checkpoint counts as lost
 PATIENCE = 4  # a sweep that no ack starts is started after this many intervals
+STEPS = 500  # the newest steps of an element that a sweep can go back to
 
 
 class Strategy(Enum):
@@ -78,7 +81,13 @@ class PassiveStandby(Instance):
         self._trimmed: dict[Stream, Seq] = {}  # where queues were last seen to begin
         self._changed = False
         self._now = Millis(0)
+        self._logs = {Stream(name): StepLog() for name in self.wiring.inputs} if self._goes_back else {}
         self._roll: RollCall | None = None
+
+    @property
+    def _goes_back(self) -> bool:
+        """Whether sweeps go back to the trimmed point. Where output is held back, only a new checkpoint lets it go."""
+        return self.strategy is Strategy.SWEEPING and self.exact and not self.hold_back
 
     # --- secondary
 
@@ -234,14 +243,31 @@ class PassiveStandby(Instance):
         if self._secondary is None or self._in_flight or self._confirmed is None:
             return ()
         element = next(iter(self._due), None)
-        return self._ship((element,)) if element is not None else ()
+        if element is None:
+            return ()
+        earlier = self._as_trimmed(element)
+        return self._ship_as({element: earlier}) if earlier is not None else self._ship((element,))
+
+    def _as_trimmed(self, name: str) -> ElementState | None:
+        """The element before it made the first tuple that its consumers need; None if that can't be had any more."""
+        stream, now, confirmed = Stream(name), self.ledger.elements[name], self._confirmed
+        step = self._logs[stream].find(self.ledger.queues[stream].trimmed) if stream in self._logs else None
+        if step is None or confirmed is None or len(step.at) > 1:
+            return None
+        released = confirmed.elements[name].positions
+        if any(step.at[s] <= p or step.low[s] < min(step.at[s], now.selection[s]) for s, p in released.items()):
+            return None  # that is no progress, or the selection behind it is forgotten
+        return ElementState(step.at, step.low, Range(step.first, step.first))
 
     def _ship(self, elements: tuple[str, ...]) -> Commands:
+        now = self.state(self._number).elements
+        return self._ship_as({name: now[name] for name in elements})
+
+    def _ship_as(self, elements: dict[str, ElementState]) -> Commands:
         self._number += 1
         state = self.state(self._number)
         if self._confirmed is not None:
-            kept = {n: e for n, e in self._confirmed.elements.items() if n not in elements}
-            state = replace(state, elements={**state.elements, **kept})
+            state = replace(state, elements={**self._confirmed.elements, **elements})
         self._in_flight = replace(state, marks=self._marks(state))
         self._shipped_at, self._changed = self._now, False
         for name in elements:
@@ -253,6 +279,14 @@ class PassiveStandby(Instance):
         found = ((s, self.mark_of(s, state.covers(s) or Seq(0))) for s in self.marks)
         return {s: m for s, m in found if m is not None}
 
+    def book(self, event: on.Processed) -> Range:
+        before = self.ledger.elements[event.element]
+        made = super().book(event)
+        if len(made) and (log := self._logs.get(Stream(event.element))) is not None:
+            log.append(Step(made.start, made.stop, before.selection, before.positions, event.positions))
+            log.keep(STEPS)
+        return made
+
     def processed(self, event: on.Processed) -> Commands:
         self._changed = True
         held_back = self.hold_back and self._secondary is not None and Stream(event.element) in self.wiring.leaving
@@ -261,6 +295,8 @@ class PassiveStandby(Instance):
 
     def acked(self, event: on.Acked) -> Commands:
         self._changed = True
+        if event.stream in self._logs:
+            self._logs[event.stream].trim(self.ledger.queues[event.stream].trimmed)
         if self.strategy is not Strategy.SWEEPING or not self._trims(event):
             return ()
         self._due[str(event.stream)] = None

@@ -37,7 +37,7 @@ class Outputs:
             pass
         with self._scene.lock:
             current = inbox.is_current(plan)
-            at = inbox.done(plan.number)
+            at = inbox.done(plan.number, rows.num_rows)
             if not current:
                 log.info("batch of an earlier role dropped", element=element, plan=plan.number)
                 return

@@ -19,9 +19,11 @@ from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.watermarks import Marks
 from understudy.runtime import determinants, wire
 from understudy.runtime.checkpoints import QUEUE, Message, Shelf, encode, table_to_bytes, to_ship
 from understudy.runtime.clock import now_ms
+from understudy.runtime.engine.state import InboxState
 from understudy.runtime.following import Follower, Hooks, Me
 from understudy.runtime.leases import lease_to_json
 from understudy.runtime.scene import Scene
@@ -237,11 +239,13 @@ class Peers:
         if self._outbox is None:
             return
         message = self.message(command.checkpoint, command.base)
-        self._scene.story.shipped_at = now_ms()
-        self._outbox.put(message)
+        if message is not None:
+            self._scene.story.shipped_at = now_ms()
+            self._outbox.put(message)
 
-    def message(self, checkpoint: Checkpoint, base: Checkpoint | None) -> Message:
-        """What a secondary that has stored `base` lacks of a checkpoint of this moment."""
+    def message(self, checkpoint: Checkpoint, base: Checkpoint | None) -> Message | None:
+        """What a secondary that has stored `base` lacks of a checkpoint. None: it goes back to before a loss; as it is
+        never confirmed, a whole one will follow."""
         scene, known = self._scene, base.elements if base else {}
         changed = [n for n, state in checkpoint.elements.items() if known.get(n) != state]
         rows = {
@@ -249,7 +253,9 @@ class Peers:
             for part, lacking in to_ship(checkpoint, base, scene.core.wiring.replayable)
             if len(lacking)
         }
-        return Message(checkpoint, {n: scene.inboxes[n].state().to_dict() for n in changed}, rows)
+        at = {n: self._state(n, checkpoint.elements[n].positions) for n in changed}
+        inboxes = {n: state.to_dict() for n, state in at.items() if state is not None}
+        return Message(checkpoint, inboxes, rows) if len(inboxes) == len(changed) else None
 
     def hand_over(self, command: do.HandOver) -> None:
         if self._outbox is None or self._secondary != command.target:
@@ -257,10 +263,14 @@ class Peers:
         message = self.message(command.checkpoint, None) if command.checkpoint is not None else None
         self._outbox.put(Succession(command.lease, message))
 
+    def _state(self, element: str, positions: Marks) -> InboxState | None:
+        inbox = self._scene.inboxes[element]
+        return inbox.state() if inbox.position.seqs == positions else inbox.earlier(positions)
+
     def _held(self, element: str, part: str, wanted: Range) -> pa.Table:
         if part == QUEUE:
             return self._scene.stores[element].rows(wanted.start, wanted.stop)
-        return self._scene.inboxes[element].tail(part, wanted.start)
+        return self._scene.inboxes[element].tail(part, wanted.start).slice(0, len(wanted))
 
     def send_queue_trimming(self, command: do.SendQueueTrimming) -> None:
         if self._outbox is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from understudy.model.elements import Element
+from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.selection import UNKNOWN, Micros, Times
 from understudy.runtime.engine.choices import Choices
 from understudy.runtime.engine.cutting import Limits
@@ -19,6 +20,7 @@ from understudy.runtime.engine.plan import BatchPlan, Choice, Position, is_salte
 from understudy.runtime.engine.state import InboxState, LogState
 
 MAX_ROWS = 200_000
+PAST = 1_000  # earlier states that a checkpoint can still be made of
 PART_ROWS = 20_000
 
 
@@ -52,6 +54,7 @@ class Inbox:
         self._plans: dict[int, tuple[BatchPlan, Intake]] = {}
         self._rehearsals: deque[Intake] = deque()
         self._intake = self._fresh(self._limits)
+        self._past: deque[InboxState] = deque(maxlen=PAST)  # before each plan that made something; of one input only
 
     def _fresh(self, limits: Limits) -> Intake:
         return Intake(self._wiring, limits, Choices(self._salt))
@@ -139,11 +142,13 @@ class Inbox:
             plan, intake = self._plans[number]
             return intake.window_times(plan)
 
-    def done(self, number: int) -> Position:
+    def done(self, number: int, made: int = 0) -> Position:
         """The output is appended: forget what the selection behind it no longer needs. To say it twice is fine."""
         with self._changed:
             plan, intake = self._plans.pop(number, (None, None))
             if plan is not None and intake is self._intake:
+                if made and len(self.inputs) == 1:
+                    self._past.append(self._intake.state())
                 self._intake.done(plan)
             self._changed.notify_all()
             return self._intake.where()
@@ -205,6 +210,12 @@ class Inbox:
         with self._changed:
             return self._intake.state()
 
+    def earlier(self, positions: Mapping[Stream, Seq]) -> InboxState | None:
+        """As it was when its only input had come to this seq and a plan made something of it; None if forgotten."""
+        seqs = tuple(positions[Stream(spec.name)] for spec in self.inputs)
+        with self._changed:
+            return next((state for state in reversed(self._past) if state.seqs == seqs), None)
+
     def tail(self, name: str, start: int = 0) -> pa.Table:
         """The held tuples of an input before the position, from `start` on; a generator's are not kept."""
         with self._changed:
@@ -226,6 +237,7 @@ class Inbox:
     def reset(self) -> None:
         """Begin anew. Plans that are under way keep their rows until they are done, but count no longer."""
         with self._changed:
+            self._past.clear()
             self._intake = self._fresh(self._limits)
             self._changed.notify_all()
 
@@ -235,6 +247,7 @@ class Inbox:
             restored = Intake(self._wiring, self._limits, self._intake.choices)
             restored.restore(state, tails)
             self._intake = restored
+            self._past.clear()
             self._changed.notify_all()
 
     def is_current(self, plan: BatchPlan) -> bool:
