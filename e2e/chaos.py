@@ -127,6 +127,9 @@ def _drilled(job: Job, act: Act, number: int) -> Recovery:
     most = 10**6 if promised(act.subjob) == "gap" else 0
     expect = {"recovery": f"{COLD}s", "lost": most, "duplicated": 0}
     status = drill(job, act.subjob, act.fault, f"chaos-{number}", expect)
+    if status["message"].startswith("refused"):  # what was protected a second ago may not be any more
+        wait_until_protected(job)
+        status = drill(job, act.subjob, act.fault, f"chaos-{number}-again", expect)
     measured = status.get("measured") or {}
     incident = job.namespace.get("incident", status.get("incident") or "none") or {}
     return Recovery(

@@ -1,4 +1,4 @@
-"""A job whose certificates live for three minutes: all its pods are replaced before the first one ends, and no tuple
+"""A job whose certificates live for a few minutes: all its pods are replaced before the first one ends, and no tuple
 is missed."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kubectl import Job, Namespace, until
 from numbers_job import kept_job
 from story import assert_flowing, assert_nothing_lost, assert_right, started, wait_until_protected
 
-LIFE = 180
+LIFE = 150
 
 
 @pytest.fixture(scope="module")
