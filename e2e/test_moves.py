@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from kubectl import Job, Json, Namespace, name_of, node_of, run, until
-from numbers_job import claims, kept_job
-from story import REPLACED, TAKE_OVER, assert_flowing, assert_kept_is_right, standby_of, wait_until_protected
+from numbers_job import kept_job
+from story import REPLACED, TAKE_OVER, assert_flowing, assert_right, standby_of, started, wait_until_protected
 
 NAME = "moves"
 RATE = 200
@@ -13,10 +13,7 @@ RATE = 200
 
 @pytest.fixture(scope="module")
 def job(namespace: Namespace) -> Job:
-    namespace.apply(*claims(NAME), kept_job(NAME, RATE))
-    job = Job(namespace, NAME)
-    job.wait_for("Ready", 240)
-    return job
+    return started(namespace, kept_job(NAME, RATE))
 
 
 def last_move(job: Job) -> Json:
@@ -63,5 +60,5 @@ def test_a_migration_goes_on_when_the_operator_is_killed(job: Job, operator: Nam
 
 
 def test_every_tuple_came_out_once_and_in_order_and_nothing_was_an_incident(job: Job) -> None:
-    print(f"{assert_kept_is_right(job)} tuples compared")
+    assert_right(job)
     assert job.namespace.list("incidents") == []
