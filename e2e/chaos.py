@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random drills on a job with every mode: `make chaos DURATION=3600 [SEED=7]`.
+"""Random drills on jobs that have every mode between them: `make chaos DURATION=3600 [SEED=7]`.
 
 Each round waits until the job is protected, draws a subjob, a fault and a moment, and makes the fault by a
 FailoverDrill. Now and then there is no operator: then the primary's pod is force-deleted, and the Incident is read when
@@ -20,9 +20,8 @@ from pathlib import Path
 
 from conftest import CHART, SYSTEM, install, made
 from kubectl import Job, Json, Namespace, until
-from mixed_job import MODES, SINK_OF, SINKS, gaps, mixed_job, promised
+from mixed_job import HALVES, MODES, Half, gaps, mixed_job, promised
 from story import (
-    REPLACED,
     TAKE_OVER,
     assert_flowing,
     assert_right,
@@ -46,19 +45,20 @@ class Act:
     """What will be done: drawn before anything is known of how the last one went, so that a seed tells it all."""
 
     subjob: str
+    mode: str
     fault: str
     away: bool
     pause: float
 
 
-def acts(seed: int) -> Iterator[Act]:
+def acts(seed: int, half: Half) -> Iterator[Act]:
     """Without end. Every mode comes once before one comes again."""
     chance = random.Random(seed)
     while True:
-        for subjob in chance.sample(sorted(MODES), len(MODES)):
-            away = chance.random() < AWAY and MODES[subjob] != "amnesia"
-            fault = "podKill" if away else chance.choice(FAULTS)
-            yield Act(subjob, "podKill" if MODES[subjob] == "amnesia" else fault, away, chance.uniform(0, 3))
+        for subjob, mode in chance.sample(sorted(half.modes.items()), len(half.modes)):
+            away = chance.random() < AWAY and mode != "amnesia"
+            fault = "podKill" if away or mode == "amnesia" else chance.choice(FAULTS)
+            yield Act(subjob, mode, fault, away, chance.uniform(0, 3))
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,14 @@ class Recovery:
     trouble: str = ""
 
     @property
-    def mode(self) -> str:
-        return MODES[self.act.subjob]
-
-    @property
     def above_target(self) -> bool:
         took = self.from_fault if self.silence is None else self.silence
-        return took is None or took > TARGETS.get(self.mode, COLD)
+        return took is None or took > TARGETS.get(self.act.mode, COLD)
 
     def __str__(self) -> str:
         where = "operator away" if self.act.away else "operator up"
         figures = f"first output {_said(self.from_fault)} s after the fault, {_said(self.silence)} s of silence"
-        return f"{self.mode:15} {self.act.fault:11} {where:13} {figures} {self.trouble}"
+        return f"{self.act.mode:15} {self.act.fault:11} {where:13} {figures} {self.trouble}"
 
 
 @dataclass
@@ -97,18 +93,18 @@ class Report:
     broken: list[str] = field(default_factory=list)
 
     def of(self, mode: str) -> list[Recovery]:
-        return [recovery for recovery in self.recoveries if recovery.mode == mode]
+        return [recovery for recovery in self.recoveries if recovery.act.mode == mode]
 
 
 # ---- doing it --------------------------------------------------------------------------------------------
 
 
-def play(job: Job, operator: Namespace, seconds: float, seed: int, least: int = len(MODES)) -> Report:
-    """At least so many acts, and for so many seconds."""
-    report = Report(seed, seconds)
+def play(job: Job, operator: Namespace, report: Report, seconds: float) -> None:
+    """Every mode of this half once, and on for so many seconds."""
+    half = HALVES[job.name]
     end = time.monotonic() + seconds
-    for number, act in enumerate(acts(seed)):
-        if number >= least and time.monotonic() > end:
+    for number, act in enumerate(acts(report.seed, half)):
+        if number >= len(half.modes) and time.monotonic() > end:
             break
         try:
             wait_until_protected(job)
@@ -120,16 +116,15 @@ def play(job: Job, operator: Namespace, seconds: float, seed: int, least: int = 
         report.recoveries.append(recovery)
         report.broken += _broken(recovery)
         print(recovery, flush=True)
-    return report
 
 
 def _drilled(job: Job, act: Act, number: int) -> Recovery:
-    most = 10**6 if promised(act.subjob) == "gap" else 0
+    most = 10**6 if promised(act.mode) == "gap" else 0
     expect = {"recovery": f"{COLD}s", "lost": most, "duplicated": 0}
-    status = drill(job, act.subjob, act.fault, f"chaos-{number}", expect)
+    status = drill(job, act.subjob, act.fault, f"{job.name}-{number}", expect)
     if status["message"].startswith("refused"):  # what was protected a second ago may not be any more
         wait_until_protected(job)
-        status = drill(job, act.subjob, act.fault, f"chaos-{number}-again", expect)
+        status = drill(job, act.subjob, act.fault, f"{job.name}-{number}-again", expect)
     measured = status.get("measured") or {}
     incident = job.namespace.get("incident", status.get("incident") or "none") or {}
     return Recovery(
@@ -149,7 +144,7 @@ def _without_operator(job: Job, operator: Namespace, act: Act) -> Recovery:
     made = time.time()
     job.namespace.kill(primary)
     wait_for_take_over(job, act.subjob, primary, epoch)
-    assert_flowing(job, SINK_OF[act.subjob])
+    assert_flowing(job, HALVES[job.name].sink_behind(act.subjob))
     operator.kubectl("scale", "deployment/understudy", "--replicas=2")
 
     def told() -> Json | None:
@@ -174,14 +169,14 @@ def _moment(text: str | None) -> float | None:
 
 def _broken(recovery: Recovery) -> list[str]:
     found = [recovery.trouble] if recovery.trouble else []
-    if promised(recovery.act.subjob) == "precise" and (recovery.lost or recovery.duplicated):
+    if promised(recovery.act.mode) == "precise" and (recovery.lost or recovery.duplicated):
         found.append(f"{recovery.lost} tuples lost, {recovery.duplicated} duplicated")
-    return [f"{recovery.mode}, {recovery.act.fault}: {what}" for what in found]
+    return [f"{recovery.act.mode}, {recovery.act.fault}: {what}" for what in found]
 
 
 def compare(job: Job, report: Report) -> None:
     """Every sink with what had to come."""
-    for sink in SINKS:
+    for sink in HALVES[job.name].sinks:
         try:
             if sink == "some":
                 written = read_sink(job, sink)
@@ -201,19 +196,20 @@ def page(report: Report) -> str:
     lines = [
         "# Chaos",
         "",
-        f"`make chaos DURATION={report.seconds:.0f} SEED={seed}`: {rounds} random faults, one at a time, on a job with",
-        f"every mode (`e2e/mixed_job.py`) on the three-node test cluster; {away} of them while there was no operator.",
+        f"`make chaos DURATION={report.seconds:.0f} SEED={seed}`: {rounds} random faults, one at a time, on",
+        "jobs that have every mode between them (`e2e/mixed_job.py`), one after the other on the three-node test",
+        f"cluster; {away} of them while there was no operator.",
         "*From the fault*: from the drill's order to the first new output of the new primary; after `podKill` the",
         "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: from the old primary's",
         "last sign of life to that output. Seconds, median / 90th percentile / greatest.",
         "",
         "| mode | faults | recovered | from the fault | silence | target | lost | duplicated |",
         "|---|---|---|---|---|---|---|---|",
-        *(_row(report, mode) for mode in MODES.values()),
+        *(_row(report, mode) for mode in MODES),
         "",
         "| sink | tuples compared | wrong or twice | missing |",
         "|---|---|---|---|",
-        *(_sink_row(report, sink) for sink in SINKS),
+        *(_sink_row(report, sink) for half in HALVES.values() for sink in half.sinks),
         "",
         "A replacement of `amnesia` starts cold, what comes meanwhile is lost: no target, losses are counted.",
         "The expected tuples are worked out in plain Python, without Spark and without understudy.",
@@ -257,9 +253,12 @@ def main() -> int:
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)
     install(CHART)
-    job = started(made("chaos"), mixed_job("chaos"), SINKS, REPLACED * 2)
-    report = play(job, Namespace(SYSTEM), args.seconds, args.seed)
-    compare(job, report)
+    namespace, report = made("chaos"), Report(args.seed, args.seconds)
+    for name, half in HALVES.items():
+        job = started(namespace, mixed_job(name), half.sinks)
+        play(job, Namespace(SYSTEM), report, args.seconds / len(HALVES))
+        compare(job, report)
+        namespace.kubectl("delete", "sj", name)
     text = page(report)
     print(text)
     if args.page:

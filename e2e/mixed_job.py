@@ -1,58 +1,76 @@
-"""Every mode in one job, and what its sinks must hold, worked out without Spark and without understudy.
+"""Every mode, in two jobs of five and six drivers, and what their sinks must hold, worked out in plain Python.
 
-numbers ─┬─ keep (replicaBackup) ─┬─ live (activeStandby) ── sink kept
-         │                        └─ sums (savepoint) ── same (upstreamBackup) ── last (passiveStandby) ── sink sums
-         └─ some (amnesia) ── sink some
+front:  numbers ─┬─ keep (replicaBackup) ── live (activeStandby) ── sink kept
+                 └─ some (amnesia) ── sink some
+back:   numbers ─── keep (passiveStandby) ── sums (savepoint) ── same (upstreamBackup) ── sink sums
+
+One after the other: a micro-batch costs the same whatever is in it, and all of them at once would measure little more
+than how eleven drivers share the cores of a small machine.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from numbers_job import Json, claim, numbers_job
 
-RATE = 4  # a micro-batch costs the same whatever is in it, and eight drivers compute
-MODES = {
-    "keep": "replicaBackup",
-    "live": "activeStandby",
-    "sums": "savepoint",
-    "same": "upstreamBackup",
-    "last": "passiveStandby",
-    "some": "amnesia",
-}
-SINKS = ("kept", "sums", "some")
-SINK_OF = {"keep": "kept", "live": "kept", "sums": "sums", "same": "sums", "last": "sums", "some": "some"}
-COPIED = {
-    "kept": ("number", "k", "twice"),
-    "sums": ("k", "window_start", "window_end", "total", "rows"),
-}
+RATE = 4
+COLUMNS = {"live": ("number", "k", "twice"), "same": ("k", "window_start", "window_end", "total", "rows")}
 
 
-def mixed_job(name: str) -> Json:
-    body = numbers_job(name, RATE, None)
-    spec = body["spec"]
-    spec["subjobs"] += [_copy("live", "keep", "kept"), _copy("same", "sums", "sums"), _copy("last", "same", "sums")]
-    spec["subjobs"].append({"name": "some", "inputs": ["numbers"], "operators": [{"filter": {"where": "v % 3 = 0"}}]})
-    spec["sinks"] = [
-        {"name": sink, "input": source, "files": {"path": sink, "volume": claim(f"{name}-{sink}")}}
-        for sink, source in (("kept", "live"), ("sums", "last"), ("some", "some"))
+@dataclass(frozen=True)
+class Half:
+    modes: dict[str, str]
+    """Subjob → mode, each after the one that it reads."""
+    sinks: dict[str, str]
+    """Sink → the subjob that it reads."""
+
+    def sink_behind(self, subjob: str) -> str:
+        return next((sink for sink, source in self.sinks.items() if source == subjob), next(iter(self.sinks)))
+
+
+HALVES = {
+    "front": Half(
+        {"keep": "replicaBackup", "live": "activeStandby", "some": "amnesia"}, {"kept": "live", "some": "some"}
+    ),
+    "back": Half({"keep": "passiveStandby", "sums": "savepoint", "same": "upstreamBackup"}, {"sums": "same"}),
+}
+MODES = [mode for half in HALVES.values() for mode in half.modes.values()]
+
+
+def mixed_job(half: str) -> Json:
+    body, chosen = numbers_job(half, RATE, None), HALVES[half]
+    keep, sums = body["spec"]["subjobs"]
+    known = {"keep": keep, "sums": sums, "live": _copy("live", "keep"), "same": _copy("same", "sums"), "some": _some()}
+    subjobs = [known[name] | {"ha": _ha(mode)} for name, mode in chosen.modes.items()]
+    sinks = [
+        {"name": sink, "input": source, "files": {"path": sink, "volume": claim(f"{half}-{sink}")}}
+        for sink, source in chosen.sinks.items()
     ]
-    for subjob in spec["subjobs"]:
-        subjob["ha"] = {"mode": MODES[subjob["name"]], "guarantee": promised(subjob["name"])}
-    return body
+    return {**body, "spec": {**body["spec"], "subjobs": subjobs, "sinks": sinks}}
 
 
-def promised(subjob: str) -> str:
-    return "gap" if MODES[subjob] == "amnesia" else "precise"
+def promised(mode: str) -> str:
+    return "gap" if mode == "amnesia" else "precise"
 
 
-def _copy(name: str, source: str, sink: str) -> Json:
-    select = {column: column for column in COPIED[sink]}
+def _ha(mode: str) -> Json:
+    return {"mode": mode, "guarantee": promised(mode)}
+
+
+def _copy(name: str, source: str) -> Json:
+    select = {column: column for column in COLUMNS[name]}
     return {"name": name, "inputs": [source], "operators": [{"map": {"select": select}}]}
+
+
+def _some() -> Json:
+    return {"name": "some", "inputs": ["numbers"], "operators": [{"filter": {"where": "v % 3 = 0"}}]}
 
 
 def gaps(written: list[Json]) -> int:
     """How many tuples of sink `some` are missing between those that are there; every one that is there is right."""
     numbers = [row["number"] for row in written]
-    assert written == [_some(n, seq) for seq, n in enumerate(numbers)], "a tuple that had not to come"
+    assert written == [_expected(n, seq) for seq, n in enumerate(numbers)], "a tuple that had not to come"
     assert numbers == sorted(set(numbers)), "a tuple that came twice or out of order"
     span = range(numbers[0], numbers[-1] + 1) if numbers else range(0)
     return sum(1 for n in span if _passes(n)) - len(numbers)
@@ -62,6 +80,6 @@ def _passes(n: int) -> bool:
     return (n * 31) % 101 % 3 == 0
 
 
-def _some(n: int, seq: int) -> Json:
-    assert _passes(n)
+def _expected(n: int, seq: int) -> Json:
+    assert _passes(n), f"number {n} had not to pass"
     return {"number": n, "k": n % 7, "v": (n * 31) % 101, "_seq": seq}
