@@ -121,10 +121,11 @@ def play(job: Job, operator: Namespace, report: Report, seconds: float) -> None:
 def _drilled(job: Job, act: Act, number: int) -> Recovery:
     most = 10**6 if promised(act.mode) == "gap" else 0
     expect = {"recovery": f"{COLD}s", "lost": most, "duplicated": 0}
-    status = drill(job, act.subjob, act.fault, f"{job.name}-{number}", expect)
+    force = act.mode == "amnesia"  # it has no standby
+    status = drill(job, act.subjob, act.fault, f"{job.name}-{number}", expect, force)
     if status["message"].startswith("refused"):  # what was protected a second ago may not be any more
         wait_until_protected(job)
-        status = drill(job, act.subjob, act.fault, f"{job.name}-{number}-again", expect)
+        status = drill(job, act.subjob, act.fault, f"{job.name}-{number}-again", expect, force)
     measured = status.get("measured") or {}
     incident = job.namespace.get("incident", status.get("incident") or "none") or {}
     return Recovery(

@@ -65,9 +65,9 @@ def node_of_pod(job: Job, pod: str) -> str:
     return str(found["spec"]["nodeName"])
 
 
-def drill(job: Job, subjob: str, fault: str, name: str, expect: Json) -> Json:
+def drill(job: Job, subjob: str, fault: str, name: str, expect: Json, force: bool = False) -> Json:
     """Runs it to its end; its status."""
-    body = {"job": job.name, "subjob": subjob, "fault": fault, "expect": expect}
+    body = {"job": job.name, "subjob": subjob, "fault": fault, "expect": expect, "force": force}
     kind = {"apiVersion": "understudy.dev/v1alpha1", "kind": "FailoverDrill"}
     job.namespace.apply({**kind, "metadata": {"name": name}, "spec": body})
 

@@ -156,6 +156,21 @@ def test_a_process_that_stops_or_is_cut_off_is_taken_over_from(world: World, fau
     assert "certificates" in plain.status.message
 
 
+def test_a_take_over_that_the_status_does_not_tell_of_yet_is_not_taken_for_the_drills(world: World) -> None:
+    drill = Rehearsal(world, spec())
+    drill.look()
+    stale = world.status
+    world.kill(world.primary("keep"))
+    world.run_for(5)
+    behind = replace(drill.seen(), job=stale)
+    assert len(behind.incidents) == 1
+    assert decide_drill(behind) == ()
+    world.run_for(60)
+    drill.run_for(15)
+    assert drill.status.phase is DrillPhase.PASSED, drill.status
+    assert drill.status.epoch == 2
+
+
 def test_a_lost_node_takes_all_pods_of_the_job_with_it(world: World) -> None:
     node = world.pods[world.primary("keep")].node
     there = {pod.name for pod in world.pods.values() if pod.node == node}

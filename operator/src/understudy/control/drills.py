@@ -140,7 +140,7 @@ def _written(seen: SeenDrill, **changes: Any) -> WriteDown:
 def _begin(seen: SeenDrill) -> tuple[Step, ...]:
     if seen.spec.schedule and Cron.parse(seen.spec.schedule) is None:
         return _refused(seen, f"the schedule {seen.spec.schedule!r} is no cron line") if _unsaid(seen) else ()
-    if not _is_time(seen):
+    if not _is_time(seen) or _is_behind(seen):
         return ()
     if reason := _refusal(seen):
         return _refused(seen, f"refused: {reason}")
@@ -167,6 +167,11 @@ def _is_time(seen: SeenDrill) -> bool:
     last = max(seen.created_ms, millis(seen.status.started_at) or 0, seen.now_ms - MISSED_MS)
     cron = Cron.parse(seen.spec.schedule)
     return cron is not None and cron.latest(last, seen.now_ms) is not None
+
+
+def _is_behind(seen: SeenDrill) -> bool:
+    """There was a take-over that the job's status does not tell of yet: whom it names leads no more."""
+    return seen.subjob is not None and _incident(seen, seen.subjob.get("epoch") or 0) is not None
 
 
 def _refusal(seen: SeenDrill) -> str | None:
@@ -203,7 +208,7 @@ def _refused(seen: SeenDrill, why: str) -> tuple[Step, ...]:
 
 
 def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
-    incident = _incident(seen)
+    incident = _incident(seen, seen.status.epoch or 0)
     if seen.status.made_at is None:
         target = seen.pod(seen.status.target)
         moment = iso_ms(seen.now_ms)
@@ -234,9 +239,8 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
             return Kill((target,))
 
 
-def _incident(seen: SeenDrill) -> IncidentSeen | None:
-    """The take-over that the fault caused: the first with a later epoch."""
-    before = seen.status.epoch or 0
+def _incident(seen: SeenDrill, before: int) -> IncidentSeen | None:
+    """The first take-over with a later epoch."""
     later = [i for i in seen.incidents if i.spec.get("subjob") == seen.spec.subjob and i.spec.get("epoch", 0) > before]
     return min(later, key=lambda incident: incident.spec["epoch"], default=None)
 
