@@ -155,3 +155,11 @@ def test_a_backup_becomes_permanent_with_the_savepoints_of_the_acks_that_allow_i
     kept = secondary.stored()
     assert kept is not None
     assert kept.trees == {OUT: {NEXT: tree}}
+
+
+def test_an_ack_ahead_of_what_was_made_again_counts() -> None:
+    """After a take-over a quiet consumer has acked what the new primary makes only now."""
+    core = primary()
+    acked(core, 6)
+    at(core, 4, 4, 6)
+    assert do.MakePermanent in kinds(core.handle(on.Tick(Millis(50))))

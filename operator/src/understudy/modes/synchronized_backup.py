@@ -151,7 +151,7 @@ class SynchronizedBackup(PassiveStandby):
 
     def matched(self, backup: Checkpoint) -> bool:
         """Whether all consumers have acked what this backup does not hold."""
-        return all(self.ledger.queues[s].trimmed >= backup.elements[s].held.start for s in self.wiring.leaving)
+        return all(self.ledger.queues[s].released_by_all >= backup.elements[s].held.start for s in self.wiring.leaving)
 
     def _confirm(self, number: int) -> Commands:
         extension = self._extension

@@ -52,6 +52,11 @@ class OutputQueue:
         return min((a.received for a in self.acks.values()), default=self.next)
 
     @property
+    def released_by_all(self) -> Seq:
+        """The position that every consumer has acked at level 1. It may be ahead of the sequencer."""
+        return min((a.released for a in self.acks.values()), default=self.next)
+
+    @property
     def received_by_any(self) -> Seq:
         return max((a.received for a in self.acks.values()), default=self.next)
 

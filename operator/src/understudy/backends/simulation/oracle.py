@@ -177,7 +177,8 @@ class Oracle(Monitor):
 
     def _could_go_on(self, process: Process) -> bool:
         if process.core.role is Role.PRIMARY:
-            moved = process.core.move is not None and process.core.kept_back() is not None
+            move = process.core.move
+            moved = move is not None and move.handed and process.core.kept_back() is not None
             return process.spec.family != "lease" or self._leads(process) or moved
         if _passive(process.spec):
             return process.core.stored() is not None

@@ -75,7 +75,7 @@ class Peers:
 
     def keep_alive(self) -> None:
         if self.secondary is not None and self.process.core.role is Role.PRIMARY:
-            args = (self.process, self.process.core.epoch, None)
+            args = (self.process, self.process.core.epoch, None, self._serves)
             self.process.send(self.secondary, "keep-alive", 0, "rx_keep_alive", *args)
 
     def watch(self) -> None:
@@ -83,7 +83,9 @@ class Peers:
             self.process.send(self.secondary, "control", 0, "rx_refused", self.process)
             self._secondary_gone(self.secondary)
 
-    def rx_keep_alive(self, by: Process, epoch: Epoch, positions: Any) -> None:
+    def rx_keep_alive(self, by: Process, epoch: Epoch, positions: Any, connection: int | None = None) -> None:
+        if connection not in (None, self._connection):
+            return
         self.process.post(on.KeepAlive(self.world.millis, epoch, positions))
         if self.process.spec.family == "lease":
             self.process.send(by, "keep-alive", 0, "rx_follower_alive", self.process)
@@ -175,7 +177,7 @@ class Peers:
         if self.primary is not None:
             self.process.send(self.primary, "acks", size, "rx_secondary_at", command.epoch, command.positions)
         if self.secondary is not None:
-            args = (self.process, command.epoch, command.positions)
+            args = (self.process, command.epoch, command.positions, self._serves)
             self.process.send(self.secondary, "acks", size, "rx_keep_alive", *args)
 
     def rx_secondary_at(self, epoch: Epoch, positions: Any) -> None:
