@@ -10,6 +10,7 @@ from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq
 from understudy.protocol.savepoints import Savepoint, Tree
+from understudy.protocol.watermarks import Step
 
 
 def replica(name: str) -> ReplicaBackup:
@@ -51,6 +52,17 @@ def test_a_newcomer_gets_the_savepoint_trees_of_the_consumers_too() -> None:
     third.handle(on.CheckpointArrived(ship.checkpoint))
     (answer,) = third.handle(on.RecoveryRequested(OUT, Consumer("down")))
     assert answer == do.AnswerRecovery(OUT, Consumer("down"), tree)
+
+
+def test_a_newcomer_gets_the_watermarks_of_the_producers_too() -> None:
+    first, _ = pair()
+    mark = Step(Seq(9), Seq(10), {UP: Seq(3)}, {UP: Seq(3)}, {UP: Seq(4)})
+    first.handle(on.Arrived(UP, Range(Seq(0), Seq(10)), Epoch(1), mark))
+    (ship,) = first.handle(on.SecondaryJoined("job-2"))
+    assert isinstance(ship, do.Ship)
+    third = replica("job-2")
+    third.handle(on.CheckpointArrived(ship.checkpoint))
+    assert third.mark_of(UP, Seq(10)) == mark
 
 
 def test_upstream_keeps_what_either_still_needs() -> None:

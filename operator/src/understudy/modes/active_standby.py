@@ -107,7 +107,7 @@ class ActiveStandby(Instance):
         self.forget()
         self.epoch, self.running = checkpoint.epoch, True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.keep_trees(checkpoint.trees)
+        self.keep_what_others_said(checkpoint)
         done = {s: max(e.positions.get(s, Seq(0)) for e in checkpoint.elements.values()) for s in self.wiring.entering}
         for name, e in checkpoint.elements.items():  # what was made before came of no more than has been processed
             if e.held.stop:

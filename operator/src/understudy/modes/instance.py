@@ -132,8 +132,7 @@ class Instance:
         self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
         self.detector = self.detector.forget()
         checkpoint, live = self._inheritance(record)
-        self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
-        self.keep_trees(checkpoint.trees if checkpoint else {})
+        self.keep_what_others_said(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.lossy = False
         if checkpoint is not None and live:
@@ -400,13 +399,19 @@ class Instance:
     def keep_trees(self, trees: Trees) -> None:
         self.trees = {s: dict(per) for s, per in trees.items()}
 
+    def keep_what_others_said(self, checkpoint: Checkpoint | None) -> None:
+        """The watermarks of the producers and the savepoints of the consumers."""
+        self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
+        self.keep_trees(checkpoint.trees if checkpoint else {})
+
     def kept_trees(self) -> Trees:
         """As they are now."""
         return {s: dict(per) for s, per in self.trees.items()}
 
     def state(self, number: int) -> Checkpoint:
         """All that another instance needs to go on from here."""
-        return replace(self.ledger.checkpoint(self.epoch, number), trees=self.kept_trees())
+        marks = {s: m for s in self.marks if (m := self.mark_of(s, self.ledger.position(s))) is not None}
+        return replace(self.ledger.checkpoint(self.epoch, number), trees=self.kept_trees(), marks=marks)
 
     # --- a live change of mode
 
@@ -474,8 +479,7 @@ class Instance:
 
     def move_state(self, move: Move) -> Commands:
         """Processing stands still: give the state away. The number of a live state is 0: it is no checkpoint."""
-        marks = {s: m for s in self.marks if (m := self.mark_of(s, self.ledger.position(s))) is not None}
-        return self.hand_over(replace(self.state(0), marks=marks, steps=self.steps()))
+        return self.hand_over(replace(self.state(0), steps=self.steps()))
 
     def kept_back(self) -> Checkpoint | None:
         """After a hand-over: the state that can be taken up again if the target fails at once."""

@@ -144,7 +144,7 @@ class ReplicaBackup(Instance):
     def _join(self, checkpoint: Checkpoint) -> Commands:
         self.epoch, self.role = checkpoint.epoch, Role.PRIMARY
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.keep_trees(checkpoint.trees)
+        self.keep_what_others_said(checkpoint)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         lead = do.Lead(self.epoch, checkpoint, "runs beside the survivor", beside=True)
         return (do.Store(checkpoint), lead, *(self.publish(n) for n in self.wiring.inputs), *inputs)

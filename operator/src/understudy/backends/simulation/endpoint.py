@@ -33,6 +33,11 @@ class Endpoint:
         self._handlers: dict[str, Callable[..., None]] = {}
 
     @property
+    def speaks(self) -> bool:
+        """Whether it tells what its subjob has: of a silent second reader nobody wants to know."""
+        return True
+
+    @property
     def parts(self) -> tuple[object, ...]:
         """Who takes messages: the methods `rx_…` of these."""
         return (self,)

@@ -120,7 +120,8 @@ class Outputs:
         start_at = self._start_at(stream, consumer, target, start)
         was_open = process.core.roll_open
         roll = start_at if start != LOG else 0
-        process.post(on.Subscribed(Stream(stream), Consumer(consumer), Seq(roll), epoch, mark))
+        if target.speaks:
+            process.post(on.Subscribed(Stream(stream), Consumer(consumer), Seq(roll), epoch, mark))
         self._align(stream)
         if was_open and not process.core.roll_open:
             self.world.at(0, self.settle)

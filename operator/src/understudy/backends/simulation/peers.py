@@ -177,8 +177,8 @@ class Peers:
         if self.primary is not None:
             self.process.send(self.primary, "acks", size, "rx_secondary_at", command.epoch, command.positions)
         if self.secondary is not None:
-            args = (self.process, command.epoch, command.positions, self._serves)
-            self.process.send(self.secondary, "acks", size, "rx_keep_alive", *args)
+            told = (self.process, command.epoch, command.positions, self._serves)
+            self.process.send(self.secondary, "acks", size, "rx_keep_alive", *told)
 
     def rx_secondary_at(self, epoch: Epoch, positions: Any) -> None:
         self._secondary_heard = self.world.now

@@ -59,6 +59,10 @@ class Process(Endpoint):
         return (self.inputs, self.outputs, self.peers, self.recovery, self.backups, self.moves)
 
     @property
+    def speaks(self) -> bool:
+        return self.core.role is Role.PRIMARY
+
+    @property
     def elements(self) -> dict[str, Element]:
         return self.computing.elements
 
