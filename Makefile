@@ -41,13 +41,14 @@ spark: setup  ## queries on a real Spark session
 	$(BIN)/pytest -m 'spark and not processes' $(ARGS)
 
 processes: setup  ## whole jobs in local processes, with kills
-	$(BIN)/pytest -m processes $(ARGS)
+	$(BIN)/pytest -m 'processes and not slow' --durations=30 $(ARGS)
 
 e2e: setup  ## the cluster suite: on your cluster if KUBECONFIG is set, else (as root) on one of its own
 	@KEEP='$(KEEP)' scripts/e2e $(ARGS)
 
-drills: setup  ## every mode under every fault in local processes (half an hour); the results go to docs/drills.md
+drills: setup  ## every mode under every fault in local processes (an hour); the results go to docs/drills.md
 	UNDERSTUDY_DRILLS=build/drills $(BIN)/pytest -m processes operator/tests/drills $(ARGS)
+	$(BIN)/pytest -m 'processes and slow' $(ARGS)
 
 explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (minutes)
 	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)

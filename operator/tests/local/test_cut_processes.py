@@ -13,7 +13,13 @@ from tests.local.jobs import TWO_SUBJOBS
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
 
 
-@pytest.mark.parametrize("cut", ["beats@primary|*", "beats@primary|beats@standby"], ids=["everybody", "standby"])
+@pytest.mark.parametrize(
+    "cut",
+    [
+        pytest.param("beats@primary|*", id="everybody"),
+        pytest.param("beats@primary|beats@standby", id="standby", marks=pytest.mark.slow),
+    ],
+)
 def test_a_primary_that_was_cut_off_writes_nothing_wrong(tmp_path: Path, cut: str) -> None:
     (tmp_path / "job.yaml").write_text(TWO_SUBJOBS.replace("MODE", "upstreamBackup"))
     command = Command(

@@ -12,7 +12,7 @@ import pytest
 
 from tests.local.command import Command, until
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.processes, pytest.mark.slow, pytest.mark.timeout(900)]
 
 JOB = """
 apiVersion: understudy.dev/v1alpha1

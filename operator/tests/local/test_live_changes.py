@@ -100,6 +100,7 @@ def test_a_job_goes_through_all_modes_without_a_restart(tmp_path: Path) -> None:
     assert log_of(tmp_path, "beats-0").count("spark session started") == 1
 
 
+@pytest.mark.slow
 def test_a_kill_while_both_modes_run_is_survived_and_the_change_made_by_the_new_primary(tmp_path: Path) -> None:
     show = Show(tmp_path, "passiveStandby", "30s")
     show.edit(manifest("savepoint"))
@@ -110,6 +111,7 @@ def test_a_kill_while_both_modes_run_is_survived_and_the_change_made_by_the_new_
     assert (sink["lost"], sink["duplicated"], sink["recovery"]) == (0, 0, "precise")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "reads"),
     [

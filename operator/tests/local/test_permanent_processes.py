@@ -43,6 +43,7 @@ def test_the_alternative_stands_in(tmp_path: Path) -> None:
     assert all('"coarse"' in line for line in written)
 
 
+@pytest.mark.slow
 def test_the_failure_process_is_run_where_nothing_else_is_left(tmp_path: Path) -> None:
     container = f'{{name: tell, image: any, command: [sh, -c], args: ["echo lost > {tmp_path}/told"]}}'
     template = f"{{spec: {{template: {{spec: {{containers: [{container}], restartPolicy: Never}}}}}}}}"
