@@ -53,6 +53,8 @@ class Cuts:
             pairs = json.loads(file_in(self._folder).read_text())
         except FileNotFoundError:
             return frozenset()
+        except ValueError:
+            return self._away  # it is being written
         return frozenset(other for pair in pairs for one, other in (pair, pair[::-1]) if one == self._me)
 
     def apart_from(self, name: str) -> bool:
