@@ -84,10 +84,18 @@ def test_a_node_that_is_cut_off_is_fenced_and_after_it_heals_there_is_one_primar
     assert_flowing(job, seconds=60)
 
 
+def is_protected_from_eviction(job: Job, primary: str) -> bool:
+    """The budget goes by the label, which follows the Lease; whoever is evicted before that is succeeded, not moved."""
+    budget = job.namespace.get("poddisruptionbudget", f"{NAME}-keep-primary") or {"status": {}}
+    labelled = [name_of(pod) for pod in job.pods(role="primary")]
+    return labelled == [primary] and budget["status"].get("currentHealthy") == 1
+
+
 def test_a_drained_node_is_left_without_a_loss(job: Job) -> None:
     wait_until_protected(job)
     primary, _ = job.lease("keep")
     node = node_of_pod(job, primary)
+    until(f"the budget protects {primary}", lambda: is_protected_from_eviction(job, primary), TAKE_OVER)
     try:
         drained = ["kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=150s"]
         done = subprocess.run(drained, capture_output=True, text=True, check=False)

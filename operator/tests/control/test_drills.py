@@ -9,7 +9,7 @@ import pytest
 
 from understudy.control.cron import Cron
 from understudy.control.drills import CutOff, Freeze, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
-from understudy.control.observed import Pod
+from understudy.control.observed import IncidentSeen, Pod
 from understudy.control.times import millis
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
 
@@ -169,6 +169,29 @@ def test_a_take_over_that_the_status_does_not_tell_of_yet_is_not_taken_for_the_d
     drill.run_for(15)
     assert drill.status.phase is DrillPhase.PASSED, drill.status
     assert drill.status.epoch == 2
+
+
+def test_a_primary_that_was_succeeded_before_it_was_hurt_is_not_taken_for_hurt(world: World) -> None:
+    drill = Rehearsal(world, spec())
+    drill.look()
+    drill.look()
+    incident = IncidentSeen("demo-keep-epoch-2", 0, {"subjob": "keep", "epoch": 2}, {})
+    (again,) = decide_drill(replace(drill.seen(), incidents=(incident,)))
+    assert isinstance(again, WriteDown)
+    assert again.status.phase is DrillPhase.PENDING
+    assert drill.killed == []
+
+
+def test_a_take_over_that_was_succeeded_itself_is_not_waited_for(world: World) -> None:
+    drill = Rehearsal(world, spec()).run_for(12)
+    assert drill.status.phase is DrillPhase.PASSED, drill.status
+    short = IncidentSeen("demo-keep-epoch-2", 0, {"subjob": "keep", "epoch": 2}, {})
+    (whole,) = drill.seen().incidents
+    later = replace(whole, name="demo-keep-epoch-3", spec={**whole.spec, "epoch": 3})
+    status = drill.status.model_copy(update={"phase": DrillPhase.RUNNING})
+    ended, _ = decide_drill(replace(drill.seen(), status=status, incidents=(short, later)))
+    assert isinstance(ended, WriteDown)
+    assert ended.status.incident == "demo-keep-epoch-3"
 
 
 def test_a_lost_node_takes_all_pods_of_the_job_with_it(world: World) -> None:

@@ -212,6 +212,9 @@ def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
     if seen.status.made_at is None:
         target = seen.pod(seen.status.target)
         moment = iso_ms(seen.now_ms)
+        if incident is not None and target is not None and seen.spec.fault in (Fault.POD_KILL, Fault.NODE_LOSS):
+            why = f"{target.name} was succeeded before it was hurt; once more"
+            return (_written(seen, phase=DrillPhase.PENDING, message=why),)
         if incident is not None or target is None:
             return (_written(seen, made_at=seen.status.started_at or moment),)
         return _fault(seen, target), _written(seen, made_at=moment)
@@ -240,9 +243,10 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
 
 
 def _incident(seen: SeenDrill, before: int) -> IncidentSeen | None:
-    """The first take-over with a later epoch."""
+    """The first take-over with a later epoch that gave output: one that was succeeded itself never will."""
     later = [i for i in seen.incidents if i.spec.get("subjob") == seen.spec.subjob and i.spec.get("epoch", 0) > before]
-    return min(later, key=lambda incident: incident.spec["epoch"], default=None)
+    later.sort(key=lambda incident: incident.spec["epoch"])
+    return next((i for i in later if i.status.get("firstOutput")), later[0] if later else None)
 
 
 def _ended(seen: SeenDrill, incident: IncidentSeen | None, trouble: str | None) -> tuple[Step, ...]:
