@@ -329,7 +329,7 @@ class Supervisor:
         subjob, order = self._job.subjob(intent.process.owner), (intent.process, intent.settings)
         found = self._surroundings.announcement(intent.process.name)
         if subjob is not None and found is not None:
-            self._told.add(order)
+            self._told = {(who, what) for who, what in self._told if who != intent.process} | {order}
             tell(found.address, subjob.ha, lambda: self._told.discard(order))
 
     def _dismiss(self, process: Process) -> None:
