@@ -11,6 +11,8 @@ from kubectl import Job, Namespace, until
 from numbers_job import kept_job
 from story import assert_flowing, assert_nothing_lost, assert_right, started, wait_until_protected
 
+pytestmark = pytest.mark.slow
+
 LIFE = 150
 
 

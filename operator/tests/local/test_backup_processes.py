@@ -11,7 +11,7 @@ import pytest
 from tests.drills.programmes import COUNT, SOURCES
 from tests.local.command import Command, until
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.processes, pytest.mark.slow, pytest.mark.timeout(600)]
 
 HEAD = "apiVersion: understudy.dev/v1alpha1\nkind: StreamJob\nmetadata: {name: backups}\nspec:"
 JOB = f"""{HEAD}{SOURCES}

@@ -10,14 +10,14 @@ import pytest
 from tests.local.command import Command
 from tests.local.jobs import TWO_SUBJOBS
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.processes, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize(
     "cut",
     [
         pytest.param("beats@primary|*", id="everybody"),
-        pytest.param("beats@primary|beats@standby", id="standby", marks=pytest.mark.slow),
+        pytest.param("beats@primary|beats@standby", id="standby"),
     ],
 )
 def test_a_primary_that_was_cut_off_writes_nothing_wrong(tmp_path: Path, cut: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.drills.programmes import SOURCES
 from tests.local.command import Command, until
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.processes, pytest.mark.slow, pytest.mark.timeout(600)]
 
 WINDOW = '{aggregate: {window: {on: _seq, size: 6, slide: 3}, groupBy: [g], select: {n: "count(*)", k: "max(k)"}}}'
 CHAINS = (("passiveStandby", "upstreamBackup", "activeStandby"), ("savepoint", "replicaBackup", "amnesia"))
@@ -29,7 +29,7 @@ def job(modes: tuple[str, ...]) -> str:
     return f"{head}{SOURCES}  subjobs:\n{subjobs}{sinks}"
 
 
-@pytest.mark.parametrize("modes", [CHAINS[0], pytest.param(CHAINS[1], marks=pytest.mark.slow)], ids="-".join)
+@pytest.mark.parametrize("modes", CHAINS, ids="-".join)
 def test_a_move_loses_nothing_and_repeats_nothing(modes: tuple[str, ...], tmp_path: Path) -> None:
     """The job has no end: it is stopped when all have moved and tuples have come after that."""
     (tmp_path / "job.yaml").write_text(job(modes))
