@@ -34,14 +34,22 @@ def assert_flowing(job: Job, sink: str = "kept", seconds: float = TAKE_OVER) -> 
 
 
 def wait_until_protected(job: Job) -> None:
-    """The condition may be a second old, so it is asked for together with what it must speak of."""
+    """The condition may be seconds old (the operator, too, may have to be succeeded), so it is asked for together with
+    what it must speak of."""
 
     def settled() -> bool:
         job.wait_for("Protected", REPLACED)
-        subjobs = job.status()["subjobs"]
-        return all(len(job.pods(subjob=s["name"])) == (1 if s["mode"] == "amnesia" else 2) for s in subjobs)
+        return all(_is_settled(job, subjob) for subjob in job.status()["subjobs"])
 
     until("as many instances of each subjob as its mode has, protected", settled, REPLACED)
+
+
+def _is_settled(job: Job, subjob: Json) -> bool:
+    """The status speaks of who leads now, and of as many instances as there are."""
+    alone = subjob["mode"] == "amnesia"
+    name, leads = subjob["name"], (subjob.get("currentPrimary"), subjob.get("epoch"))
+    covered = alone or subjob.get("protected")
+    return bool(covered) and job.lease(name) == leads and len(job.pods(subjob=name)) == (1 if alone else 2)
 
 
 def wait_for_take_over(job: Job, subjob: str, gone: str, epoch: int, seconds: float = TAKE_OVER) -> str:
