@@ -45,11 +45,13 @@ def wait_until_protected(job: Job) -> None:
 
 
 def _is_settled(job: Job, subjob: Json) -> bool:
-    """The status speaks of who leads now, and of as many instances as there are."""
+    """The status speaks of who leads now, and as many instances are ready as the mode has: one that was lost with its
+    node may still be listed."""
     alone = subjob["mode"] == "amnesia"
     name, leads = subjob["name"], (subjob.get("currentPrimary"), subjob.get("epoch"))
     covered = alone or subjob.get("protected")
-    return bool(covered) and job.lease(name) == leads and len(job.pods(subjob=name)) == (1 if alone else 2)
+    ready = [replica for replica in subjob["replicas"] if replica["state"] == "ready"]
+    return bool(covered) and job.lease(name) == leads and len(ready) == (1 if alone else 2)
 
 
 def wait_for_take_over(job: Job, subjob: str, gone: str, epoch: int, seconds: float = TAKE_OVER) -> str:
