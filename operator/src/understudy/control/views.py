@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
 
 from understudy.control.health import Loss, fresh, loss_of
 from understudy.control.observed import Lease, Observed, Pod
@@ -34,7 +33,7 @@ class SubjobView:
 
     @property
     def wanted(self) -> int:
-        return instances_in(self.subjob.ha.mode)
+        return self.subjob.ha.mode.instances
 
     @property
     def mode(self) -> Mode:
@@ -66,19 +65,6 @@ class SubjobView:
         """The holder of the Lease is lost and somebody stands ready."""
         held = self.lease is not None and self.lease.holder is not None
         return held and self.primary is None and bool(self.ready_standbys)
-
-
-def instances_in(mode: Mode) -> int:
-    """How many instances a subjob has in each mode. Modes that are not built yet are refused before."""
-    match mode:
-        case Mode.AMNESIA:
-            return 1
-        case Mode.PASSIVE_STANDBY | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP:
-            return 2
-        case Mode.UPSTREAM_BACKUP | Mode.SAVEPOINT | Mode.AUTO:
-            return 2
-        case _:
-            assert_never(mode)
 
 
 def view(seen: Observed, subjob: Subjob) -> SubjobView:

@@ -22,6 +22,11 @@ class Mode(StrEnum):
     SAVEPOINT = "savepoint"
     AUTO = "auto"
 
+    @property
+    def instances(self) -> int:
+        """How many a subjob has: a primary, and in every mode but amnesia one that stands by or runs beside it."""
+        return 1 if self is Mode.AMNESIA else 2
+
 
 class Guarantee(StrEnum):
     """Ordered from weakest to strongest."""

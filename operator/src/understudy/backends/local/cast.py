@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import assert_never
 
-from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.network import in_order
 from understudy.protocol.failures import Means
@@ -50,7 +48,7 @@ class Cast:
         return cls(
             sinks=tuple(s.name for s in job.sinks),
             subjobs=tuple(s.name for s in in_order(job)),
-            instances={s.name: 1 + standbys(s.ha.mode) for s in job.subjobs},
+            instances={s.name: s.ha.mode.instances for s in job.subjobs},
             settings={s.name: s.ha.digest for s in job.subjobs},
             means={s.name: _means(s) for s in job.subjobs},
         )
@@ -65,15 +63,3 @@ class Cast:
 def _means(subjob: Subjob) -> Means:
     declared = subjob.ha.on_permanent_failure
     return Means(None, declared.alternative, declared.process is not None) if declared else Means(None)
-
-
-def standbys(mode: Mode) -> int:
-    match mode:
-        case Mode.AMNESIA:
-            return 0
-        case Mode.PASSIVE_STANDBY | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP:
-            return 1
-        case Mode.UPSTREAM_BACKUP | Mode.SAVEPOINT | Mode.AUTO:
-            return 1
-        case _:
-            assert_never(mode)

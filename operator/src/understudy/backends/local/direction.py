@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from understudy.backends.local.cast import Cast, Kind, Process, standbys
+from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.faults import Fault, Target
 from understudy.model.ha import Mode
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
@@ -241,7 +241,7 @@ def _dismissals(cast: Cast, observed: Observed) -> Iterator[Dismiss]:
     """Standbys go when the primary is known to do without."""
     for subjob in (name for name, wanted in cast.instances.items() if wanted == 1):
         primary = observed.primary(subjob)
-        if primary is not None and standbys(Mode(primary.status.get("mode", Mode.AUTO))) == 0:
+        if primary is not None and Mode(primary.status.get("mode", Mode.AUTO)).instances == 1:
             others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
             yield from (Dismiss(s.process) for s in others if not s.hurt)
 
