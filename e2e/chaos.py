@@ -149,7 +149,8 @@ def _without_operator(job: Job, operator: Namespace, act: Act) -> Recovery:
     operator.kubectl("scale", "deployment/understudy", "--replicas=2")
 
     def told() -> Json | None:
-        found = [i for i in job.namespace.list("incidents") if i["spec"]["from"] == primary]
+        of_primary = [i for i in job.namespace.list("incidents") if i["spec"]["from"] == primary]
+        found = [i for i in of_primary if i["spec"]["subjob"] == act.subjob and i["spec"]["epoch"] > epoch]
         return next((i for i in found if (i.get("status") or {}).get("firstOutput")), None)
 
     incident = until(f"the incident of {primary} is told", told, TAKE_OVER * 2)

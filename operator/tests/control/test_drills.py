@@ -10,7 +10,7 @@ import pytest
 from understudy.control.cron import Cron
 from understudy.control.drills import CutOff, Freeze, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
 from understudy.control.observed import IncidentSeen, Pod
-from understudy.control.times import millis
+from understudy.control.times import iso_ms, millis
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
 
 from .jobs import job
@@ -180,6 +180,37 @@ def test_a_primary_that_was_succeeded_before_it_was_hurt_is_not_taken_for_hurt(w
     assert isinstance(again, WriteDown)
     assert again.status.phase is DrillPhase.PENDING
     assert drill.killed == []
+
+
+def test_a_primary_that_had_been_succeeded_when_it_was_hurt_is_not_taken_for_hurt(world: World) -> None:
+    """Nobody knew of the take-over when the fault was made: it hit a standby."""
+    drill = Rehearsal(world, spec(fault="partition")).run_for(12)
+    (told,) = drill.seen().incidents
+    hurt = drill.status.model_copy(update={"phase": DrillPhase.RUNNING})
+    early = replace(told, status={**told.status, "detected": iso_ms((millis(hurt.made_at) or 0) - 500)})
+    (again,) = decide_drill(replace(drill.seen(), status=hurt, incidents=(early,)))
+    assert isinstance(again, WriteDown)
+    assert again.status.phase is DrillPhase.PENDING
+    assert again.status.made_at is None
+    bare = {**world.status, "subjobs": [{**s, "protected": False} for s in world.status["subjobs"]]}
+    waiting = replace(drill.seen(), status=again.status, job={**bare})
+    assert decide_drill(waiting) == ()
+    refused, _ = decide_drill(replace(waiting, now_ms=waiting.now_ms + 120_000))
+    assert isinstance(refused, WriteDown)
+    assert "refused: no standby" in refused.status.message
+
+
+def test_a_fault_that_cannot_be_made_ends_the_drill(world: World) -> None:
+    drill = Rehearsal(world, spec(fault="partition"))
+    drill.look()
+    drill.look()
+    for _ in range(130):
+        drill.look(cut=0)
+        world.tick()
+    drill.look()
+    assert drill.frozen == []
+    assert drill.status.phase is DrillPhase.FAILED
+    assert "could not be made" in drill.status.message
 
 
 def test_a_take_over_that_was_succeeded_itself_is_not_waited_for(world: World) -> None:

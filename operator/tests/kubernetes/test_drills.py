@@ -13,8 +13,12 @@ import pytest
 
 from understudy.backends.kubernetes.api import Api
 from understudy.backends.kubernetes.drills import DrillReconciler
+from understudy.backends.kubernetes.orders import order
 from understudy.backends.kubernetes.settings import PodSettings
+from understudy.control.names import FLIGHT_PORT
 from understudy.runtime.frozen import family
+from understudy.runtime.ports import Unreachable
+from understudy.runtime.server import Server
 from understudy.runtime.serving import InstanceServing
 
 from .fake_api import FakeApi
@@ -81,45 +85,13 @@ def test_an_instance_without_certificates_takes_no_orders(fault: str) -> None:
     assert "error" in InstanceServing().act(fault, {"seconds": 60})
 
 
-CUT_OFF = """
-import socket, time
-from understudy.runtime.partition import cut_off
-
-def connected(here):
-    client = socket.socket()
-    client.bind((here, 0))
-    client.settimeout(0.2)
-    client.connect(listener.getsockname())
-    return client, listener.accept()[0]
-
-def heard(server, seconds):
-    server.settimeout(seconds)
+def test_an_order_that_is_not_taken_is_no_order_carried_out(api: Api) -> None:
+    server = Server("127.0.0.9", FLIGHT_PORT, InstanceServing())
     try:
-        return server.recv(1)
-    except TimeoutError:
-        return b""
-
-listener = socket.create_server(("127.0.0.2", 0))
-inside, outside = connected("127.0.0.2"), connected("127.0.0.3")
-cut_off(3.0)
-time.sleep(1.0)
-for client, _ in (inside, outside):
-    client.sendall(b"x")
-assert heard(inside[1], 1.0) == b"x", "from the same address"
-assert heard(outside[1], 0.5) == b"", "from elsewhere, while it is cut off"
-try:
-    connected("127.0.0.3")
-    raise AssertionError("a new connection, while it is cut off")
-except TimeoutError:
-    pass
-assert heard(outside[1], 30.0) == b"x", "from elsewhere, afterwards"
-connected("127.0.0.3")
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="packet filters are those of Linux")
-def test_a_process_that_is_cut_off_hears_nobody_else_until_it_is_healed() -> None:
-    subprocess.run([sys.executable, "-c", CUT_OFF], check=True, timeout=60)
+        with pytest.raises(Unreachable, match="certificates"):
+            order(api, "apps", "demo", 0, "127.0.0.9", "partition", seconds=1)
+    finally:
+        server.shutdown()
 
 
 def state_of(pid: int) -> str:

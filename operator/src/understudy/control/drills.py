@@ -4,6 +4,7 @@
 |---|---|
 | Pending | it is time; then the drill says what it will hurt, and only then does it |
 | Running | the take-over is told by an Incident with a later epoch, or it has taken too long |
+| Pending again | the one that was to be hurt had been succeeded by then; until the job is protected anew |
 | Passed, Failed | for a schedule, its next moment |
 
 Cut anywhere, it goes on: a fault is made again only while the one that it was meant for still leads.
@@ -143,7 +144,7 @@ def _begin(seen: SeenDrill) -> tuple[Step, ...]:
     if not _is_time(seen) or _is_behind(seen):
         return ()
     if reason := _refusal(seen):
-        return _refused(seen, f"refused: {reason}")
+        return () if _begins_anew(seen) else _refused(seen, f"refused: {reason}")
     subjob = seen.subjob or {}
     status = FailoverDrillStatus(
         phase=DrillPhase.RUNNING,
@@ -155,6 +156,12 @@ def _begin(seen: SeenDrill) -> tuple[Step, ...]:
         failed=seen.status.failed,
     )
     return WriteDown(status), Tell(Severity.NORMAL, Reason.DRILL_STARTED, f"drill {seen.name}: {status.message}")
+
+
+def _begins_anew(seen: SeenDrill) -> bool:
+    """It was allowed before: what is not ready now may be in a moment."""
+    began = millis(seen.status.started_at) if seen.status.phase is DrillPhase.PENDING else None
+    return began is not None and seen.now_ms - began < TOO_LONG_MS
 
 
 def _unsaid(seen: SeenDrill) -> bool:
@@ -213,12 +220,15 @@ def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
         target = seen.pod(seen.status.target)
         moment = iso_ms(seen.now_ms)
         if incident is not None and target is not None and seen.spec.fault in (Fault.POD_KILL, Fault.NODE_LOSS):
-            why = f"{target.name} was succeeded before it was hurt; once more"
-            return (_written(seen, phase=DrillPhase.PENDING, message=why),)
+            return _once_more(seen)
         if incident is not None or target is None:
             return (_written(seen, made_at=seen.status.started_at or moment),)
+        if seen.now_ms - (millis(seen.status.started_at) or seen.now_ms) >= TOO_LONG_MS:
+            return _ended(seen, None, f"the fault could not be made within {TOO_LONG_MS // 1000} s")
         return _fault(seen, target), _written(seen, made_at=moment)
     made = millis(seen.status.made_at) or seen.now_ms
+    if incident is not None and (millis(incident.status.get("detected")) or made) < made:
+        return _once_more(seen)
     if incident is None or not incident.status.get("firstOutput"):
         late = seen.now_ms - made >= TOO_LONG_MS
         return _ended(seen, incident, f"no new output within {TOO_LONG_MS // 1000} s") if late else ()
@@ -226,6 +236,11 @@ def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
     if not incident.status.get("caughtUp") and seen.now_ms - first < CATCH_UP_MS:
         return ()
     return _ended(seen, incident, None)
+
+
+def _once_more(seen: SeenDrill) -> tuple[Step, ...]:
+    why = f"{seen.status.target} was succeeded before it was hurt; once more"
+    return (_written(seen, phase=DrillPhase.PENDING, message=why, made_at=None),)
 
 
 def _fault(seen: SeenDrill, target: Pod) -> Step:

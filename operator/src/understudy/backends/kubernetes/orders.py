@@ -14,7 +14,7 @@ SECONDS: Final = 5.0
 
 
 def order(api: Api, namespace: str, job: str, certificate: int, ip: str | None, kind: str, **fields: Any) -> None:
-    """Raises Unreachable if the pod cannot be told."""
+    """Raises Unreachable if the pod cannot be told, or does not take it."""
     import pyarrow as pa
 
     from understudy.runtime import wire
@@ -22,9 +22,11 @@ def order(api: Api, namespace: str, job: str, certificate: int, ip: str | None, 
     shown = _credentials(api, namespace, names.certificate(job, certificate)) if certificate else None
     try:
         with wire.connect(f"{ip}:{names.FLIGHT_PORT}", shown) as client:
-            wire.do(client, kind, SECONDS, **fields)
+            said = wire.do(client, kind, SECONDS, **fields)
     except (pa.ArrowException, OSError, StopIteration) as error:
         raise Unreachable(f"{ip} takes no order: {error}") from error
+    if "error" in said:
+        raise Unreachable(f"{ip} refuses the order: {said['error']}")
 
 
 def _credentials(api: Api, namespace: str, secret: str) -> Credentials:
