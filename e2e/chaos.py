@@ -205,9 +205,9 @@ def page(report: Report) -> str:
         "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: from the old primary's",
         "last sign of life to that output. Seconds, median / 90th percentile / greatest.",
         "",
-        "| mode | faults | recovered | from the fault | silence | target | lost | duplicated |",
-        "|---|---|---|---|---|---|---|---|",
-        *(_row(report, mode) for mode in MODES),
+        "| mode | fault | operator | faults | recovered | from the fault | silence | target | lost | duplicated |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        *(_row(mode, kind, found) for mode in MODES for kind, found in _kinds(report.of(mode)).items()),
         "",
         "| sink | tuples compared | wrong or twice | missing |",
         "|---|---|---|---|",
@@ -222,13 +222,21 @@ def page(report: Report) -> str:
     return "\n".join([*lines, *(["", "Above the target:", "", *above] if above else []), ""])
 
 
-def _row(report: Report, mode: str) -> str:
-    found = report.of(mode)
+def _kinds(recoveries: list[Recovery]) -> dict[tuple[str, bool], list[Recovery]]:
+    """By fault, and whether the operator was away."""
+    found: dict[tuple[str, bool], list[Recovery]] = {}
+    for recovery in sorted(recoveries, key=lambda r: (r.act.fault, r.act.away)):
+        found.setdefault((recovery.act.fault, recovery.act.away), []).append(recovery)
+    return found
+
+
+def _row(mode: str, kind: tuple[str, bool], found: list[Recovery]) -> str:
     times = [_three([r.from_fault for r in found]), _three([r.silence for r in found])]
     kept = sum(r.from_fault is not None for r in found)
     target = f"{TARGETS[mode]:g}" if mode in TARGETS else ""
     lost, twice = sum(r.lost for r in found), sum(r.duplicated for r in found)
-    return f"| {mode} | {len(found)} | {kept} | {times[0]} | {times[1]} | {target} | {lost} | {twice} |"
+    told = (mode, kind[0], "away" if kind[1] else "up", len(found), kept, *times, target, lost, twice)
+    return f"| {' | '.join(map(str, told))} |"
 
 
 def _sink_row(report: Report, sink: str) -> str:
