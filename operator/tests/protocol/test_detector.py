@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from understudy.protocol.detector import CALM, TAU_LIMIT, Detector
 from understudy.protocol.ids import Millis
 
@@ -58,3 +60,9 @@ def test_a_long_time_without_a_suspicion_makes_it_as_quick_as_before() -> None:
     assert sorted(set(seen), reverse=True) == [675, 450, FRESH.tau]
     assert detector.tau == FRESH.tau
     assert seen[CALM] == seen[0], "one step back takes its time"
+
+
+def test_the_same_settings_said_again_do_not_make_it_less_patient() -> None:
+    patient = Detector.of(100, 3).on_false_suspicion().on_keep_alive(Millis(1_000))
+    assert patient.retuned(100, 3) == patient
+    assert patient.retuned(50, 4) == replace(Detector.of(50, 4), heard=Millis(1_000))

@@ -430,7 +430,7 @@ class Instance:
 
     def retune(self, like: Instance) -> None:
         """Take over the settings of an instance of the same mode."""
-        self.detector = replace(like.detector, heard=self.detector.heard, ticked=self.detector.ticked)
+        self.detector = self.detector.retuned(like.detector.interval, like.detector.misses)
 
     @property
     def settled(self) -> bool:

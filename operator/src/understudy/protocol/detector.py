@@ -14,7 +14,7 @@ from understudy.protocol.ids import Millis
 
 TAU_GROWTH = 1.5
 TAU_LIMIT = 10  # τ never exceeds this many times its first value
-CALM = 300  # keep-alives in a row after which τ goes one step back
+CALM = 1_500  # keep-alives in a row after which τ goes one step back
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,12 @@ class Detector:
     @classmethod
     def of(cls, interval: int, misses: int) -> Detector:
         return cls(interval, misses, interval * misses)
+
+    def retuned(self, interval: int, misses: int) -> Detector:
+        """With other settings; what is known of the other side stays, and so does τ where they are no other."""
+        if (interval, misses) == (self.interval, self.misses):
+            return self
+        return Detector(interval, misses, interval * misses, self.heard, self.ticked)
 
     def on_keep_alive(self, now: Millis) -> Detector:
         first = self.interval * self.misses
