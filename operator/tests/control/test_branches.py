@@ -58,6 +58,35 @@ def test_the_subjob_comes_back_when_there_is_a_node_that_was_not_there() -> None
     assert world.is_true("Protected")
 
 
+def frugal(**on_permanent_failure: Any) -> StreamJob:
+    """The one that stands in computes the same with less memory."""
+    keep, double = manifest()["spec"]["subjobs"]
+    small = {**keep, "name": "small", "spark": {"driver": {"memory": "512Mi"}}}
+    keep = {**keep, "ha": {"onPermanentFailure": {"alternative": "small", **on_permanent_failure}}}
+    return job(subjobs=[keep, double, small])
+
+
+def test_one_that_only_asks_for_less_stands_in_and_goes_by_take_overs() -> None:
+    world = lost(frugal()).run_for(280)
+    assert set(world.failed) == {"keep"}
+    assert world.is_true("Protected")
+    small = {pod.name for pod in world.live("keep")}
+    world.nodes.append(Node("n4"))
+    world.no_room_for = set()
+    world.run_for(5)
+    assert small & {pod.name for pod in world.live("keep")}, "one after the other"
+    assert world.is_true("Ready")
+    world.run_for(60)
+    assert not world.failed
+    assert world.is_true("Protected")
+    assert not small & {pod.name for pod in world.live("keep")}
+
+
+def test_how_long_is_for_good_is_said_by_the_manifest() -> None:
+    world = lost(frugal(after="40s")).run_for(90)
+    assert set(world.failed) == {"keep"}
+
+
 def test_the_failure_process_is_run_once() -> None:
     world = lost(with_failure(process={"jobTemplate": TEMPLATE})).run_for(400)
     assert world.processes == {"demo-keep-failed-1": TEMPLATE}

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from understudy.control import names
 from understudy.control.health import NO_ROOM_MS
@@ -20,8 +19,6 @@ from understudy.control.views import SubjobView
 from understudy.model.job import Subjob
 from understudy.protocol import failures
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent
-
-FOR_GOOD_MS: Final = 180_000  # not ready for so long: nodes would have been added, images pulled by then
 
 
 def plan_branches(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
@@ -66,8 +63,8 @@ def _no_place(seen: Observed, view: SubjobView) -> str | None:
     """Why no node can take any instance, if that has been so for long."""
     if view.serving or view.ready_standbys or not view.pods:
         return None
-    since = seen.status_since("Ready", "False")
-    if since is None or seen.now_ms - since < FOR_GOOD_MS:
+    since, declared = seen.status_since("Ready", "False"), view.subjob.ha.on_permanent_failure
+    if since is None or declared is None or seen.now_ms - since < declared.after.total_seconds() * 1000:
         return None
     troubles = [_stuck(seen, pod) for pod in view.pods]
     return f"{view.subjob.name} finds no place: {troubles[0]}" if all(troubles) else None

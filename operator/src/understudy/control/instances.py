@@ -23,7 +23,7 @@ from understudy.control.intents import (
     Record,
     Severity,
 )
-from understudy.control.observed import Observed, Pod, Role, Run, Spread
+from understudy.control.observed import Observed, Phase, Pod, Role, Run, Spread
 from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
 from understudy.control.revision import Digests, digests_before_live_edits, digests_of
 from understudy.control.views import SubjobView
@@ -61,13 +61,14 @@ def _remove(pod: Pod, loss: Loss) -> tuple[Intent, ...]:
 
 
 def _outdated(view: SubjobView, *wanted: Digests) -> dict[str, Loss]:
-    """Pods that an edit makes go now. A changed query: all at once. Changed settings: the standby, then the primary."""
+    """Pods that an edit makes go now. A changed query: all at once. Changed settings: the standby, then the primary;
+    while nobody serves, whoever has not begun."""
     old_query = [pod for pod in view.live if pod.digests.query not in {digests.query for digests in wanted}]
     if old_query:
         return {pod.name: Loss("the query was changed") for pod in old_query}
     old = [pod for pod in view.live if pod.digests.settings not in {digests.settings for digests in wanted}]
-    if not old or not view.serving:
-        return {}
+    if not view.serving:
+        return {pod.name: Loss("its settings were changed") for pod in old if pod.phase is Phase.PENDING}
     standbys = [pod for pod in old if pod in view.standbys]
     if standbys or view.protected:
         return {pod.name: Loss("its settings were changed") for pod in standbys or old}

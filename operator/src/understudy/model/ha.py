@@ -108,6 +108,10 @@ class OnPermanentFailure(Value):
     process: FailureProcess | None = None
     """The Job to run if there is no alternative."""
 
+    after: Duration = timedelta(minutes=3)
+    """For how long no instance may find a place before that is for good: until then nodes may be added, images pulled.
+    Default: 3m."""
+
 
 class Ha(Value):
     """How the subjob is kept alive."""

@@ -24,27 +24,37 @@ CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 class LoadMeter(threading.Thread):
-    """Watches while the instance leads. What it finds stands on the status page until it leads no more: who deployed
-    the job decides where to move."""
+    """Watches while the instance leads, if there are limits, which may change meanwhile. What it finds stands on the
+    status page until it leads no more: who deployed the job decides where to move."""
 
-    def __init__(self, scene: Scene, limits: Limits) -> None:
+    def __init__(self, scene: Scene) -> None:
         super().__init__(name="load", daemon=True)
         self._scene = scene
-        self._limits = limits
         self._arrivals: dict[str, int] = {}
-        self._reset()
+        self._looked = time.monotonic()
+        self._begin(Limits())
 
-    def _reset(self) -> None:
-        limits = self._limits
+    def _begin(self, limits: Limits) -> None:
+        self._limits = limits
         self._backlog = LoadWatch(millis(limits.backlog), LOOKS, round(LOOK_SECONDS * 1000), unit="ms of input")
         self._withheld = ShareWatch(Resource.COMPUTATION, "the processor was withheld for", limits.withheld, LOOKS)
         self._memory = ShareWatch(Resource.MEMORY, "memory is used up to", limits.memory, LOOKS)
 
     def run(self) -> None:
         while not self._scene.stopping.is_set():
+            limits = self._scene.subjob.ha.overload
+            if limits is None or not self._scene.leading:
+                self._rest()
+                continue
             withheld = self._withheld_percent()
             with self._scene.lock:
-                self._look(withheld)
+                self._look(withheld, limits)
+
+    def _rest(self) -> None:
+        with self._scene.lock:
+            self._scene.story.overload = None
+        self._begin(self._limits)
+        self._scene.stopping.wait(LOOK_SECONDS)
 
     def _withheld_percent(self) -> float:
         """Naps take longer than they should by as much as the processor is withheld."""
@@ -57,12 +67,10 @@ class LoadMeter(threading.Thread):
             now = woke
         return 100 * late / max(now - began, NAP_SECONDS)
 
-    def _look(self, withheld: float) -> None:
-        story = self._scene.story
-        if not self._scene.leading or story.take_over_is_catching_up:
-            story.overload = None if not self._scene.leading else story.overload
-            self._reset()
-            return
+    def _look(self, withheld: float, limits: Limits) -> None:
+        changed = limits != self._limits or not self._scene.leading
+        if changed or self._scene.story.take_over_is_catching_up:
+            return self._begin(limits)
         self._withheld, starved = self._withheld.look(withheld)
         self._memory, full = self._memory.look(memory_percent())
         self._backlog, behind = self._backlog.look(Millis(now_ms()), self._backlog_ms())
@@ -75,14 +83,14 @@ class LoadMeter(threading.Thread):
             self._scene.story.overload = found.why
 
     def _backlog_ms(self) -> int:
-        """The longest of all inputs: what waits, at the rate at which it came in the last second."""
-        available, before = dict(self._scene.story.available), self._arrivals
-        self._arrivals = available
+        """The longest of all inputs: what waits, at the rate at which it came since the last look."""
+        available, before, now = dict(self._scene.story.available), self._arrivals, time.monotonic()
+        elapsed, self._arrivals, self._looked = now - self._looked, available, now
         waits = []
         for stream, position in self._scene.positions().items():
             came = available.get(stream, 0) - before.get(stream, 0)
             behind = available.get(stream, 0) - position
-            waits.append(round(1000 * behind / (came / LOOK_SECONDS)) if came > 0 and behind > 0 else 0)
+            waits.append(round(1000 * behind * elapsed / came) if came > 0 and behind > 0 else 0)
         return max(waits, default=0)
 
 

@@ -59,8 +59,7 @@ class Shell:
         self._reread_lease("first look")
         self.inputs.start()
         self.recovery.start()
-        if (overload := self.scene.subjob.ha.overload) is not None:
-            LoadMeter(self.scene, overload).start()
+        LoadMeter(self.scene).start()
         threading.Thread(target=self._tick_forever, name="ticker", daemon=True).start()
 
     def stop(self) -> None:
