@@ -1,10 +1,13 @@
 """Amnesia (Hwang §4): gap recovery. A replacement starts empty, at the newest input; what was in between is lost.
 
 No run-time cost: an input is released as soon as it is processed. A replacement first hears from all its consumers how
-far its stream had come, so that seqs go on without being used twice, and only then takes input.
+far its stream had come, so that seqs go on without being used twice, and only then takes input. A producer knows what
+was released, so it can tell what was lost; of a source the watermarks tell it, which came back from the consumers.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from understudy.modes.instance import Commands, Instance
 from understudy.modes.roll import RollCall
@@ -13,8 +16,9 @@ from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Seq, Stream
+from understudy.protocol.ids import Epoch, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.watermarks import Step, StepLog, newest
 
 
 class Amnesia(Instance):
@@ -24,6 +28,8 @@ class Amnesia(Instance):
 
     def forget(self) -> None:
         self._roll: RollCall | None = RollCall(self.wiring)
+        self._logs = {Stream(name): StepLog() for name in self.wiring.inputs}
+        self._untold = False
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         self.lossy = self.epoch > Epoch(1)
@@ -55,7 +61,39 @@ class Amnesia(Instance):
         self._roll = None
         for stream in self.wiring.leaving:
             self.ledger = self.ledger.rebased(stream, roll.furthest(stream))
-        return tuple(do.ReadInput(s, None) for s in self.wiring.entering)
+        skips = tuple(do.Skip(s, position) for s, position in self._came_to(roll).items())
+        return (*skips, *(do.ReadInput(s, None) for s in self.wiring.entering))
+
+    def _came_to(self, roll: RollCall) -> dict[Stream, Seq]:
+        """How far the former life had come on each source with what a consumer has got: so much is not lost."""
+        answers = [answer for s in self.wiring.leaving for answer in roll.answers(s)]
+        marks = [answer.mark for answer in answers if answer.mark is not None]
+        self._untold = not marks and any(answer.start for answer in answers)
+        found = {s: max((m.high.get(s, Seq(0)) for m in marks), default=Seq(0)) for s in self._sources}
+        for source, position in found.items():
+            self.ledger = self.ledger.moved(source, position)
+        return found
+
+    def _lost(self, stream: Stream, missing: Range) -> Commands:
+        """A consumer that restarted itself has no watermark: then nobody knows what was lost of a source."""
+        unknown = self._untold and stream in self._sources
+        return super()._lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
+
+    @property
+    def _sources(self) -> tuple[Stream, ...]:
+        return tuple(s for s in self.wiring.entering if s in self.wiring.replayable)
+
+    def book(self, event: on.Processed) -> Range:
+        return self.book_with_step(event, self._logs[Stream(event.element)])
+
+    def acked(self, event: on.Acked) -> Commands:
+        self._logs[event.stream].trim(self.ledger.queues[event.stream].trimmed)
+        return ()
+
+    def mark(self, stream: Stream, position: Seq) -> Step | None:
+        """How far the subjob had come on what enters it when it made the tuple before."""
+        step = self._logs[stream].before(position) if self._sources else None
+        return replace(step, high=newest(self._logs, step.high)) if step is not None else None
 
     def processed(self, event: on.Processed) -> Commands:
         released = tuple(do.SendAck(s, 1, upto) for s, upto in event.positions.items())

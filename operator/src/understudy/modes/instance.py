@@ -344,6 +344,14 @@ class Instance:
         self.ledger, made = self.ledger.processed(event)
         return made
 
+    def book_with_step(self, event: on.Processed, log: StepLog) -> Range:
+        """As `book`; and note in the log which input the step took for what it emitted."""
+        before = self.ledger.elements[event.element]
+        self.ledger, made = self.ledger.processed(event)
+        if len(made):
+            log.append(Step(made.start, made.stop, before.selection, before.positions, event.positions))
+        return made
+
     def _take(self, stream: Stream, new: Range | Hole | None) -> Commands:
         match new:
             case None:

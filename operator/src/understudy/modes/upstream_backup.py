@@ -204,12 +204,7 @@ class UpstreamBackup(Instance):
     # --- acks
 
     def book(self, event: on.Processed) -> Range:
-        before = self.ledger.elements[event.element]
-        made = super().book(event)
-        if len(made):
-            step = Step(made.start, made.stop, before.selection, before.positions, event.positions)
-            self.logs[Stream(event.element)].append(step)
-        return made
+        return self.book_with_step(event, self.logs[Stream(event.element)])
 
     def acked(self, event: on.Acked) -> Commands:
         self.logs[event.stream].trim(self.ledger.queues[event.stream].trimmed)

@@ -192,12 +192,13 @@ class Inputs(Handler):
             self._scene.stopping.wait(0.02)
 
     def _advance(self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None) -> None:
-        """A source has come further. Called under the lock."""
+        """A source has come further; if it is taken up at its newest tuple, the core says what that loses. Called under
+        the lock."""
         self._scene.story.available[source] = upto
+        if skip_to is not None:
+            self._scene.post(on.Resumes(Stream(source), Seq(0), Seq(skip_to)))
         for name in self._wiring.readers(Stream(source)):
             inbox = self._scene.inboxes[name]
-            if skip_to is not None:
-                inbox.skip(source, skip_to)
             if rows is None:
                 inbox.advance(source, upto)
             elif rows.num_rows:
