@@ -14,6 +14,7 @@ from understudy.protocol.determinants import Determinant
 from understudy.protocol.ids import Seq, Stream
 from understudy.runtime.clock import now_ms
 from understudy.runtime.determinants import determinant_of
+from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.plan import BatchPlan, Choice, Position
 from understudy.runtime.scene import Scene
 from understudy.runtime.watermarks import positions_from_json
@@ -123,7 +124,16 @@ class Outputs:
         if command.as_new:
             self._scene.superseded[command.element] = command.first
             self._repeating.add(command.element)
+            self._cut_where_the_earlier_life_was(inbox)
         inbox.lead()
+
+    def _cut_where_the_earlier_life_was(self, inbox: Inbox) -> None:
+        """A plan ends there, so that what is sent anew is counted apart from what is new. Only a source is certain to
+        come so far again."""
+        (first, *others), at = (spec.name for spec in inbox.inputs), inbox.position.merged
+        until = self._scene.story.primary_positions.get(first, 0)
+        if not others and first in self._scene.core.wiring.replayable and until > at:
+            inbox.follow([Choice(at, until, 0, ())])
 
     def publish(self, command: do.Publish) -> None:
         self._scene.stores[command.stream].publish(command.upto, command.ended)
