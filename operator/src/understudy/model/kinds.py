@@ -84,7 +84,8 @@ class IncidentStatus(Value):
     """Tuples that nobody could bring back."""
 
     duplicated: Tuples | None = None
-    """Tuples that came out twice. A precise guarantee leaves none; what is dropped where it arrives does not count."""
+    """Tuples that came out twice, as far as the old primary was known to have come. A precise guarantee leaves none;
+    what is dropped where it arrives does not count."""
 
 
 class Fault(StrEnum):
