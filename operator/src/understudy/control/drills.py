@@ -227,7 +227,8 @@ def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
             return _ended(seen, None, f"the fault could not be made within {TOO_LONG_MS // 1000} s")
         return _fault(seen, target), _written(seen, made_at=moment)
     made = millis(seen.status.made_at) or seen.now_ms
-    if incident is not None and (millis(incident.status.get("detected")) or made) < made:
+    before, incident = incident, _incident(seen, seen.status.epoch or 0, made)
+    if before is not None and incident is None:
         return _once_more(seen)
     if incident is None or not incident.status.get("firstOutput"):
         late = seen.now_ms - made >= TOO_LONG_MS
@@ -257,9 +258,10 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
             return Kill((target,))
 
 
-def _incident(seen: SeenDrill, before: int) -> IncidentSeen | None:
+def _incident(seen: SeenDrill, before: int, since: int = 0) -> IncidentSeen | None:
     """The first take-over with a later epoch that gave output: one that was succeeded itself never will."""
     later = [i for i in seen.incidents if i.spec.get("subjob") == seen.spec.subjob and i.spec.get("epoch", 0) > before]
+    later = [i for i in later if (millis(i.status.get("detected")) or since) >= since]
     later.sort(key=lambda incident: incident.spec["epoch"])
     return next((i for i in later if i.status.get("firstOutput")), later[0] if later else None)
 
