@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from understudy.modes.instance import Commands
+from understudy.modes.passive_standby import RESEND
 from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -21,12 +22,19 @@ def instance(name: str, extended: bool = False) -> SynchronizedBackup:
     return SynchronizedBackup(name, WIRING, Detector.of(100, 3), interval=50, extended=extended)
 
 
-def primary(extended: bool = False) -> SynchronizedBackup:
+def alone(extended: bool = False) -> SynchronizedBackup:
     core = instance("job-0", extended)
     core.handle(on.LeaseWon(LeaseRecord("job-0", "here", Epoch(1))))
-    core.handle(on.SecondaryJoined("job-1"))
     for stream in (A, B):
         core.handle(on.Arrived(stream, Range(Seq(0), Seq(10)), Epoch(1)))
+    return core
+
+
+def primary(extended: bool = False) -> SynchronizedBackup:
+    """With a secondary that has its first backup."""
+    core = alone(extended)
+    core.handle(on.SecondaryJoined("job-1"))
+    core.handle(on.CheckpointStored(Epoch(1), shipped(core.handle(on.Tick(Millis(0)))).number))
     return core
 
 
@@ -163,3 +171,31 @@ def test_an_ack_ahead_of_what_was_made_again_counts() -> None:
     acked(core, 6)
     at(core, 4, 4, 6)
     assert do.MakePermanent in kinds(core.handle(on.Tick(Millis(50))))
+
+
+def test_the_first_backup_of_a_secondary_holds_what_consumers_have_not_acked_and_waits_for_nobody() -> None:
+    """It has nothing else to go on from, and a consumer may never ack more: one that makes no output does not."""
+    core = alone()
+    at(core, 4, 4, 6)
+    acked(core, 2)
+    core.handle(on.SecondaryJoined("job-2"))
+    commands = core.handle(on.Tick(Millis(50)))
+    backup = shipped(commands)
+    assert backup.elements["join"].held == Range(Seq(2), Seq(6))
+    assert do.MakePermanent(Epoch(1), backup.number, {}) in commands
+    core.handle(on.CheckpointStored(Epoch(1), backup.number))
+    assert core.protected
+
+
+def test_a_backup_that_consumers_do_not_ack_in_time_is_followed_by_one_that_needs_no_ack() -> None:
+    core = primary()
+    at(core, 4, 3, 6)
+    first = shipped(core.handle(on.Tick(Millis(50))))
+    commands = core.handle(on.Tick(Millis(50 + 50 * RESEND + 1)))
+    assert core.protected, "the secondary has the backup before it"
+    (ship,) = (c for c in commands if isinstance(c, do.Ship))
+    assert ship.base is None
+    assert ship.checkpoint.number > first.number
+    assert ship.checkpoint.elements["join"].held == Range(Seq(0), Seq(6))
+    released = core.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    assert {(c.stream, c.upto) for c in released if isinstance(c, do.SendAck)} == {(A, 4), (B, 3)}

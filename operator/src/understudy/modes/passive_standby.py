@@ -217,8 +217,7 @@ class PassiveStandby(Instance):
         """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
         self._now = now
         if self._in_flight is not None and now - (self._shipped_at or 0) > self.interval * RESEND:
-            self._in_flight = self._confirmed = None  # never confirmed: what the secondary has is not known
-            self._changed = True
+            self._unconfirmed()
         if self._secondary is None or self._fencing or self._in_flight or self._roll is not None:
             return ()
         if self.move is not None and self.move.phase is Phase.SHIPPING:
@@ -231,6 +230,11 @@ class PassiveStandby(Instance):
             return self._ship((self._longest_ago(),)) if self._is_due(self.interval // len(self.wiring.inputs)) else ()
         waited = self._now - (self._shipped_at or Millis(0)) >= self.interval * PATIENCE
         return self._ship((self._longest_ago(),)) if waited else ()
+
+    def _unconfirmed(self) -> None:
+        """The checkpoint under way was never confirmed: what the secondary has is not known."""
+        self._in_flight = self._confirmed = None
+        self._changed = True
 
     def _is_due(self, interval: int) -> bool:
         return due(self._shipped_at, self._now, interval)

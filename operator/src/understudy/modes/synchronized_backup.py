@@ -12,6 +12,10 @@ one only when they do; otherwise two neighbours that fail together would leave a
 A consumer that has gone past t^out backs up where it is: later is as safe (Figure 5a). The request goes out with the
 snapshot, behind the tuples it speaks of, so that this is the exception.
 
+Two backups hold the output that consumers have not acked, need no ack, and are permanent at once: the first that a
+secondary gets, which has nothing else to go on from, and one instead of a backup that consumers have not acked in time.
+They may take as long as they like: one that makes no output, or has no standby, releases nothing.
+
 `extended`: a request on one input shortly after a backup for another is served by adding the input between the two
 positions to that backup, as long as this is less than the backup itself. Upstream drops that input then, so the next
 backup takes it over as far as the positions have not come there.
@@ -53,6 +57,7 @@ class SynchronizedBackup(PassiveStandby):
         self._cuts: dict[Stream, Seq] = {}
         self._extension: Checkpoint | None = None  # the confirmed backup with more input, until that is confirmed
         self._asked = False  # the backup under way was asked to be made permanent
+        self._unmatched = False  # consumers have not acked what the backup before the next one did not hold
         self._released: dict[Stream, Seq] = {}  # upstream has dropped what comes before
 
     # --- secondary
@@ -88,17 +93,28 @@ class SynchronizedBackup(PassiveStandby):
     # --- primary: planning phase
 
     def _ship(self, elements: tuple[str, ...]) -> Commands:
+        base = None if self._unmatched else self._confirmed
         super()._ship(elements)
         assert self._in_flight is not None
-        self._asked, self._extension = False, None
-        states = dict(self._in_flight.elements)
+        self._asked, self._extension, self._unmatched = False, None, False
+        if base is not None:
+            self._in_flight = self._without_output(self._in_flight)
+        ship = (do.Ship(self._in_flight, base), *self._take_over_input(self._in_flight))
+        requests = tuple(do.RequestBackup(s, self.ledger.queues[s].next) for s in self.wiring.leaving)
+        return (*ship, *requests, *self._backup_phase())
+
+    def _without_output(self, backup: Checkpoint) -> Checkpoint:
+        states = dict(backup.elements)
         for stream in self.wiring.leaving:
             at = states[stream].held.stop
             states[stream] = replace(states[stream], held=Range(at, at))
-        self._in_flight = replace(self._in_flight, elements=states)
-        ship = (do.Ship(self._in_flight, self._confirmed), *self._take_over_input(self._in_flight))
-        requests = tuple(do.RequestBackup(s, states[s].held.stop) for s in self.wiring.leaving)
-        return (*ship, *requests, *self._backup_phase())
+        return replace(backup, elements=states)
+
+    def _unconfirmed(self) -> None:
+        """If nobody was asked to make it permanent, the secondary has the backup before it still."""
+        former = None if self._asked else self._confirmed
+        super()._unconfirmed()
+        self._confirmed, self._unmatched = former, True
 
     def _take_over_input(self, backup: Checkpoint) -> Commands:
         """What upstream has dropped beyond the positions is in the former backup only."""

@@ -11,7 +11,6 @@ from understudy.backends.simulation.operators import Operator, Row, reference
 from understudy.backends.simulation.process import Process
 from understudy.modes.instance import Role
 from understudy.modes.savepoint import SavepointMode
-from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.protocol import commands as do
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Handling, Report
@@ -378,7 +377,7 @@ class Oracle(Monitor):
         for spec in reversed(self.job.subjobs):
             running = cluster.running[spec.name]
             alone = spec.mode != "savepoint" and sum(p.alive for p in running) < spec.replicas
-            asks = any(isinstance(p.core, SynchronizedBackup | SavepointMode) for p in running)
+            asks = any(isinstance(p.core, SavepointMode) for p in running)
             waits = asks and spec.elements[-1][0] in late
             renumbers = spec.promise == "rollback" or spec.name in self.exceeded
             if renumbers and self._over(cluster, spec.elements[-1][0]):
@@ -403,8 +402,6 @@ class Oracle(Monitor):
             return "nobody leads when all is quiet"
         if spec.family == "savepoint" or spec.mode == "amnesia" or len(living) < spec.replicas:
             return None
-        if isinstance(leading[0].core, SynchronizedBackup) and spec.elements[-1][0] in self._late(cluster):
-            return None  # its first backup waits for consumers that have acked nothing: it would start from zero
         exposed = [p.name for p in leading if not p.core.protected]
         if exposed:
             return f"{', '.join(exposed)} is not protected again when all is quiet"
