@@ -14,6 +14,7 @@ from understudy.backends.simulation.faults import run
 SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "2000" if os.environ.get("CI") else "200"))
 PARTS = 4
 WITHIN = 500  # seeds
+EXCUSED = (5961, 9240, 12098, 13547, 16644, 18553)  # what waits for a neighbour that acks no more or that nobody runs
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -31,6 +32,11 @@ def test_a_mistake_is_caught_within_500_seeds(mistake: Mistake) -> None:
     )
     assert found is not None, f"not noticed: {mistake.says}"
     assert run(found.seed, None, mistake.mode).problems == [], f"seed {found.seed} has a finding without the mistake"
+
+
+@pytest.mark.parametrize("seed", EXCUSED)
+def test_who_waits_for_a_neighbour_that_says_no_more_is_not_blamed(seed: int) -> None:
+    assert run(seed).problems == []
 
 
 def test_a_seed_tells_the_same_story_twice() -> None:

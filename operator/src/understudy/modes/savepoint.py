@@ -84,6 +84,12 @@ class SavepointMode(Instance):
 
     # --- recovery (Figure 7)
 
+    @property
+    def unanswered(self) -> tuple[Stream, ...]:
+        """Inputs whose producers have not answered the RECOVERYREQUEST yet."""
+        answers = self._answers
+        return () if answers is None else tuple(s for s in self.wiring.entering if s not in answers)
+
     def _won(self, record: LeaseRecord) -> Commands:
         if self.role is Role.PRIMARY or self._is_handed_over(record):
             return super()._won(record)  # taken anew, or with the live state

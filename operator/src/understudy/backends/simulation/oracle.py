@@ -11,6 +11,7 @@ from understudy.backends.simulation.operators import Operator, Row, reference
 from understudy.backends.simulation.process import Process
 from understudy.modes.instance import Role
 from understudy.modes.savepoint import SavepointMode
+from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Handling, Report
@@ -369,22 +370,47 @@ class Oracle(Monitor):
 
     def _late(self, cluster: Any) -> set[str]:
         """Streams that are released late, or not at all: to upstream backup and savepoint, which release what is behind
-        their newest acked output, and so nothing while they make none; to a subjob that has no standby; and to a
-        savepoint or a synchronized backup that waits for one of these; and all around a subjob that lost more than its
-        mode survives."""
+        their newest acked output, and so nothing while they make none or it is not acked; to a subjob that has no
+        standby, or that can't begin anew; and all around a subjob that lost more than its mode survives."""
         beyond = [spec for spec in self.job.subjobs if self._behind_excess(spec.elements[-1][0])]
         late = {stream for spec in beyond for stream in (spec.elements[-1][0], *spec.inputs)}
+        stranded = self._stranded(cluster)
         for spec in reversed(self.job.subjobs):
             running = cluster.running[spec.name]
             alone = spec.mode != "savepoint" and sum(p.alive for p in running) < spec.replicas
-            asks = any(isinstance(p.core, SavepointMode) for p in running)
-            waits = asks and spec.elements[-1][0] in late
             renumbers = spec.promise == "rollback" or spec.name in self.exceeded
             if renumbers and self._over(cluster, spec.elements[-1][0]):
                 late.add(spec.elements[-1][0])  # its end was reached before it was sent again under new seqs
-            if alone or waits or (spec.mode in ("upstreamBackup", "savepoint") and _holds(spec)):
+            waits = spec.elements[-1][0] in late and any(self._waits_for_acks(p) for p in running)
+            holds = spec.mode in ("upstreamBackup", "savepoint") and _holds(spec)
+            if alone or waits or holds or spec.name in stranded:
                 late |= set(spec.inputs)
         return late
+
+    def _waits_for_acks(self, process: Process) -> bool:
+        """Whether what it releases depends on acks that it does not get: in upstream backup, those of level 0."""
+        if isinstance(process.core, UpstreamBackup):
+            queues = (process.core.ledger.queues[s] for s in process.core.wiring.leaving)
+            return process.serving and any(q.received_by_all < q.next for q in queues)
+        return isinstance(process.core, SavepointMode)
+
+    def _stranded(self, cluster: Any) -> set[str]:
+        """Subjobs that nobody runs any more, and those that can't begin anew without one of them: a roll call waits for
+        every consumer, a replay and a savepoint recovery for every producer."""
+        found, others = set(cluster.control.dead), {s.name: s for s in self.job.subjobs}
+        while more := {n for n, s in others.items() if n not in found and self._waits_for(cluster, s) & found}:
+            found |= more
+        return found
+
+    def _waits_for(self, cluster: Any, spec: SubjobSpec) -> set[str]:
+        """The neighbours from which a new life has to hear before it begins."""
+        cores = [p.core for p in cluster.running[spec.name] if p.alive]
+        asked: set[str] = {s for core in cores if isinstance(core, SavepointMode) for s in core.unanswered}
+        rolls = [core for core in cores if core.role is Role.PRIMARY and core.roll_open]
+        if any(isinstance(core, UpstreamBackup) for core in rolls):
+            asked |= set(spec.inputs)
+        consumers = {s.name for s in self.job.subjobs if spec.elements[-1][0] in s.inputs} if rolls else set()
+        return consumers | {self.stream_of[s].name for s in asked if s in self.stream_of}
 
     def _over(self, cluster: Any, stream: str) -> bool:
         elements = [e for p in cluster.consumers(stream) for e in p.elements.values() if stream in e.inputs]
@@ -392,7 +418,8 @@ class Oracle(Monitor):
 
     def unprotected(self, cluster: Any) -> list[str]:
         """Nothing is failing any more: where there is a standby, or a replica, it could take over now."""
-        specs = (s for s in self.job.subjobs if s.name not in cluster.control.dead | self.replaced)
+        excused = self._stranded(cluster) | self.replaced
+        specs = (s for s in self.job.subjobs if s.name not in excused)
         return [f"{s.name}: {why}" for s in specs if (why := self._weakness(cluster, s)) is not None]
 
     def _weakness(self, cluster: Any, spec: SubjobSpec) -> str | None:
