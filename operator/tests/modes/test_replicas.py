@@ -102,7 +102,9 @@ def test_a_replica_that_was_replaced_steps_down_and_joins_again() -> None:
 def test_who_finds_only_dead_replicas_begins_anew() -> None:
     late = replica("job-2")
     late.handle(on.LeaseSeen(lease("job-0", 3)))
-    assert kinds(late.handle(on.PeerClosed(Millis(1)))) == [do.TryLease]
+    assert late.handle(on.PeerClosed(Millis(1))) == (), "one that has the state has the first chance"
+    late.handle(on.Tick(Millis(1)))
+    assert kinds(late.handle(on.Tick(Millis(3_000)))) == [do.TryLease]
     lead, read = late.handle(on.LeaseWon(lease("job-2", 4)))
     assert (type(lead), read) == (do.Lead, do.ReadInput(UP, Seq(0)))
 
@@ -124,6 +126,18 @@ def test_a_replica_whose_peer_misses_the_same_goes_on_with_what_there_is() -> No
     first.handle(on.SecondaryAt(Epoch(1), {UP: Seq(12)}))
     assert do.ReportLoss(UP, Range(Seq(10), Seq(15))) in first.handle(on.Resumes(UP, Seq(10), Seq(15)))
     assert first.role is Role.PRIMARY
+
+
+def test_a_replica_that_lacks_what_its_peer_had_only_received_joins_again() -> None:
+    """The producer began anew behind what the peer, of which this state is, had received but not processed."""
+    _, second = pair()
+    assert kinds(second.handle(on.Resumes(UP, Seq(10), Seq(15)))) == [do.StepDown, do.ReadLease]
+
+
+def test_a_replica_that_has_outlived_the_one_it_joined_goes_on_with_what_there_is() -> None:
+    _, second = pair()
+    second.handle(on.PeerClosed(Millis(500)))
+    assert do.ReportLoss(UP, Range(Seq(10), Seq(15))) in second.handle(on.Resumes(UP, Seq(10), Seq(15)))
 
 
 def test_a_replica_that_is_alone_goes_on_with_what_there_is() -> None:

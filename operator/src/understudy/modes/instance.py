@@ -6,6 +6,7 @@
 | standby   | Lease held by another | standby   | follows the holder |
 | standby   | Lease won             | primary   | leads from what it has stored |
 | standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set on what it last saw) |
+| standby   | the same, without state | standby | leaves it for a while to one that has it, or looks again |
 | primary   | newer epoch           | standby   | steps down, forgets everything |
 | standby   | handed over to        | standby   | tries the Lease |
 
@@ -33,7 +34,7 @@ from understudy.protocol.savepoints import Tree, Trees
 from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
-WAIT = 6  # times τ that a restarted primary without state leaves to its standbys: what they have is lost otherwise
+WAIT = 6  # times τ that who has no state leaves to those who have it: what they have is lost otherwise
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
 RETRIES = 5  # how often a standby without state tries to follow a silent primary before what that one has is given up
 
@@ -68,7 +69,7 @@ class Instance:
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
         self._trying = False
         self._retries = 0
-        self._waits = False  # for a standby to take over from an earlier life of this instance
+        self._waits = False  # for a standby that has its state to take over from a dead primary
         self._waits_since: Millis | None = None
 
     def handle(self, event: Event) -> Commands:
@@ -173,16 +174,20 @@ class Instance:
         if now - self._waits_since <= WAIT * self.detector.tau:
             return ()
         self._waits = False
-        return self._try("no standby took over from an earlier life of this instance")
+        return self._try("no standby that has the state of the primary before took over")
 
     def _suspect(self, why: str, *, proven: bool = False) -> Commands:
-        """Silence is no proof: a standby that has nothing to continue from first tries to follow again."""
+        """Silence is no proof: a standby that has nothing to continue from first tries to follow again. If the primary
+        is dead for certain, one that has its state may only be slow to notice: it is left the time to take over."""
         self.detector = self.detector.forget()
         if self.role is not Role.STANDBY:
             return ()
-        if proven or self.could_continue() or self._retries >= RETRIES:
+        if self.could_continue() or (not proven and self._retries >= RETRIES):
             self._retries = 0
             return self._try(why)
+        if proven:
+            self._waits = True
+            return ()
         self._retries += 1
         return (do.ReadLease(f"{why}, but there is nothing here to continue from"),)
 

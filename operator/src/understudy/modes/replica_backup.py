@@ -41,6 +41,7 @@ class ReplicaBackup(Instance):
         self._peer: Marks | None = None
         self._electing = False
         self._secondary: str | None = None  # the replica that joined this one
+        self._joined = False  # with the state of a peer that has run beside this replica ever since
         self._told_at: Millis | None = None
 
     def handle(self, event: Event) -> Commands:
@@ -69,8 +70,8 @@ class ReplicaBackup(Instance):
                 return self._beat(event.now)
             case on.NewerEpoch():
                 return self._newer(event.epoch)
-            case on.Resumes() if self.role is Role.PRIMARY and self.missed(event) and self._peer_has_passed(event):
-                return self._rejoin("upstream no longer has what follows this state, and the peer has come further")
+            case on.Resumes() if self.role is Role.PRIMARY and self.missed(event) and self._peer_has(event):
+                return self._rejoin("upstream no longer has what follows this state, but the peer has")
             case _ if self.role is Role.PRIMARY:
                 return self._as_primary(event)
             case _:
@@ -91,7 +92,7 @@ class ReplicaBackup(Instance):
         self._trying, self.lease = False, record
         if self.role is Role.STANDBY:
             return self._started(on.Started(record.epoch, fresh=True))
-        self.epoch, self._electing = record.epoch, False
+        self.epoch, self._electing, self._joined = record.epoch, False, False
         self._peer = self._offered = self._secondary = None  # who joined the epoch before must join this one
         self.detector = self.detector.forget()
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
@@ -142,7 +143,7 @@ class ReplicaBackup(Instance):
         return (do.Lead(self.epoch, None, "starts empty, as its peer does"), *inputs)
 
     def _join(self, checkpoint: Checkpoint) -> Commands:
-        self.epoch, self.role = checkpoint.epoch, Role.PRIMARY
+        self.epoch, self.role, self._joined = checkpoint.epoch, Role.PRIMARY, True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
         self.keep_what_others_said(checkpoint)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
@@ -163,14 +164,17 @@ class ReplicaBackup(Instance):
         self.forget()
         return (do.StepDown(why), do.ReadLease("to join the peer"))
 
-    def _peer_has_passed(self, event: on.Resumes) -> bool:
-        """Whether the peer does not need the input that this replica misses."""
-        return self._peer is not None and self._peer.get(event.stream, Seq(0)) >= event.start
+    def _peer_has(self, event: on.Resumes) -> bool:
+        """Whether the peer has the input that this replica misses: it has passed it, or this replica's state came from
+        it, and the producer began anew behind what the peer had received but not processed then. Of two that can't
+        tell, only the one that joined gives way."""
+        return self._joined or (self._peer is not None and self._peer.get(event.stream, Seq(0)) >= event.start)
 
     def _alone(self, why: str) -> Commands:
         self.detector = self.detector.forget()
         self._peer = self._offered = None
         self._secondary = self.move = None
+        self._joined = False
         if self.role is not Role.PRIMARY or self._electing:
             return ()
         self._electing = True
