@@ -43,6 +43,7 @@ OPERATORS = "spec.subjobs[0].operators"
 HA = "spec.subjobs[0].ha"
 ON = "ecg.patient = pressure.patient"
 COUNT = '{aggregate: {window: {on: _seq, size: 10}, select: {n: "count(*)"}}}'
+COUNT_BY_TIME = '{aggregate: {window: {on: ts, size: 1s}, select: {n: "count(*)"}}}'
 
 SHAPE = (
     Bad("an empty manifest", "", "", ("is empty", "write apiVersion")),
@@ -637,7 +638,7 @@ PROMISES = (
     ),
     Bad(
         "watermarks through several elements",
-        ha("{mode: upstreamBackup, guarantee: precise}", f"[{COUNT}, {COUNT}]"),
+        ha("{mode: upstreamBackup, guarantee: precise}", f"[{COUNT}, {COUNT_BY_TIME}]"),
         f"{HA}.guarantee",
         ("lead through one element",),
     ),

@@ -42,6 +42,18 @@ def test_an_operator_has_the_class_of_the_paper(operators: str, wanted: Operator
     assert why in because
 
 
+COUNTS = '{aggregate: {window: {on: %s}, select: {n: "count(*)"}}}'
+BY_SEQ, BY_TS = (COUNTS % on for on in ("_seq, size: 1", "ts, size: 1s"))
+
+
+@pytest.mark.parametrize(
+    ("second", "wanted"),
+    [(BY_SEQ, D), (BY_TS, C), ("{sample: {fraction: 0.5, seed: 7}}", D), ('{filter: {where: "n > 1"}}', C)],
+)
+def test_what_depends_on_seqs_inside_a_subjob_does_not_converge(second: str, wanted: OperatorClass) -> None:
+    assert verdict(f"[{BY_SEQ}, {second}]")[0] is wanted
+
+
 @pytest.mark.parametrize(
     ("operators", "rest", "wanted"),
     [

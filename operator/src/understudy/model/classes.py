@@ -8,7 +8,9 @@
 | arbitrary | may emit another stream: time, chance, arrival order between inputs |
 
 The class of a network is that of its most general operator. On this engine windows are aligned to `_seq` or to the
-epoch and late tuples are told by positions, not by batches, so every aggregate is at least convergent.
+epoch and late tuples are told by positions, not by batches, so every aggregate on a subjob's input is at least
+convergent. A stream between two elements of a subjob is numbered anew by a restart from nothing: what depends on the
+`_seq` of such a stream is deterministic.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from .elements import Element, elements_of
+from .elements import Element, elements_of, uses_seq
 from .functions import why_arbitrary
 from .job import Merge, Subjob
 from .operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union, WindowOn
@@ -48,7 +50,10 @@ class Verdict:
 
 def class_of(subjob: Subjob) -> Verdict:
     """The most general class of its elements, with the reason."""
-    return _most_general(class_of_element(element) for element in elements_of(subjob))
+    elements = elements_of(subjob)
+    inner = {element.name for element in elements}
+    placed = (_placed(op) for e in elements if inner.intersection(e.inputs) for op in e.operators)
+    return _most_general([*map(class_of_element, elements), *(verdict for verdict in placed if verdict is not None)])
 
 
 def class_of_element(element: Element) -> Verdict:
@@ -62,6 +67,15 @@ def _most_general(verdicts: Iterable[Verdict]) -> Verdict:
     """Of several, the one that leaves most to chance: what a batch plan does not choose goes before what it does."""
     passes = Verdict(OperatorClass.REPEATABLE, "every tuple passes as it is")
     return max(verdicts, key=lambda verdict: (verdict.operator_class.generality, not verdict.by_plan), default=passes)
+
+
+def _placed(operator: Operator) -> Verdict | None:
+    """The class of an operator behind another element, if it depends on the places that this one gives its tuples."""
+    windows = isinstance(operator, Aggregate) and operator.window.on is WindowOn.SEQ
+    if not windows and not uses_seq(operator):
+        return None
+    why = "it depends on _seq behind another stateful operator, and a restart from nothing numbers that stream anew"
+    return Verdict(OperatorClass.DETERMINISTIC, why)
 
 
 def _merging(merge: Merge) -> Verdict:
