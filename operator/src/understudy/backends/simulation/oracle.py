@@ -7,7 +7,7 @@ from typing import Any
 
 from understudy.backends.simulation.cluster import Monitor, SubjobSpec
 from understudy.backends.simulation.networks import Job
-from understudy.backends.simulation.operators import Operator, Row, reference
+from understudy.backends.simulation.operators import Aggregate, Operator, Row, reference
 from understudy.backends.simulation.process import Process
 from understudy.modes.instance import Role
 from understudy.modes.savepoint import SavepointMode
@@ -154,14 +154,17 @@ class Oracle(Monitor):
                 self._failed_together(process)
             return
         others = [p for p in process.cluster.running[spec.name] if p is not process and p.alive]
-        if any(self._could_go_on(p) for p in others) or self._untouched(process):
+        if any(self._could_go_on(p) for p in others):
             return
-        self.exceeded[spec.name] = f"{process.name} was the last with the state of {spec.name}"
         self._forgot(process)
+        if not self._untouched(process):
+            self.exceeded[spec.name] = f"{process.name} was the last with the state of {spec.name}"
 
     def _forgot(self, process: Process) -> None:
         """A producer in upstream backup that is recovering now can't hear from this consumer what it had."""
-        for producer in (self.stream_of[s] for s in process.spec.inputs if s in self.stream_of):
+        lives = {p.name for p in process.cluster.processes.values() if p.spec is process.spec}
+        had = {stream for (life, _, stream), upto in self._taken.items() if upto and life in lives}
+        for producer in (self.stream_of[s] for s in process.spec.inputs if s in self.stream_of and s in had):
             lead = [p for p in process.cluster.running[producer.name] if p.alive and p.serving]
             if producer.mode == "upstreamBackup" and (not lead or any(p.core.roll_open for p in lead)):
                 self.exceeded.setdefault(producer.name, f"its consumer {process.spec.name} has forgotten what it had")
@@ -248,6 +251,10 @@ class Oracle(Monitor):
             self.problem(self._conflicts[out])
         if quality[out] == "exact":
             rows[out] = self._exact(spec, rows, finished)
+        elif quality[out] == "covered" and out in self._begins and _diverges(spec):
+            rows[out] = None
+            if finished and self._read_to_the_end(out):
+                self._in_some_window(spec, rows)
         else:
             rows[out] = None if spec.name in self.replaced else self._expected_rows(spec, rows)
 
@@ -322,6 +329,21 @@ class Oracle(Monitor):
             else:
                 return None
         return set(inner[spec.elements[-1][0]])
+
+    def _in_some_window(self, spec: SubjobSpec, rows: dict[str, Any]) -> None:
+        """Which windows there are can't be told; but each row lies in one, except the last ones that fill none."""
+        known = dict(rows)
+        for name, op, ins in spec.elements[:-1]:
+            known[name] = reference(op, [known[s] for s in ins])
+        out, windows, (inner,) = spec.elements[-1]
+        assert isinstance(windows, Aggregate)
+        seen = 0
+        for row in self.tuples[out].values():
+            seen |= row[1] if row is not None else 0
+        whole = known[inner][: max(0, len(known[inner]) - windows.window + 1)]
+        missing = [seq for seq, row in enumerate(whole) if row[1] & ~seen]
+        if missing:
+            self.problem(f"{spec.name}: {inner}[{missing[0]}] and {len(missing) - 1} more are in no window")
 
     def _judge_sink(self, sink: str, stream: str, quality: str, expected: Any, finished: bool) -> None:
         got = self.arrived[sink]
@@ -444,6 +466,11 @@ class Oracle(Monitor):
 def _holds(spec: SubjobSpec) -> bool:
     """Whether it may take in much and make nothing."""
     return len(spec.elements) > 1 or any(not _rowwise(op) for _, op, _ in spec.elements)
+
+
+def _diverges(spec: SubjobSpec) -> bool:
+    """Whether a restart from nothing cuts other windows: the stream between the elements is numbered anew."""
+    return spec.mode == "upstreamBackup" and isinstance(spec.elements[-1][1], Aggregate) and len(spec.elements) > 1
 
 
 def _passive(spec: SubjobSpec) -> bool:
