@@ -207,3 +207,36 @@ def test_a_primary_that_is_replaced_while_it_lives_becomes_more_patient() -> Non
     before = found.detector.tau
     assert kinds(found.handle(on.NewerEpoch(Epoch(2)))) == [do.StepDown, do.ReadLease]
     assert found.detector.tau > before
+
+
+def taken_over() -> PassiveStandby:
+    """From a checkpoint at input 10, output 5; its consumer has got 8 tuples from the former primary."""
+    _, checkpoint = protected()
+    second = instance("job-1")
+    second.handle(on.LeaseSeen(lease("job-0", 1)))
+    second.handle(on.CheckpointArrived(checkpoint))
+    second.handle(on.LeaseWon(lease("job-1", 2)))
+    second.handle(on.Subscribed(OUT, Consumer("down"), Seq(8), Epoch(1)))
+    return second
+
+
+def test_what_is_made_of_a_producer_that_began_anew_gets_seqs_that_no_consumer_has() -> None:
+    second = taken_over()
+    renumber, publish, take = second.handle(on.Arrived(UP, Range(Seq(10), Seq(12)), Epoch(2), anew=Seq(10)))
+    assert renumber == do.Renumber(OUT, Range(Seq(0), Seq(5)), Seq(8))
+    assert publish == do.Publish(OUT, Seq(13), ended=False)
+    assert take == do.Take(UP, Range(Seq(10), Seq(12)))
+    assert second.anew == {OUT: Seq(8)}, "consumers that restarted themselves must know it, too"
+
+
+def test_a_producer_that_began_anew_before_the_checkpoint_sends_the_same_again() -> None:
+    second = taken_over()
+    assert kinds(second.handle(on.Arrived(UP, Range(Seq(10), Seq(12)), Epoch(2), anew=Seq(9)))) == [do.Take]
+    assert second.ledger.queues[OUT].next == 5
+
+
+def test_a_fenced_producer_that_began_anew_is_not_believed() -> None:
+    second = taken_over()
+    second.handle(on.Redirected(UP, Epoch(3)))
+    assert second.handle(on.Arrived(UP, Range(Seq(10), Seq(12)), Epoch(2), anew=Seq(10))) == ()
+    assert not second.lossy

@@ -169,6 +169,7 @@ class ActiveStandby(Instance):
         commands: list[do.Command] = []
         for stream in self.wiring.leaving:
             held, first = self.ledger.queues[stream].held, roll.furthest(stream)
+            self.anew[stream] = first
             self.ledger = self.ledger.renumbered(stream, first)
             moved = StepLog()
             seq = held.start

@@ -60,6 +60,7 @@ class Amnesia(Instance):
     def _begin(self, roll: RollCall) -> Commands:
         self._roll = None
         for stream in self.wiring.leaving:
+            self.anew[stream] = roll.furthest(stream)
             self.ledger = self.ledger.rebased(stream, roll.furthest(stream))
         skips = tuple(do.Skip(s, position) for s, position in self._came_to(roll).items())
         return (*skips, *(do.ReadInput(s, None) for s in self.wiring.entering))

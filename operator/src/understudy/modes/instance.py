@@ -65,6 +65,8 @@ class Instance:
         self.lease: LeaseRecord | None = None
         self.ledger = Ledger.empty(wiring)
         self.lossy = False  # this life began without the state of the one before: seqs go on from what consumers have
+        self.anew: dict[Stream, Seq] = {}  # from these seqs on, streams have other tuples than an earlier life sent
+        self.resumed: dict[Stream, Seq] = {}  # where a former life's state was taken up, which may have gone further
         self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
         self._trying = False
@@ -135,7 +137,7 @@ class Instance:
         checkpoint, live = self._inheritance(record)
         self.keep_what_others_said(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
-        self.lossy = False
+        self.lossy, self.anew, self.resumed = False, {}, {}
         if checkpoint is not None and live:
             return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
@@ -211,7 +213,7 @@ class Instance:
 
     def leave_role(self) -> None:
         """Nothing of what was known as a primary counts any more."""
-        self.role, self.lossy = Role.STANDBY, False
+        self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
         self.ledger, self.trees, self.marks = Ledger.empty(self.wiring), {}, {}
         self.move = self._follower = None
         self._retries = 0
@@ -334,11 +336,21 @@ class Instance:
 
     def _arrived(self, event: on.Arrived) -> Commands:
         self.ledger, new = self.ledger.arrived(event)
-        if event.mark is not None and new is not None:
+        if new is None:
+            return ()
+        if event.mark is not None:
             log = self.marks.setdefault(event.stream, StepLog())
             log.append(event.mark)
             log.keep(MARKS)
-        return self._take(event.stream, new)
+        return (*self._began_anew(event), *self._take(event.stream, new))
+
+    def _began_anew(self, event: on.Arrived) -> Commands:
+        """A former life of this subjob may have had other tuples under these seqs: what is made of them now is new."""
+        resumed = self.resumed.get(event.stream)
+        if self.lossy or event.anew is None or resumed is None or event.anew < resumed:
+            return ()
+        self.lossy = True
+        return self._rebase()
 
     def mark_of(self, stream: Stream, position: Seq) -> Step | None:
         """What a subscription from `position` on tells the producer: the step behind the last tuple taken from it."""
@@ -357,10 +369,8 @@ class Instance:
             log.append(Step(made.start, made.stop, before.selection, before.positions, event.positions))
         return made
 
-    def _take(self, stream: Stream, new: Range | Hole | None) -> Commands:
+    def _take(self, stream: Stream, new: Range | Hole) -> Commands:
         match new:
-            case None:
-                return ()
             case Hole():
                 self.ledger = self.ledger.skipped_to(stream, new.arrived.stop)
                 return (*self._lost(stream, new.missing), do.Take(stream, new.arrived))
@@ -396,6 +406,10 @@ class Instance:
                 self.ledger = self.ledger.renumbered(stream, furthest)
                 commands += [do.Renumber(stream, queue.held, furthest), self.publish(str(stream))]
             self.ledger = self.ledger.rebased(stream, furthest)
+            if furthest > queue.next:
+                self.anew[stream] = furthest
+            elif self.resumed:
+                self.anew.setdefault(stream, queue.next)
         return tuple(commands)
 
     def publish(self, element: str, upto: Seq | None = None) -> do.Publish:
@@ -432,6 +446,7 @@ class Instance:
         """As a primary, go on with the books of an instance that played another mode."""
         self.role, self.epoch, self.lease = former.role, former.epoch, former.lease
         self.ledger, self.lossy = former.ledger, former.lossy
+        self.anew, self.resumed = dict(former.anew), former.resumed
         self.marks, self.trees = former.marks, former.trees
         self.count_on(former.number)
         self.taken_up()

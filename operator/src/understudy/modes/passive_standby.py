@@ -108,9 +108,10 @@ class PassiveStandby(Instance):
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
         self._roll = RollCall(self.wiring) if differs and self.epoch > Epoch(1) else None
-        at = {s: checkpoint.covers(s) if checkpoint else None for s in self.wiring.entering}
+        at = {s: (checkpoint.covers(s) if checkpoint else None) or Seq(0) for s in self.wiring.entering}
+        self.resumed = at if self.epoch > Epoch(1) else {}
         resent = () if self._roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
-        return (*resent, *(do.ReadInput(s, at[s] or Seq(0)) for s in self.wiring.entering))
+        return (*resent, *(do.ReadInput(s, at[s]) for s in self.wiring.entering))
 
     # --- primary
 
@@ -175,6 +176,7 @@ class PassiveStandby(Instance):
         commands: list[do.Command] = []
         for stream in self.wiring.leaving:
             held, first = self.ledger.queues[stream].held, roll.furthest(stream)
+            self.anew[stream] = first
             self.ledger = self.ledger.renumbered(stream, first)
             commands += [do.Renumber(stream, held, first), self.publish(str(stream))]
         return tuple(commands)

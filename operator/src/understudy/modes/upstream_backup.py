@@ -148,6 +148,8 @@ class UpstreamBackup(Instance):
             first = answer.start  # the elements hold nothing: all they make now is new
         elif len(self.wiring.inputs) > 1:
             as_new = True  # watermarks that do not tell about the elements behind
+        if as_new:
+            self.anew[stream] = first
         self.ledger = self.ledger.rebased(stream, first)
         return do.Number(str(stream), first, until, as_new=as_new)
 

@@ -77,6 +77,7 @@ class Arrived:
     range: Range
     epoch: Epoch
     mark: Step | None = None  # of the last of them, where the producer forwards watermarks (Hwang §6)
+    anew: Seq | None = None  # from there on the producer, having lost its state, gives seqs to other tuples than before
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Changing:
         commands = change.handle(event)
         if change.former.role is not Role.PRIMARY:
             self._change = None  # whoever leads now will see to it
-        elif isinstance(event, on.Resumes):
+        elif isinstance(event, on.Resumes) or any(isinstance(c, do.Renumber) for c in commands):
             self._change = Change(change.former, self._instance(self._towards))
         return commands
 

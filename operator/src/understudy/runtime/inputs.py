@@ -151,9 +151,9 @@ class Inputs(Handler):
             generation = scene.generation
             scene.story.available[stream] = max(scene.story.available.get(stream, 0), message.available)
             scene.story.aim(stream, message.available)
-            if message.rows.num_rows or message.mark is not None:
+            if message.rows.num_rows or message.mark is not None or message.anew is not None:
                 self._arriving = message.rows
-                scene.post(on.Arrived(Stream(stream), self._range(stream, message), Epoch(message.epoch), message.mark))
+                scene.post(_arrived(Stream(stream), self._range(stream, message), message))
                 self._arriving = None
             for name in self._wiring.readers(Stream(stream)):
                 scene.inboxes[name].learn(stream, message.progress, message.end)
@@ -234,6 +234,11 @@ class Inputs(Handler):
         """Level 0: what has arrived. Level 1: what the mode has released. A new producer has to hear it again."""
         levels = {0: int(self._scene.core.ledger.received(Stream(stream))), **self._acks.get(stream, {})}
         return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections)
+
+
+def _arrived(stream: Stream, range_: Range, message: Incoming) -> on.Arrived:
+    anew = Seq(message.anew) if message.anew is not None else None
+    return on.Arrived(stream, range_, Epoch(message.epoch), message.mark, anew)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ class Incoming:
     available: int  # the producer's next seq: how far there is to read
     end: int | None  # where the stream ends, once all of it was sent
     mark: Step | None = None  # watermarks of its last tuple, where the producer forwards them
+    anew: int | None = None  # from there on, seqs name other tuples than in an earlier life of the producer
 
 
 class Handler:
@@ -209,7 +210,8 @@ class StreamReader(threading.Thread):
             self._handler.released(self, meta["held"])
             self.origin = Origin.POSITION
         mark = step_from_json(meta.get("mark"))
-        message = Incoming(rows, meta["epoch"], meta.get("progress"), meta["next"], meta.get("end"), mark)
+        told = (meta.get("progress"), meta["next"], meta.get("end"), mark, meta.get("anew"))
+        message = Incoming(rows, meta["epoch"], *told)
         self._handler.incoming(self, message)
         if "backup" in meta:
             self._handler.backup_requested(self, meta["backup"], meta["epoch"])

@@ -110,7 +110,7 @@ class InstanceServing:
                 return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
 
     def _send(self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int) -> Messages:
-        store, seen, is_new, asked = scene.stores[stream], None, True, 0
+        store, seen, is_new, asked, told = scene.stores[stream], None, True, 0, None
         while True:
             delivery = store.wait(at, seen, scene.heartbeat)
             at += delivery.rows.num_rows
@@ -126,6 +126,9 @@ class InstanceServing:
                 }
                 mark = self._ready().changing.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
                 wanted = scene.backups_wanted.get(stream, 0)
+                anew = scene.core.anew.get(stream)
+            if anew != told:
+                told = meta["anew"] = anew
             first, is_new = {}, False
             if asked < wanted <= at:  # behind the tuples that it speaks of
                 asked = meta["backup"] = wanted

@@ -109,7 +109,15 @@ class Inputs:
     # --- tuples
 
     def rx_data(
-        self, stream: str, start: int, rows: list[Row | None], epoch: Epoch, mark: Step | None, end: int | None, by: str
+        self,
+        stream: str,
+        start: int,
+        rows: list[Row | None],
+        epoch: Epoch,
+        mark: Step | None,
+        end: int | None,
+        by: str,
+        anew: Seq | None = None,
     ) -> None:
         connection = self.connections.get(stream)
         if connection is None or (not connection.answered and connection.start in (HELD, None)):
@@ -121,7 +129,8 @@ class Inputs:
         if by in connection.targets:
             connection.targets[by] = self.world.now
         self._arriving = (start, rows)
-        self.process.post(on.Arrived(Stream(stream), Range(Seq(start), Seq(start + len(rows))), epoch, mark))
+        self.process.post(on.Arrived(Stream(stream), Range(Seq(start), Seq(start + len(rows))), epoch, mark, anew))
+        self.process.outputs.align()
         if end is not None and self._received(stream) >= end:
             self.process.computing.ends(stream, end)
 

@@ -97,7 +97,7 @@ class Outputs:
             mark = core.mark(Stream(stream), Seq(stop))
             told = end if stop == end else None
             size = len(rows) * (cluster.tuple_size + (cluster.id_size * len(mark.high) if mark is not None else 0))
-            args = (stream, sub.next, rows, process.epoch, mark, told, process.name)
+            args = (stream, sub.next, rows, process.epoch, mark, told, process.name, core.anew.get(Stream(stream)))
             process.send(sub.target, "tuples", size, "rx_data", *args)
             sub.next, sub.end_told = stop, told is not None
             cluster.monitor.sent(process, stream, stop, sub.target)
