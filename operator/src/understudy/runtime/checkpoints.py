@@ -6,6 +6,8 @@ stream per part; the secondary puts each part behind what it has and drops what 
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,19 +123,23 @@ def _within(table: pa.Table, wanted: Range) -> pa.Table:
 # --- bytes
 
 
-def encode(message: Message) -> tuple[dict[str, Any], list[bytes]]:
-    """A JSON-able header and one IPC stream per part named in it."""
+def encode(message: Message) -> list[bytes]:
+    """What it is, and one IPC stream per part named there. Names and zeros are most of the first: it is compressed."""
     header = {
         "checkpoint": _checkpoint_to_json(message.checkpoint),
         "inboxes": dict(message.inboxes),
         "parts": [list(key) for key in message.rows],
     }
-    return header, [table_to_bytes(t) for t in message.rows.values()]
+    return [
+        zlib.compress(json.dumps(header, separators=(",", ":")).encode()),
+        *map(table_to_bytes, message.rows.values()),
+    ]
 
 
-def decode(header: Mapping[str, Any], blobs: list[bytes]) -> Message:
+def decode(blobs: list[bytes]) -> Message:
+    header = json.loads(zlib.decompress(blobs[0]))
     keys = [(str(e), str(n)) for e, n in header["parts"]]
-    rows = {key: table_from_bytes(blob) for key, blob in zip(keys, blobs, strict=True)}
+    rows = {key: table_from_bytes(blob) for key, blob in zip(keys, blobs[1:], strict=True)}
     return Message(_checkpoint_from_json(header["checkpoint"]), header["inboxes"], rows)
 
 

@@ -104,7 +104,7 @@ class Follower(threading.Thread):
         blobs = data.column(0).to_pylist()
         if "extends" in meta:
             self._hooks.extension(meta["epoch"], meta["number"], meta["extends"], table_from_bytes(blobs[0]))
-        message = decode(meta["header"], blobs) if "header" in meta else None
+        message = decode(blobs) if meta.get("checkpoint") else None
         if "handOver" in meta:
             self._hooks.handed(lease_from_json(meta["handOver"]), message)
         elif message is not None:

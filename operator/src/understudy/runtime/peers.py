@@ -361,8 +361,8 @@ class Peers:
                 assert_never(item)
 
     def _counted(self, said: dict[str, Any], message: Message | None) -> Letter:
-        header, blobs = encode(message) if message is not None else ({}, [])
-        letter = said | ({"header": header} if message is not None else {})
+        blobs = encode(message) if message is not None else []
+        letter = said | {"checkpoint": message is not None}
         self._count(letter, blobs)
         return letter, blobs
 

@@ -28,7 +28,7 @@ from understudy.runtime.scene import Scene
 from understudy.runtime.watermarks import tree_from_json, tree_to_json
 
 log = structlog.get_logger()
-KEEP_SECONDS = 0.25
+KEEP_SECONDS = 1.0
 ROLL_SECONDS = 0.5
 ANSWER_SECONDS = 2.0
 RETRY_SECONDS = 0.05
@@ -148,7 +148,7 @@ class Recovery:
         while not self._scene.stopping.wait(KEEP_SECONDS):
             with self._scene.lock:
                 released, tree = (self._released, self._tree) if self._scene.leading else ({}, None)
-            text = json.dumps({"released": released, "tree": tree_to_json(tree)})
+            text = json.dumps({"released": released, "tree": tree_to_json(tree)}, separators=(",", ":"))
             if not released or (text == kept and self.has_kept):
                 continue
             try:
