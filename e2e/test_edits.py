@@ -57,11 +57,14 @@ def in_force(job: Job, mode: str, known: set[str]) -> bool:
     return bool(job.subjob("keep")["mode"] == mode) and len(told) == 1 and told != known
 
 
-def change(job: Job, mode: str, **ha: Any) -> None:
-    """To this mode, with the same processes, and protected in it."""
+def change(job: Job, mode: str, operator: Namespace | None = None, **ha: Any) -> None:
+    """To this mode, with the same processes, and protected in it; the operators are killed meanwhile, if they are
+    given."""
     wait_until_protected(job)
     before, known = processes(job), settings(job)
     job.namespace.apply(manifest(mode, **ha))
+    if operator is not None:
+        operator.kubectl("delete", "pod", "--all", "--force", "--grace-period=0")
     until(f"{mode} is in force", lambda: in_force(job, mode, known), REPLACED)
     wait_until_protected(job)
     assert processes(job) == before, "the same processes go on"
@@ -97,8 +100,10 @@ def test_a_bad_edit_leaves_the_job_as_it_is_and_says_why(job: Job) -> None:
     assert processes(job) == before
 
 
-def test_the_first_manifest_applied_again_brings_the_first_mode_back(job: Job) -> None:
-    change(job, "passiveStandby")
+def test_the_first_manifest_applied_again_brings_the_first_mode_back_though_the_operator_dies(
+    job: Job, operator: Namespace
+) -> None:
+    change(job, "passiveStandby", operator)
     assert job.is_true("Accepted")
 
 
