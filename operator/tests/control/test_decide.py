@@ -458,6 +458,16 @@ def test_the_recovery_objective_is_judged_by_the_newest_take_over() -> None:
     assert world.condition("RecoveryObjectiveMet")["message"] == "keep took 400 ms of 300 ms"
 
 
+def test_a_sink_that_cannot_start_is_made_again(started: World) -> None:
+    sink = started.pods["demo-sink-out"]
+    started.pods[sink.name] = replace(sink, phase=Phase.PENDING, trouble="ImagePullBackOff: not found")
+    started.run_for(60)
+    assert started.pods[sink.name].trouble
+    started.run_for(90)
+    assert started.pods[sink.name].trouble is None
+    assert started.is_true("Ready")
+
+
 def test_trouble_in_a_pod_shows_as_degraded(started: World) -> None:
     name = started.standby("keep")
     started.pods[name] = replace(started.pods[name], trouble="ImagePullBackOff: no such image")

@@ -5,7 +5,7 @@
 | it is being deleted, has failed, or has ended | its process is or will be gone |
 | its node is gone or not ready | nothing: it may still run, but epochs fence it |
 | its page answered once and then not for SILENCE_MS | nothing: the same |
-| an instance cannot start, or crashes again and again | another node may serve it better |
+| it cannot start; an instance crashes again and again | another node may serve it better, or a later image |
 
 A container that crashes once is not lost: the kubelet restarts it where it is, and it comes back as a standby.
 """
@@ -60,10 +60,10 @@ def _silence(seen: Observed, pod: Pod) -> Loss | None:
 
 
 def _stuck(seen: Observed, pod: Pod) -> Loss | None:
-    """A sink stays: its volume may be where it is."""
-    if pod.trouble is None or pod.is_sink or pod.node is None:
+    """A sink may go back to the same node, since its volume may be there; one that crashes stays where it is."""
+    if pod.trouble is None or pod.node is None:
         return None
-    if pod.restarts >= CRASHES:
+    if pod.restarts >= CRASHES and not pod.is_sink:
         return Loss(f"it has crashed {pod.restarts} times on {pod.node}: {pod.trouble}", suspect=True)
     late = pod.phase is Phase.PENDING and seen.now_ms - pod.created_ms >= CANNOT_START_MS
     return Loss(f"it cannot start on {pod.node}: {pod.trouble}", suspect=True) if late else None
