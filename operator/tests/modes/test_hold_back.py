@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.modes.test_passive_standby_roles import OUT, instance, lease, primary, processed, protected
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -17,6 +19,20 @@ def test_a_primary_without_a_secondary_forwards_at_once() -> None:
 def test_what_is_not_checkpointed_is_held_back() -> None:
     found, _ = protected(hold_back=True)
     assert found.handle(processed(20, 5)) == ()
+
+
+def test_an_end_that_is_not_checkpointed_is_held_back() -> None:
+    """The last tuples may have been dropped by chance: the secondary would choose anew."""
+    found = primary(hold_back=True)
+    found.handle(on.SecondaryJoined("job-1"))
+    found.handle(processed(10, 5))
+    (ship,) = found.handle(on.Tick(Millis(1_000)))
+    assert isinstance(ship, do.Ship)
+    found.handle(replace(processed(20, 0), ended=True))
+    assert do.Publish(OUT, Seq(5), False) in found.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    (ship,) = found.handle(on.Tick(Millis(2_000)))
+    assert isinstance(ship, do.Ship)
+    assert do.Publish(OUT, Seq(5), True) in found.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
 
 
 def test_a_lost_secondary_is_fenced_off_before_the_primary_goes_on_alone() -> None:

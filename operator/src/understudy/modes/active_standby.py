@@ -345,7 +345,9 @@ class ActiveStandby(Instance):
         return (do.SendQueueTrimming(self.epoch, high, self.kept_trees()),) if high else ()
 
     def _publish_upto(self, free: dict[Stream, Seq]) -> Commands:
-        return tuple(self.publish(str(s), p) for s, p in free.items() if s in self.wiring.leaving)
+        """An end is a choice, too: a step that drops the last tuples makes no output that would have to wait."""
+        found = (self.publish(str(s), p) for s, p in free.items() if s in self.wiring.leaving)
+        return tuple(replace(p, ended=p.ended and self._pending.settled) for p in found)
 
     # --- both
 

@@ -336,7 +336,8 @@ class PassiveStandby(Instance):
     def _forward(self, checkpoint: Checkpoint) -> Commands:
         if not self.hold_back:
             return ()
-        return tuple(self.publish(s, checkpoint.elements[s].held.stop) for s in self.wiring.leaving)
+        states = ((s, checkpoint.elements[s]) for s in self.wiring.leaving)
+        return tuple(do.Publish(s, state.held.stop, state.ended) for s, state in states)
 
     @property
     def protected(self) -> bool:

@@ -50,6 +50,11 @@ class Pending:
             free.update(self._waiting.pop(0)[1])
         return free
 
+    @property
+    def settled(self) -> bool:
+        """Whether the secondary holds all there is."""
+        return not self._made and not self._waiting
+
     def drop(self) -> dict[Stream, Seq]:
         """There is no secondary any more: nothing is awaited."""
         free: dict[Stream, Seq] = {}

@@ -93,6 +93,11 @@ class Ledger:
         producers = {**self.producers, event.stream: guard}
         return Ledger(self.wiring, self.elements, self.queues, filters, producers), new
 
+    def admits(self, stream: Stream, epoch: Epoch) -> bool:
+        """Whether what a producer of this epoch says of the stream counts."""
+        _, admitted = self.producers.get(stream, EpochGuard()).admit(epoch)
+        return admitted
+
     def redirected(self, stream: Stream, epoch: Epoch) -> Ledger:
         guard, _ = self.producers.get(stream, EpochGuard()).admit(epoch)
         if guard is self.producers.get(stream):

@@ -155,7 +155,8 @@ class Inputs(Handler):
                 self._arriving = message.rows
                 scene.post(_arrived(Stream(stream), self._range(stream, message), message))
                 self._arriving = None
-            for name in self._wiring.readers(Stream(stream)):
+            admitted = scene.core.ledger.admits(Stream(stream), Epoch(message.epoch))
+            for name in self._wiring.readers(Stream(stream)) if admitted else ():
                 scene.inboxes[name].learn(stream, message.progress, message.end)
         self._wait_for_room(stream, generation)
 

@@ -129,6 +129,9 @@ class SinkProcess(Handler):
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         with self._lock:
+            self._guard, admitted = self._guard.admit(Epoch(message.epoch))
+            if not admitted:
+                return
             try:
                 self._write(message)
             except (OSError, ValueError) as error:
@@ -137,9 +140,6 @@ class SinkProcess(Handler):
             self.done.set()
 
     def _write(self, message: Incoming) -> None:
-        self._guard, admitted = self._guard.admit(Epoch(message.epoch))
-        if not admitted:
-            return
         self._mark = message.mark or self._mark
         if not message.rows.num_rows:
             return

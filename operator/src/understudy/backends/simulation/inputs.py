@@ -131,7 +131,8 @@ class Inputs:
         self._arriving = (start, rows)
         self.process.post(on.Arrived(Stream(stream), Range(Seq(start), Seq(start + len(rows))), epoch, mark, anew))
         self.process.outputs.align()
-        if end is not None and self._received(stream) >= end:
+        admitted = self.process.core.ledger.admits(Stream(stream), epoch)
+        if end is not None and admitted and self._received(stream) >= end:
             self.process.computing.ends(stream, end)
 
     def _take(self, command: do.Take) -> None:

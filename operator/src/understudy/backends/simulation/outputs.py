@@ -22,6 +22,7 @@ class Outputs:
         self.stores: dict[str, Shelf] = {}
         self.published: dict[str, int] = {}
         self.ended: dict[str, int] = {}
+        self.over: set[str] = set()  # streams whose end may be told
         self.superseded: dict[str, int] = {}  # stream: seqs before were given up by a renumbering
         self.subscriptions: dict[tuple[str, str], Subscription] = {}
         self.waiting: dict[tuple[str, str], tuple[Any, ...]] = {}
@@ -36,7 +37,7 @@ class Outputs:
         elements = self.process.elements
         self.stores = {n: Shelf() for n in elements}
         self.published = dict.fromkeys(elements, 0)
-        self.ended, self.superseded = {}, {}
+        self.ended, self.superseded, self.over = {}, {}, set()
 
     def close(self) -> None:
         """Readers whose connection ends notice it."""
@@ -49,6 +50,7 @@ class Outputs:
         self.published[name] = held.stop
         if ended:
             self.ended[name] = held.stop
+            self.over.add(name)
 
     def made(self, name: str, rows: list[Row], ended: bool) -> None:
         store = self.stores[name]
@@ -57,14 +59,16 @@ class Outputs:
             self.ended[name] = store.stop
 
     def end_of(self, stream: str) -> int | None:
-        """Where the stream ends, once all of it may be sent."""
+        """Where the stream ends, once that may be told."""
         end = self.ended.get(stream)
-        return end if end == self.published[stream] else None
+        return end if stream in self.over and end == self.published[stream] else None
 
     # --- sending
 
     def _publish(self, command: do.Publish) -> None:
         self.published[command.stream] = max(self.published[command.stream], command.upto)
+        if command.ended:
+            self.over.add(command.stream)
         self.process.computing.feed(command.stream)
         for sub in self.subscriptions.values():
             if sub.stream == command.stream:
