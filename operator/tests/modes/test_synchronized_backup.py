@@ -70,7 +70,7 @@ def test_it_becomes_permanent_when_the_consumer_has_acked_its_output() -> None:
     at(core, 4, 4, 6)
     number = shipped(core.handle(on.Tick(Millis(50)))).number
     assert do.MakePermanent not in kinds(acked(core, 5))
-    assert do.MakePermanent(Epoch(1), number, {}) in acked(core, 6)
+    assert do.MakePermanent(Epoch(1), number, {}, {}) in acked(core, 6)
 
 
 def test_input_is_released_only_when_it_is_permanent() -> None:
@@ -88,7 +88,7 @@ def test_a_secondary_continues_from_the_permanent_backup() -> None:
     first = shipped(core.handle(on.Tick(Millis(50))))
     secondary.handle(on.CheckpointArrived(first))
     assert not secondary.could_continue()
-    assert secondary.handle(on.PermanentRequested(Epoch(1), first.number, {})) == (do.Store(first),)
+    assert secondary.handle(on.PermanentRequested(Epoch(1), first.number, {}, {})) == (do.Store(first),)
     secondary.handle(on.CheckpointArrived(first.__class__(Epoch(1), first.number + 1, first.elements)))
     assert secondary.stored() == first
 
@@ -112,7 +112,7 @@ def test_a_request_on_the_other_input_extends_the_pending_backup() -> None:
     at(core, 5, 3, 2)
     extend = core.handle(on.BackupRequested(B, Seq(3), Epoch(1)))
     assert extend == (do.ExtendBackup(Epoch(1), number, B, Range(Seq(2), Seq(3))),)
-    assert do.MakePermanent(Epoch(1), number, {B: Seq(3)}) in acked(core, 3)
+    assert do.MakePermanent(Epoch(1), number, {B: Seq(3)}, {}) in acked(core, 3)
     released = core.handle(on.CheckpointStored(Epoch(1), number))
     assert {(c.stream, c.upto) for c in released if isinstance(c, do.SendAck)} == {(A, 4), (B, 3)}
 
@@ -122,9 +122,9 @@ def test_an_extension_that_was_lost_is_not_made_permanent() -> None:
     at(core, 4, 2, 3)
     backup = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1))))
     secondary.handle(on.CheckpointArrived(backup))
-    assert secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)})) == ()
+    assert secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}, {})) == ()
     secondary.handle(on.BackupExtended(Epoch(1), backup.number, B, Range(Seq(2), Seq(3))))
-    assert kinds(secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}))) == [do.Store]
+    assert kinds(secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}, {}))) == [do.Store]
 
 
 def test_a_take_over_from_an_extended_backup_reads_on_behind_the_extension() -> None:
@@ -133,7 +133,7 @@ def test_a_take_over_from_an_extended_backup_reads_on_behind_the_extension() -> 
     backup = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1))))
     secondary.handle(on.CheckpointArrived(backup))
     secondary.handle(on.BackupExtended(Epoch(1), backup.number, B, Range(Seq(2), Seq(3))))
-    secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}))
+    secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}, {}))
     commands = secondary.handle(on.LeaseWon(LeaseRecord("job-1", "there", Epoch(2))))
     assert {(c.stream, c.start) for c in commands if isinstance(c, do.ReadInput)} == {(A, 4), (B, 3)}
 
@@ -148,7 +148,7 @@ def test_the_next_backup_takes_over_the_input_that_upstream_has_dropped() -> Non
     at(core, 6, 2, 2)
     commands = core.handle(on.BackupRequested(A, Seq(6), Epoch(1)))
     assert do.ExtendBackup(Epoch(1), number + 1, B, Range(Seq(2), Seq(3))) in commands
-    assert do.MakePermanent(Epoch(1), number + 1, {B: Seq(3)}) in acked(core, 5)
+    assert do.MakePermanent(Epoch(1), number + 1, {B: Seq(3)}, {}) in acked(core, 5)
 
 
 def test_a_backup_becomes_permanent_with_the_savepoints_of_the_acks_that_allow_it() -> None:
@@ -182,7 +182,7 @@ def test_the_first_backup_of_a_secondary_holds_what_consumers_have_not_acked_and
     commands = core.handle(on.Tick(Millis(50)))
     backup = shipped(commands)
     assert backup.elements["join"].held == Range(Seq(2), Seq(6))
-    assert do.MakePermanent(Epoch(1), backup.number, {}) in commands
+    assert do.MakePermanent(Epoch(1), backup.number, {}, {}) in commands
     core.handle(on.CheckpointStored(Epoch(1), backup.number))
     assert core.protected
 

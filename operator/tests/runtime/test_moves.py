@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .troupe import FORK, Troupe, expected, until
+from .troupe import CHAIN, FORK, Troupe, expected, patient, until
 
 MODES = {
     "amnesia": "{mode: amnesia}",
@@ -122,5 +122,23 @@ def test_a_join_of_extended_backups_is_lost_together_with_its_producers(tmp_path
         troupe.flows(300)
         rows = list(troupe.reader.rows)
         assert rows == list(range(len(rows)))
+    finally:
+        troupe.close()
+
+
+def test_a_savepoint_operator_is_lost_together_with_its_producer_that_backs_up_synchronized(tmp_path: Path) -> None:
+    """The producer's standby is told the savepoints of the acks that made its backup permanent."""
+    first, _, second = CHAIN.rpartition("ha: HA")
+    troupe = Troupe(MODES["synchronized"], tmp_path, f"{first}ha: {patient(MODES['savepoint'])}{second}")
+    try:
+        standbys = [troupe.add("first-1"), troupe.add("second-1")]
+        troupe.begin()
+        until(lambda: all(troupe.players[name].status()["protected"] for name in ("first-0", "second-0")))
+        troupe.flows(200)
+        for name in ("first-0", "second-0"):
+            troupe.remove(name)
+        troupe.flows(200)
+        assert_right(troupe)
+        assert all(standby.status()["losses"] == [] for standby in standbys)
     finally:
         troupe.close()

@@ -273,7 +273,7 @@ class MakePermanent:
     epoch: Epoch
     number: int
     extended: Mapping[Stream, Seq]
-    trees: Trees = field(default_factory=dict)
+    trees: Trees
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ class PermanentRequested:
     epoch: Epoch
     number: int
     extended: Mapping[Stream, Seq]
-    trees: Trees = field(default_factory=dict)
+    trees: Trees  # consumers' savepoints of the acks that allow it
 
 
 @dataclass(frozen=True, slots=True)

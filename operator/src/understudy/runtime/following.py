@@ -29,7 +29,7 @@ class Hooks:
     alive: Callable[[int, dict[str, int]], None]  # epoch, the primary's input positions
     dictated: Callable[[dict[str, Any]], None]  # the settings that are in force
     checkpoint: Callable[[Message], None]
-    permanent: Callable[[int, int, dict[str, int]], None]  # epoch, number, how far it is extended
+    permanent: Callable[[int, int, dict[str, int], dict[str, Any]], None]  # epoch, number, how far extended, trees
     extension: Callable[[int, int, str, pa.Table], None]  # epoch, number, stream, its input beyond the position
     handed: Callable[[LeaseRecord, Message | None], None]  # the primary wants to be succeeded; its live state
     trimming: Callable[[int, dict[str, dict[str, int]], dict[str, Any]], None]  # epoch, high watermarks, trees
@@ -100,7 +100,7 @@ class Follower(threading.Thread):
         if "determinants" in meta:
             self._hooks.determinants(meta["epoch"], meta["number"], meta["determinants"])
         if "permanent" in meta:
-            self._hooks.permanent(meta["epoch"], meta["permanent"], meta["extended"])
+            self._hooks.permanent(meta["epoch"], meta["permanent"], meta["extended"], meta["trees"])
         blobs = data.column(0).to_pylist()
         if "extends" in meta:
             self._hooks.extension(meta["epoch"], meta["number"], meta["extends"], table_from_bytes(blobs[0]))

@@ -170,8 +170,9 @@ class Peers:
     def keep_temporary(self, _: do.KeepTemporary) -> None:
         self._scene.temporary = self._arriving
 
-    def _permanent(self, epoch: int, number: int, extended: Mapping[str, int]) -> None:
-        self._scene.post(on.PermanentRequested(Epoch(epoch), number, positions_from_json(extended)))
+    def _permanent(self, epoch: int, number: int, extended: Mapping[str, int], trees: Mapping[str, Any]) -> None:
+        upto = positions_from_json(extended)
+        self._scene.post(on.PermanentRequested(Epoch(epoch), number, upto, trees_from_json(trees)))
 
     def _extension(self, epoch: int, number: int, stream: str, rows: pa.Table) -> None:
         """Input that belongs to the backup of this number, temporary or not."""
@@ -285,7 +286,8 @@ class Peers:
     def make_permanent(self, command: do.MakePermanent) -> None:
         if self._outbox is not None:
             extended = {s: int(n) for s, n in command.extended.items()}
-            self._outbox.put({"epoch": command.epoch, "permanent": command.number, "extended": extended})
+            said = {"extended": extended, "trees": trees_to_json(command.trees)}
+            self._outbox.put({"epoch": command.epoch, "permanent": command.number, **said})
 
     def extend_backup(self, command: do.ExtendBackup) -> None:
         """Input that has arrived but is not processed."""
