@@ -66,15 +66,25 @@ def test_individual_takes_them_in_turn() -> None:
 def test_sweeping_takes_an_element_right_after_an_ack_trimmed_its_queue() -> None:
     found = protected(Strategy.SWEEPING)
     assert found.handle(on.Tick(Millis(1_500))) == ()  # no ack, no sweep
-    checkpoint = shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(8), FIRST)))
-    assert positions(checkpoint) == (0, 10)
-    assert len(checkpoint.elements["b"].held) == 2  # what the ack left: the queue part is smallest now
+    step(found, 15)
+    checkpoint = shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(12), FIRST)))
+    assert positions(checkpoint) == (0, 10)  # where the step began that made what is still needed
+    assert not checkpoint.elements["b"].held  # so that no queue has to go with it
+
+
+def test_sweeping_waits_while_the_step_that_was_checkpointed_last_is_needed() -> None:
+    """Nothing could be released by it, and the queue would have to go with it."""
+    found = protected(Strategy.SWEEPING)
+    found.handle(on.Tick(Millis(1_500)))
+    some = found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(8), FIRST))
+    assert not any(isinstance(c, do.Ship) for c in some)
+    assert positions(shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(10), FIRST)))) == (0, 10)
 
 
 def test_the_sweep_runs_upstream_by_itself() -> None:
     found = protected(Strategy.SWEEPING)
     found.handle(on.Tick(Millis(1_500)))
-    last = shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(8), FIRST)))
+    last = shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(10), FIRST)))
     assert do.SendAck(INNER, 1, Seq(10)) in confirm(found, last)  # processed and checkpointed by b
     first = shipped(found.handle(on.Acked(INNER, Consumer("b"), 1, Seq(10), FIRST)))
     assert positions(first) == (10, 10)
@@ -84,7 +94,7 @@ def test_the_sweep_runs_upstream_by_itself() -> None:
 def test_a_queue_is_trimmed_only_by_what_is_processed_and_checkpointed() -> None:
     found = protected(Strategy.SWEEPING)
     found.handle(on.Tick(Millis(1_500)))
-    last = shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(8), FIRST)))
+    last = shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(10), FIRST)))
     released = [c for c in confirm(found, last) if isinstance(c, do.SendAck)]
     assert do.SendAck(UP, 1, Seq(0)) in released  # a has processed ten tuples, but none of it is checkpointed
 
@@ -92,8 +102,8 @@ def test_a_queue_is_trimmed_only_by_what_is_processed_and_checkpointed() -> None
 def test_an_ack_that_repeats_what_is_known_starts_no_sweep() -> None:
     found = protected(Strategy.SWEEPING)
     found.handle(on.Tick(Millis(1_500)))
-    confirm(found, shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(8), FIRST))))
+    confirm(found, shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(10), FIRST))))
     step(found, 30)
     found.handle(on.Tick(Millis(2_100)))
-    again = found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(8), FIRST))
+    again = found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(10), FIRST))
     assert not any(isinstance(c, do.Ship) for c in again)

@@ -248,22 +248,24 @@ class PassiveStandby(Instance):
         """Checkpoint the element whose queue was trimmed first, now that nothing else is under way."""
         if self._secondary is None or self._in_flight or self._confirmed is None:
             return ()
-        element = next(iter(self._due), None)
-        if element is None:
-            return ()
-        earlier = self._as_trimmed(element)
-        return self._ship_as({element: earlier}) if earlier is not None else self._ship((element,))
+        for element in tuple(self._due):
+            step = self._as_trimmed(element)
+            if step is None:
+                return self._ship((element,))
+            if all(step.at[s] > p for s, p in self._confirmed.elements[element].positions.items()):
+                return self._ship_as({element: ElementState(step.at, step.low, Range(step.first, step.first))})
+            del self._due[element]  # the step that was confirmed is still needed: the next trim may end it
+        return ()
 
-    def _as_trimmed(self, name: str) -> ElementState | None:
-        """The element before it made the first tuple that its consumers need; None if that can't be had any more."""
-        stream, now, confirmed = Stream(name), self.ledger.elements[name], self._confirmed
+    def _as_trimmed(self, name: str) -> Step | None:
+        """The step that made the first tuple that its consumers need; None if the element can't go back to where it
+        began: the selection of that time is forgotten, or it merges inputs."""
+        stream, now = Stream(name), self.ledger.elements[name]
         step = self._logs[stream].find(self.ledger.queues[stream].trimmed) if stream in self._logs else None
-        if step is None or confirmed is None or len(step.at) > 1:
+        if step is None or len(step.at) > 1:
             return None
-        released = confirmed.elements[name].positions
-        if any(step.at[s] <= p or step.low[s] < min(step.at[s], now.selection[s]) for s, p in released.items()):
-            return None  # that is no progress, or the selection behind it is forgotten
-        return ElementState(step.at, step.low, Range(step.first, step.first))
+        forgotten = any(step.low[s] < min(step.at[s], now.selection[s]) for s in now.positions)
+        return None if forgotten else step
 
     def _ship(self, elements: tuple[str, ...]) -> Commands:
         now = self.state(self._number).elements
