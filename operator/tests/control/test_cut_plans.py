@@ -6,7 +6,7 @@ the operator, and go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -74,7 +74,8 @@ def run_until_settled(world: World, most: int = 90) -> None:
             return
 
 
-def cut_everywhere(world: World, delay: int) -> int:
+def cut_everywhere(world: World, delay: int) -> Iterator[World]:
+    """What becomes of each."""
     world.run_for(delay)
     world.tick()
     plan = decide(world.observe())
@@ -83,12 +84,12 @@ def cut_everywhere(world: World, delay: int) -> int:
         other.apply(plan[:cut])
         run_until_settled(other)
         assert_goal(other)
-    return len(plan)
+        yield other
 
 
 @pytest.mark.parametrize("delay", [0, 3, 8, 12, 20])
 def test_a_cut_start_reaches_the_goal(delay: int) -> None:
-    cut_everywhere(World(job()), delay)
+    assert list(cut_everywhere(World(job()), delay))
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3, 12])
@@ -97,7 +98,7 @@ def test_a_cut_plan_reaches_the_goal(scenario: Scenario, delay: int) -> None:
     world = World(job()).run_for(30)
     assert_goal(world)
     scenario.prepare(world)
-    cut_everywhere(world, delay)
+    assert list(cut_everywhere(world, delay))
 
 
 def test_a_cut_end_completes() -> None:

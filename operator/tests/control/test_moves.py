@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from understudy.control.decide import decide
 from understudy.control.observed import Order
 
 from .jobs import job
-from .test_cut_plans import assert_goal, run_until_settled
+from .test_cut_plans import assert_goal, cut_everywhere, run_until_settled
 from .world import World
 
 
@@ -135,14 +134,7 @@ def test_an_operator_that_dies_anywhere_leaves_a_move_that_its_successor_ends(de
     world = running()
     node = free_node(world)
     world.orders["keep"] = Order(node, "mig")
-    world.run_for(delay)
-    world.tick()
-    plan = decide(world.observe())
-    for cut in range(len(plan) + 1):
-        other = world.fork()
-        other.apply(plan[:cut])
-        run_until_settled(other)
-        assert_goal(other)
+    for other in cut_everywhere(world, delay):
         assert other.pods[other.primary("keep")].node == node
         assert other.subjob("keep")["lastMove"]["migration"] == "mig"
 

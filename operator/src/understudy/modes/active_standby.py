@@ -14,8 +14,6 @@ Rejoin: the primary gives a new secondary its state, positions and sequencer, so
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from understudy.modes.instance import Commands, Instance, Role
 from understudy.modes.migration import Phase
 from understudy.modes.roll import RollCall
@@ -55,7 +53,7 @@ class ActiveStandby(Instance):
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self.running = False  # as a secondary: processing in parallel
         self._heard_upto = 0  # the newest determinants message
-        self._number = 0
+        self.number = 0
         self._offered_at: Millis | None = None
         self._secondary: str | None = None
         self._joiner: str | None = None  # waits until an earlier secondary is fenced off
@@ -165,21 +163,12 @@ class ActiveStandby(Instance):
         return self._roll is not None
 
     def _send_as_new(self, roll: RollCall) -> Commands:
+        """The log, and all that follows, under seqs that no consumer has seen."""
         self._roll = None
-        commands: list[do.Command] = []
         for stream in self.wiring.leaving:
-            held, first = self.ledger.queues[stream].held, roll.furthest(stream)
-            self.anew[stream] = first
-            self.ledger = self.ledger.renumbered(stream, first)
-            moved = StepLog()
-            seq = held.start
-            while (step := self.logs[stream].find(seq)) is not None:
-                shift = first - held.start
-                moved.append(replace(step, first=Seq(step.first + shift), stop=Seq(step.stop + shift)))
-                seq = step.stop
-            self.logs[stream] = moved
-            commands += [do.Renumber(stream, held, first), self.publish(str(stream))]
-        return tuple(commands)
+            start = self.ledger.queues[stream].trimmed
+            self.logs[stream] = self.logs[stream].moved(start, roll.furthest(stream))
+        return self.send_as_new(roll)
 
     # --- migration: the secondary is live already
 
@@ -207,13 +196,6 @@ class ActiveStandby(Instance):
         super().retune(like)
         if isinstance(like, ActiveStandby):
             self.interval = like.interval
-
-    @property
-    def number(self) -> int:
-        return self._number
-
-    def count_on(self, number: int) -> None:
-        self._number = number
 
     # --- primary
 
@@ -273,8 +255,8 @@ class ActiveStandby(Instance):
             self._joiner = name
             return self._left()
         free = self._pending.drop()
-        self._secondary, self._peer, self._number = name, None, self._number + 1
-        self._offered = self.state(self._number)
+        self._secondary, self._peer, self.number = name, None, self.number + 1
+        self._offered = self.state(self.number)
         self._offered_at, self._pending = None, Pending()
         return (*self._publish_upto(free), do.Ship(self._offered, None))
 

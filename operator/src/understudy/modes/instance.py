@@ -19,6 +19,7 @@ from dataclasses import replace
 from enum import Enum
 
 from understudy.modes.migration import Move, Phase
+from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
@@ -64,6 +65,7 @@ class Instance:
         self.epoch = Epoch(0)
         self.lease: LeaseRecord | None = None
         self.ledger = Ledger.empty(wiring)
+        self.number = 0  # of the newest state that was sent to a secondary
         self.lossy = False  # this life began without the state of the one before: seqs go on from what consumers have
         self.anew: dict[Stream, Seq] = {}  # from these seqs on, streams have other tuples than an earlier life sent
         self.resumed: dict[Stream, Seq] = {}  # where a former life's state was taken up, which may have gone further
@@ -403,14 +405,24 @@ class Instance:
             queue = self.ledger.queues[stream]
             furthest = queue.received_by_any
             if len(queue.held) and furthest > queue.next:
-                self.ledger = self.ledger.renumbered(stream, furthest)
-                commands += [do.Renumber(stream, queue.held, furthest), self.publish(str(stream))]
+                commands += self.renumber(stream, furthest)
             self.ledger = self.ledger.rebased(stream, furthest)
             if furthest > queue.next:
                 self.anew[stream] = furthest
             elif self.resumed:
                 self.anew.setdefault(stream, queue.next)
         return tuple(commands)
+
+    def send_as_new(self, roll: RollCall) -> Commands:
+        """What is held, and all that follows, under seqs that no consumer has seen."""
+        self.anew.update({s: roll.furthest(s) for s in self.wiring.leaving})
+        return tuple(c for s in self.wiring.leaving for c in self.renumber(s, self.anew[s]))
+
+    def renumber(self, stream: Stream, first: Seq) -> Commands:
+        """What is held of a stream, and all that follows, is sent under seqs from `first` on."""
+        held = self.ledger.queues[stream].held
+        self.ledger = self.ledger.renumbered(stream, first)
+        return (do.Renumber(stream, held, first), self.publish(str(stream)))
 
     def publish(self, element: str, upto: Seq | None = None) -> do.Publish:
         queue = self.ledger.queues[Stream(element)]
@@ -448,7 +460,7 @@ class Instance:
         self.ledger, self.lossy = former.ledger, former.lossy
         self.anew, self.resumed = dict(former.anew), former.resumed
         self.marks, self.trees = former.marks, former.trees
-        self.count_on(former.number)
+        self.number = former.number  # states have higher ones: a late word about one of the former mode counts for none
         self.taken_up()
 
     def follow_after(self, former: Instance) -> None:
@@ -469,14 +481,6 @@ class Instance:
     def rehearsed(self) -> bool:
         """Whether this mode has seen enough since it took up the books of another."""
         return True
-
-    @property
-    def number(self) -> int:
-        """Of the newest state that was sent to a secondary."""
-        return 0
-
-    def count_on(self, number: int) -> None:
-        """States have higher numbers: a late word about one of the former mode must not count for one of this."""
 
     def taken_up(self) -> None:
         """The books of another mode have been taken over."""

@@ -72,7 +72,7 @@ class PassiveStandby(Instance):
         self._secondary: str | None = None
         self._fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
         self._joiner: str | None = None  # waits until an earlier secondary is fenced off
-        self._number = 0
+        self.number = 0
         self._in_flight: Checkpoint | None = None
         self._confirmed: Checkpoint | None = None  # what the secondary has
         self._shipped_at: Millis | None = None
@@ -173,13 +173,7 @@ class PassiveStandby(Instance):
     def _send_as_new(self, roll: RollCall) -> Commands:
         """The queue of the checkpoint, and all that follows, under seqs that no consumer has seen."""
         self._roll = None
-        commands: list[do.Command] = []
-        for stream in self.wiring.leaving:
-            held, first = self.ledger.queues[stream].held, roll.furthest(stream)
-            self.anew[stream] = first
-            self.ledger = self.ledger.renumbered(stream, first)
-            commands += [do.Renumber(stream, held, first), self.publish(str(stream))]
-        return tuple(commands)
+        return self.send_as_new(roll)
 
     # --- migration: the last checkpoint is one like any other
 
@@ -196,7 +190,7 @@ class PassiveStandby(Instance):
     def kept_back(self) -> Checkpoint | None:
         if self.hold_back:
             return None
-        state = self.state(self._number)
+        state = self.state(self.number)
         return replace(state, marks=self._marks(state))
 
     def keep(self, checkpoint: Checkpoint | None) -> None:
@@ -268,12 +262,12 @@ class PassiveStandby(Instance):
         return None if forgotten else step
 
     def _ship(self, elements: tuple[str, ...]) -> Commands:
-        now = self.state(self._number).elements
+        now = self.state(self.number).elements
         return self._ship_as({name: now[name] for name in elements})
 
     def _ship_as(self, elements: dict[str, ElementState]) -> Commands:
-        self._number += 1
-        state = self.state(self._number)
+        self.number += 1
+        state = self.state(self.number)
         if self._confirmed is not None:
             state = replace(state, elements={**self._confirmed.elements, **elements})
         self._in_flight = replace(state, marks=self._marks(state))
@@ -348,14 +342,6 @@ class PassiveStandby(Instance):
     @property
     def secondary(self) -> str | None:
         return self._secondary
-
-    @property
-    def number(self) -> int:
-        """Of the newest checkpoint shipped."""
-        return self._number
-
-    def count_on(self, number: int) -> None:
-        self._number = number
 
     def covered(self, stream: Stream) -> Seq:
         """The input position that a take-over now would continue from."""

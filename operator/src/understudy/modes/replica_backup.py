@@ -35,7 +35,7 @@ class ReplicaBackup(Instance):
         self.forget()
 
     def forget(self) -> None:
-        self._number = 0
+        self.number = 0
         self._offered: Checkpoint | None = None  # the state on its way to a replica that joins
         self._offered_at: Millis | None = None
         self._peer: Marks | None = None
@@ -188,9 +188,9 @@ class ReplicaBackup(Instance):
     def lead(self, event: Event) -> Commands:
         match event:
             case on.SecondaryJoined(name):
-                self._number += 1
+                self.number += 1
                 self._peer, self._secondary = None, name
-                self._offered, self._offered_at = self.state(self._number), None
+                self._offered, self._offered_at = self.state(self.number), None
                 return (do.Ship(self._offered, None),)
             case on.SecondaryAt() if event.epoch == self.epoch and self._offered is None:
                 self._peer = event.positions
@@ -237,13 +237,6 @@ class ReplicaBackup(Instance):
         super().retune(like)
         if isinstance(like, ReplicaBackup):
             self.interval = like.interval
-
-    @property
-    def number(self) -> int:
-        return self._number
-
-    def count_on(self, number: int) -> None:
-        self._number = number
 
     def _inner(self) -> tuple[Stream, ...]:
         return tuple(Stream(n) for n in self.wiring.inputs if Stream(n) not in self.wiring.leaving)

@@ -83,6 +83,14 @@ class StepLog:
         """The step that made the last tuple before `position`: the cause of the newest tuple acked there."""
         return self.find(Seq(position - 1)) if position > 0 else None
 
+    def moved(self, start: Seq, first: Seq) -> StepLog:
+        """The steps behind the tuples from `start` on, which get the seqs from `first` on."""
+        steps = self._steps[max(bisect_right(self._firsts, start) - 1, 0) :]
+        shift = first - start
+        return StepLog(
+            replace(s, first=Seq(s.first + shift), stop=Seq(s.stop + shift)) for s in steps if s.stop > start
+        )
+
     def trim(self, upto: Seq) -> None:
         """Forget steps whose tuples all precede `upto`, but keep the one just before it: acks are mapped onto it."""
         keep = max(bisect_right(self._firsts, Seq(max(upto - 1, 0))) - 1, 0)

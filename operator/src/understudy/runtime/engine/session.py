@@ -15,7 +15,7 @@ from understudy.runtime.engine.source import PlanSource
 from understudy.runtime.executors import remote_conf
 
 # A driver lives on small batches and must start fast: the client compiler alone costs a third less CPU until the first
-# batch (24 s instead of 36 s with the rehearsal), and the server compiler takes minutes of big batches to earn that.
+# batch (24 s instead of 36 s with the rehearsal). What the server compiler would give back later was not measured.
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
