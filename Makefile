@@ -46,7 +46,7 @@ processes: setup  ## whole jobs in local processes, with kills
 e2e: setup  ## the cluster suite: on your cluster if KUBECONFIG is set, else (as root) on one of its own
 	@KEEP='$(KEEP)' scripts/e2e $(ARGS)
 
-drills: setup  ## every mode under every fault in local processes (an hour); the results go to docs/drills.md
+drills: setup  ## every mode under every fault in local processes (an hour, or in parts); results go to docs/drills.md
 	UNDERSTUDY_DRILLS=build/drills $(BIN)/pytest -m processes operator/tests/drills $(ARGS)
 	$(BIN)/pytest -m 'processes and slow' $(ARGS)
 

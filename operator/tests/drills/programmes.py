@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from understudy.model.classes import OperatorClass
+from understudy.model.guarantees import PRECISE
+from understudy.model.ha import Mode
+
 SOURCES = """
   sources:
     - {name: odd, generator: {rate: 60, fields: {k: "_seq * 2 + 1", g: "_seq % 3"}}}
@@ -77,6 +81,22 @@ TOGETHER = f"""
     - {{name: rols, input: rol, files: {{path: out/rols}}}}
 """
 
+FILTER = '{filter: {where: "k >= 0"}}'
+
+
+def classes(mode: Mode) -> Programme:
+    """Every class of operators that the mode takes, side by side, under every fault. The kill of a primary waits for
+    the new standby."""
+    subjobs = {"rep": f"inputs: [odd], operators: [{FILTER}]", "con": f"inputs: [odd], operators: [{COUNT}]"}
+    if OperatorClass.ARBITRARY in PRECISE[mode]:
+        subjobs["arb"] = "inputs: [odd, even], operators: [{union: {}}]"
+    spec = "  subjobs:\n" + "".join(f"    - {{name: {n}, {s}, ha: {{mode: {mode}}}}}\n" for n, s in subjobs.items())
+    spec += "  sinks:\n" + "".join(f"    - {{name: {n}s, input: {n}, files: {{path: out/{n}}}}}\n" for n in subjobs)
+    kills = [kill for n in subjobs for kill in (f"{n}@standby@18s-20s", f"{n}@protected@30s")]
+    stops = [stop for n in subjobs for stop in (f"{n}@4s-6s+150ms", f"{n}@9s-12s+3s")]
+    return Programme(f"classes-{mode.lower()}", spec, 140, tuple(kills), tuple(stops))
+
+
 IN_TURN = ("act@5s-8s", "rep@10s-13s", "ups@16s-19s", "sav@22s-25s")
 
 # What continuous integration runs: each mode is hurt, and each fault happens.
@@ -110,4 +130,5 @@ ALL = (
         ("swe@26s-28s+3s", "act@32s-34s+150ms"),
     ),
     Programme("together", TOGETHER, 70, ("one@8s", "two@8s", "all@8s", "rol@16s-18s", "one@60s", "all@60s")),
+    *(classes(mode) for mode in Mode if PRECISE.get(mode)),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from understudy.model.classes import OperatorClass
+from understudy.model.guarantees import PRECISE
 
 HEAD = """# Drills
 
@@ -15,18 +18,25 @@ hurt in turn; then `understudy verify` compares the sinks with an execution with
 since the fault. A stop that is shorter than the detector's timeout changes no role; a longer one does, and the process
 that was stopped comes back as a standby.
 
+`build/drills` remembers which programmes have kept their promises: `make drills` runs only the others and replaces
+their sections here, so that all of it can be done in several sittings. `rm -r build/drills` begins anew.
+
 They tell as much of the machine as of the protocols: replacements start their own Spark sessions meanwhile, on the same
 cores.
 """
 
 
-def page(results: Iterable[dict[str, Any]]) -> str:
-    return HEAD + "".join(_section(result) for result in results)
+COVERAGE = """
+How often which fault has struck whom, in the sections below. No operator that is built is deterministic without being
+convergent; replica backup and savepoint refuse arbitrary ones.
+""".lstrip()
+COLUMNS: Final = ("primary killed", "standby killed", "stopped for 3 s", "stopped for 0.15 s")
+"""Kinds of faults, by a part of how their cause is told."""
 
 
-def _section(result: dict[str, Any]) -> str:
+def section(result: Mapping[str, Any]) -> str:
     report = result["report"]
-    lines = [f"\n## {result['name']}\n", f"`--seed {result['seed']}`\n"]
+    lines = [f"## {result['name']}\n", f"`--seed {result['seed']}`\n"]
     lines += [
         "| subjob | mode | class | fault | detected | first output | caught up | replayed |",
         "|" + "---|" * 8,
@@ -44,7 +54,29 @@ def _section(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(folder: Path, names: Iterable[str], target: Path) -> None:
-    """The page of all results in a folder, in the order of the programmes."""
-    files = [folder / f"{name}.json" for name in names]
-    target.write_text(page(json.loads(file.read_text()) for file in files if file.exists()))
+def put(page: str, new: str, names: Iterable[str]) -> str:
+    """The page with a section replaced or added; sections are in the order of the names."""
+    found = {_name(text): text for text in re.split(r"^(?=## )", page, flags=re.MULTILINE) if _name(text)}
+    found[_name(new)] = new
+    kept = [found[name].rstrip() + "\n" for name in names if name in found]
+    return "\n".join([HEAD, coverage(kept), *kept])
+
+
+def _name(text: str) -> str:
+    return text.removeprefix("## ").split("\n")[0] if text.startswith("## ") else ""
+
+
+def coverage(sections: Iterable[str]) -> str:
+    """How often each kind of fault has struck each mode with each class of operators."""
+    counts: dict[tuple[str, str, str], int] = defaultdict(int)
+    for text in sections:
+        for mode, kind, cause in re.findall(r"^\| \S+ \| (\w+) \| (\w+) \| ([^|]+) \|", text, re.MULTILINE):
+            for column in COLUMNS:
+                counts[mode, kind, column] += column in cause
+    lines = [COVERAGE]
+    lines += ["| mode | class | " + " | ".join(COLUMNS) + " |", "|" + "---|" * (2 + len(COLUMNS))]
+    for mode, precise in PRECISE.items():
+        for kind in (k for k in precise if k is not OperatorClass.DETERMINISTIC):
+            cells = [str(counts[mode, kind, column] or "") for column in COLUMNS]
+            lines.append(f"| {mode} | {kind} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
