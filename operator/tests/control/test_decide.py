@@ -476,6 +476,18 @@ def test_trouble_in_a_pod_shows_as_degraded(started: World) -> None:
     assert started.condition("Degraded")["message"] == f"{name}: ImagePullBackOff: no such image"
 
 
+def test_a_full_queue_shows_as_degraded_and_names_who_takes_nothing(started: World) -> None:
+    started.full.add("double")
+    started.run_for(2)
+    assert started.is_true("Degraded")
+    assert started.condition("Degraded")["reason"] == "QueueFull"
+    assert "double" in started.condition("Degraded")["message"]
+    assert "out has not released" in started.condition("Degraded")["message"]
+    started.full.clear()
+    started.run_for(2)
+    assert not started.is_true("Degraded")
+
+
 def emitted(plan: Any) -> list[str]:
     return [str(i.reason) for i in plan if isinstance(i, Emit)]
 

@@ -64,6 +64,8 @@ class World:
     orders: dict[str, Order] = field(default_factory=dict)
     departures: dict[str, dict[str, Any]] = field(default_factory=dict)
     overloads: dict[str, str] = field(default_factory=dict)
+    full: set[str] = field(default_factory=set)
+    """Subjobs whose output queue has no room."""
     pages: dict[str, Seen] = field(default_factory=dict)
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
@@ -331,6 +333,9 @@ class World:
             "takeover": self.taken.get(pod.name) if leads else None,
             "departure": self.departures.get(pod.name),
             "overload": self.overloads.get(pod.name) if leads else None,
+            "outputs": {pod.part: {"trimmed": 0, "next": 9, "full": True, "consumers": {"out": {"released": 0}}}}
+            if pod.part in self.full
+            else {},
         }
 
     # ---- the loop

@@ -146,3 +146,33 @@ def test_an_earlier_state_can_be_taken_up_again() -> None:
     assert inbox.earlier({Stream("a"): Seq(3)}) is None
     inbox.reset()
     assert inbox.earlier({Stream("a"): Seq(0)}) is None, "another role has another past"
+
+
+def numbered_rows(name: str, start: int, stop: int) -> pa.Table:
+    return table_of(spec_of(name), numbered([n * MS for n in range(stop)], 0)).slice(start)
+
+
+def test_an_input_gets_no_more_room_than_may_wait() -> None:
+    inbox = Inbox(element(["a"], ROW_WISE), [spec_of("a")], max_waiting=10)
+    inbox.offer("a", numbered_rows("a", 0, 8))
+    assert inbox.room("a") == 2
+    assert inbox.cut(0, timeout=0) is not None
+    assert inbox.room("a") == 2, "what is under way is not done"
+    inbox.done(1)
+    assert inbox.room("a") == 10
+
+
+def test_a_window_that_needs_more_than_may_wait_gets_it() -> None:
+    inbox = Inbox(element(["a"], count_window(20, 20)), [spec_of("a")], max_waiting=10)
+    inbox.offer("a", numbered_rows("a", 0, 15))
+    assert inbox.room("a") > 0
+    inbox.offer("a", numbered_rows("a", 15, 25))
+    assert inbox.room("a") == 0
+    assert inbox.cut(0, timeout=0) is not None
+
+
+def test_an_input_that_is_ahead_of_another_waits_for_it() -> None:
+    inbox = Inbox(element(["a", "b"], UNION, "eventTime"), [spec_of("a"), spec_of("b")], max_waiting=10)
+    inbox.offer("a", numbered_rows("a", 0, 12))
+    assert inbox.room("a") == 0
+    assert inbox.room("b") == 10

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from understudy.backends.local.arrivals import Arrival, ArrivalWatch
-from understudy.backends.local.bench import jobs, page
+from understudy.backends.local.bench import jobs, memory, page
 from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import Kills, Recovery, gaps
 from understudy.backends.local.bench.throughput import Throughput
@@ -30,6 +30,7 @@ from understudy.model.validate import check
         jobs.one_subjob(500, Mode.SAVEPOINT),
         jobs.four_by_two(500, Strategy.SWEEPING),
         jobs.rows(10**7, 10**6, 2),
+        jobs.passed_on(20_000, 10**6, Mode.SAVEPOINT, memory.QUEUE),
     ],
 )
 def test_the_jobs_are_accepted(job: StreamJob) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from understudy.runtime.server import Server
 from understudy.runtime.serving import InstanceServing
 from understudy.runtime.shell import Shell
 from understudy.runtime.sources import Sources
+from understudy.runtime.spill import Spill
 from understudy.runtime.status import status_of
 from understudy.runtime.store import Store
 
@@ -84,10 +86,26 @@ def expected(count: int) -> list[int]:
     return [sum(kept[k * SLIDE : k * SLIDE + SIZE]) for k in range(count)]
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of an output queue in bytes, and of what an input may have waiting in tuples."""
+
+    memory: int = 1 << 24
+    disk: int = 1 << 28
+    waiting: int = 500_000
+    rows: int = 200_000
+    """In a micro-batch."""
+
+
+WIDE = Bounds()
+
+
 class Player:
     """One instance."""
 
-    def __init__(self, job: StreamJob, name: str, surroundings: LocalSurroundings, folder: Path) -> None:
+    def __init__(
+        self, job: StreamJob, name: str, surroundings: LocalSurroundings, folder: Path, bounds: Bounds
+    ) -> None:
         self.name, owner = name, name.rpartition("-")[0]
         subjob = job.subjob(owner)
         assert subjob is not None
@@ -95,14 +113,17 @@ class Player:
         streams = {s.name: InputSpec(s.name, InputKind.STREAM, PAYLOAD, ordered=True) for s in job.subjobs}
         specs = {"numbers": source, **streams}
         (element,) = elements_of(subjob)
-        self.inbox = Inbox(element, [specs[i] for i in element.inputs])
+        self.inbox = Inbox(
+            element, [specs[i] for i in element.inputs], max_rows=bounds.rows, max_waiting=bounds.waiting
+        )
         schema = pa.schema([*WIRE, *PAYLOAD])
-        store = Store(schema, folder / name, 1 << 24, 1 << 28)
+        store = Store(schema, folder / name, bounds.memory, bounds.disk)
         serving = InstanceServing()
         self.server = Server("127.0.0.1", 0, serving)
         address = f"127.0.0.1:{self.server.port}"
         core, wiring = instance_of(job, subjob, name), wiring_of(job, subjob)
-        self.scene = Scene(job, subjob, core, surroundings, address, {owner: self.inbox}, {owner: store})
+        spill = Spill(folder / name, bounds.memory)
+        self.scene = Scene(job, subjob, core, surroundings, address, {owner: self.inbox}, {owner: store}, spill)
         sources = Sources(job, wiring.replayable & set(wiring.entering), {"numbers": PAYLOAD}, folder)
         self.shell = Shell(self.scene, sources)
         serving.inboxes, serving.schemas, serving.shell = {owner: self.inbox}, {owner: schema}, self.shell
@@ -167,8 +188,8 @@ def _table(numbers: list[int], times: list[Any]) -> pa.Table:
 class Reader(Handler):
     """The end of the chain: takes what is new and acks it."""
 
-    def __init__(self, job: StreamJob, surroundings: LocalSurroundings) -> None:
-        self.rows: list[int] = []
+    def __init__(self, job: StreamJob, surroundings: LocalSurroundings, rows: list[int]) -> None:
+        self.rows = rows
         asking = Asking("second", sink_consumer("end"))
         self._reading = reading_of(job, asking, self, lambda: surroundings.addresses("second"), 1_000)
         self._reading.start()
@@ -198,17 +219,21 @@ class Reader(Handler):
 
 
 class Troupe:
-    def __init__(self, ha: str, folder: Path, text: str = CHAIN) -> None:
-        self.job, self._folder = job_of(text, ha), folder
+    def __init__(self, ha: str, folder: Path, text: str = CHAIN, bounds: Bounds = WIDE) -> None:
+        self.job, self._folder, self._bounds = job_of(text, ha), folder, bounds
         self.surroundings = LocalSurroundings(folder / "surroundings")
         self.players: dict[str, Player] = {}
         for name in [f"{subjob.name}-0" for subjob in self.job.subjobs]:
             self.add(name)
             until(lambda name=name: self.leader(name.rpartition("-")[0]) == name)  # type: ignore[misc]
-        self.reader = Reader(self.job, self.surroundings)
+        self.read()
+
+    def read(self, rows: list[int] | None = None) -> None:
+        """A reader that has these rows already."""
+        self.reader = Reader(self.job, self.surroundings, rows or [])
 
     def add(self, name: str) -> Player:
-        player = self.players[name] = Player(self.job, name, self.surroundings, self._folder)
+        player = self.players[name] = Player(self.job, name, self.surroundings, self._folder, self._bounds)
         return player
 
     def begin(self) -> None:

@@ -6,6 +6,7 @@ throughput   tuples per second, modes against amnesia, and amnesia against plain
 bytes        what is sent so that a failure can be survived: checkpoint strategies against each other, savepoint
              against Spark's checkpoint; the machine may be busy
 suspicion    take-overs that nothing called for, with two busy processes for each core beside the job
+memory       output queues and processes while a sink is dead and an hour's worth of tuples is made
 core         tuples per second through output queue, duplicate filter and acks alone: no Spark, no network
 
 Exit code 1 if a target is not reached. Nothing else should run on the machine meanwhile.
@@ -32,14 +33,16 @@ PAGE = Path("docs/benchmarks.md")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("what", choices=["recovery", "overhead", "throughput", "bytes", "suspicion", "core"])
+    parser.add_argument("what", choices=["recovery", "overhead", "throughput", "bytes", "suspicion", "memory", "core"])
     modes = [mode.value for mode in Mode if mode not in (Mode.AMNESIA, Mode.AUTO)]
-    parser.add_argument("--mode", action="append", choices=modes, help="recovery: only this one; may be repeated (all)")
+    parser.add_argument(
+        "--mode", action="append", choices=modes, help="recovery, memory: only this one; may be repeated"
+    )
     parser.add_argument(
         "--runs",
         type=int,
         metavar="N",
-        help="kills (10), seconds (overhead 60, bytes 30, suspicion 600), million tuples (20)",
+        help="kills (10), seconds (overhead 60, bytes 30, suspicion 600, memory 3600), million tuples (20)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
@@ -114,6 +117,13 @@ def _suspicion(args: argparse.Namespace, folder: Path, say: Callable[[str], None
     return found, page.suspicion_text(found)
 
 
+def _memory(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import memory, page
+
+    found = memory.measure([Mode(name) for name in args.mode or memory.MODES], args.runs or 3600, folder, say)
+    return found, page.memory_text(found)
+
+
 def _core(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy.backends.local.bench import core, page
 
@@ -127,6 +137,7 @@ _MEASUREMENTS = {
     "throughput": _throughput,
     "bytes": _bytes,
     "suspicion": _suspicion,
+    "memory": _memory,
     "core": _core,
 }
 

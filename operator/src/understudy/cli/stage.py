@@ -69,7 +69,8 @@ def _summary(observed: Observed, tuples: Mapping[str, int]) -> str:
 
 def _primary_words(seen: Seen) -> str:
     protection = "protected" if seen.status.get("protected") else "not protected"
-    return f"{seen.process.name} epoch {seen.status.get('epoch')} {protection} lag {_lag(seen.status)}"
+    full = "".join(f", queue of {name} full" for name in _full(seen.status))
+    return f"{seen.process.name} epoch {seen.status.get('epoch')} {protection} lag {_lag(seen.status)}{full}"
 
 
 class LiveTable:
@@ -133,7 +134,8 @@ def _row(seen: Seen, tuples: Mapping[str, int]) -> list[Text | str]:
     protected = ("yes" if status.get("protected") else "no") if leads else ""
     role = str(status.get("role", ""))
     produced = f"{_produced(status):,}" if leads else ""
-    return [seen.process.name, role, said, epoch, f"{_lag(status):,}", f"{_queued(status):,}", protected, produced]
+    queued = Text(f"{_queued(status):,}", style="yellow" if _full(status) else "")
+    return [seen.process.name, role, said, epoch, f"{_lag(status):,}", queued, protected, produced]
 
 
 # --- what a status page says
@@ -146,6 +148,11 @@ def _lag(status: Mapping[str, Any]) -> int:
 
 def _queued(status: Mapping[str, Any]) -> int:
     return sum(o["next"] - o["trimmed"] for o in status.get("outputs", {}).values())
+
+
+def _full(status: Mapping[str, Any]) -> list[str]:
+    """Streams whose queue has no room: what fills it waits."""
+    return [name for name, queue in status.get("outputs", {}).items() if queue.get("full")]
 
 
 def _produced(status: Mapping[str, Any]) -> int:

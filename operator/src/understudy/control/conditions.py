@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from understudy.control.health import fresh, loss_of
 from understudy.control.observed import Observed, Pod
-from understudy.control.pages import State
+from understudy.control.pages import InstancePage, Queue, State
 from understudy.control.times import iso
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
@@ -169,7 +169,13 @@ def problems_of(seen: Observed) -> list[tuple[str, str]]:
             found.append(("ProcessFailed", f"{pod.name}: {kept.page.error or 'failed'}"))
         if kept and kept.page.lost:
             found.append(("TuplesLost", f"{pod.part}: {kept.page.lost} tuples of its input were lost"))
+        if kept and isinstance(kept.page, InstancePage) and kept.page.leads:
+            found += [("QueueFull", _full(stream, queue)) for stream, queue in kept.page.outputs.items() if queue.full]
     return found
+
+
+def _full(stream: str, queue: Queue) -> str:
+    return f"the output queue of {stream} is full, and its inputs wait: {queue.slowest} has not released more of it"
 
 
 def objective(seen: Observed, views: Sequence[SubjobView]) -> Finding:

@@ -18,7 +18,7 @@ class Needs(Enum):
 
 
 # Per field of a subjob. What is not named here says what is computed.
-SUBJOB: Final[Mapping[str, Needs]] = {"ha": Needs.LIVE, "spark": Needs.ROLLING}
+SUBJOB: Final[Mapping[str, Needs]] = {"ha": Needs.LIVE, "queue": Needs.ROLLING, "spark": Needs.ROLLING}
 
 
 def of_subjob(field: str) -> Needs:

@@ -29,6 +29,13 @@ class Queue:
     next: int
     ended: bool
     released: Mapping[str, int]
+    full: bool = False
+    """Whether a micro-batch waits for room in it."""
+
+    @property
+    def slowest(self) -> str:
+        """The consumer for which it holds most."""
+        return min(self.released, key=self.released.__getitem__, default="nobody")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +174,8 @@ def _latencies(raw: Mapping[str, Any]) -> Mapping[str, float]:
 def _queue(raw: Mapping[str, Any]) -> Queue:
     consumers = raw.get("consumers") or {}
     released = {name: _int(acks, "released") or 0 for name, acks in consumers.items()}
-    return Queue(_int(raw, "trimmed") or 0, _int(raw, "next") or 0, bool(raw.get("ended")), released)
+    trimmed, following = _int(raw, "trimmed") or 0, _int(raw, "next") or 0
+    return Queue(trimmed, following, bool(raw.get("ended")), released, bool(raw.get("full")))
 
 
 def _take_over(raw: Mapping[str, Any]) -> TakeOver:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
-from .value import Duration, Name, Value
+from .value import Duration, Name, Size, Value
 
 
 class Mode(StrEnum):
@@ -155,7 +155,7 @@ class Driver(Value):
     cores: Annotated[StrictInt, Field(ge=1, le=256)] = 1
     """Cores of the driver; local tasks run there when there are no executors. Default: 1."""
 
-    memory: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,9}(Mi|Gi)$")] = "1Gi"
+    memory: Size = "1Gi"
     """Memory of the driver's pod, such as 1Gi or 800Mi. Default: 1Gi."""
 
 

@@ -11,7 +11,7 @@ from .ha import Ha, SparkSettings
 from .operators import TaggedOperator
 from .sinks import Sink
 from .sources import Source
-from .value import AS_SET, BY_NAME, Name, Value
+from .value import AS_SET, BY_NAME, Name, Size, Value, mebibytes
 
 MAX_SOURCES: Final = 100
 MAX_SUBJOBS: Final = 100
@@ -48,6 +48,25 @@ _OPERATORS_OR_ELEMENTS: Final[dict[str, JsonValue]] = {
 }
 
 
+class QueueBounds(Value):
+    """How much an output queue holds. A full one stops what fills it, and so on up to the sources, until its consumers
+    have taken something; nothing is dropped. It has to hold what the states of its consumers need."""
+
+    memory: Size = "64Mi"
+    """Of memory, for the newest tuples. Default: 64Mi."""
+
+    disk: Size = "4Gi"
+    """Of the instance's scratch folder, for older ones. Default: 4Gi."""
+
+    @property
+    def memory_bytes(self) -> int:
+        return mebibytes(self.memory) << 20
+
+    @property
+    def disk_bytes(self) -> int:
+        return mebibytes(self.disk) << 20
+
+
 class Subjob(Value):
     """A part of the query network that lives and dies as one process, a Spark driver."""
 
@@ -75,6 +94,9 @@ class Subjob(Value):
 
     ha: Ha = Ha()
     """How it is kept alive. Default: passiveStandby with what that guarantees."""
+
+    queue: QueueBounds = QueueBounds()
+    """The bounds of each of its output queues."""
 
     spark: SparkSettings = SparkSettings()
     """What Spark gets."""

@@ -101,6 +101,14 @@ def print_duration(duration: timedelta) -> str:
     return f"{duration / _UNITS['ms']:g}ms" if duration else "0s"
 
 
+Size = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,9}(Mi|Gi)$")]
+
+
+def mebibytes(size: str) -> int:
+    """`1Gi`, `800Mi`."""
+    return int(size[:-2]) * (1024 if size.endswith("Gi") else 1)
+
+
 Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),

@@ -14,6 +14,8 @@ Rejoin: the primary gives a new secondary its state, positions and sequencer, so
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from understudy.modes.instance import Commands, Instance, Role
 from understudy.modes.migration import Phase
 from understudy.modes.roll import RollCall

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from understudy.protocol.checkpoint import Checkpoint, ElementState, missing
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.runtime.spill import Kept, Spill
 from understudy.runtime.watermarks import (
     positions_from_json,
     step_from_json,
@@ -25,6 +25,7 @@ from understudy.runtime.watermarks import (
     trees_to_json,
 )
 
+LETTER_BYTES = 32 << 20  # of rows
 QUEUE = "queue"  # an element's output queue; any other part name is an input stream: its tail
 
 
@@ -64,22 +65,26 @@ def to_ship(checkpoint: Checkpoint, base: Checkpoint | None, replayable: frozens
 class Shelf:
     """What a secondary holds: the rows of its newest checkpoint."""
 
-    def __init__(self) -> None:
+    def __init__(self, spill: Spill) -> None:
         self.newest: Checkpoint | None = None
+        self.spill = spill
         self._inboxes: dict[str, Any] = {}
-        self._rows: dict[tuple[str, str], pa.Table] = {}
+        self._rows: dict[tuple[str, str], Kept] = {}
         self._ahead: dict[str, pa.Table] = {}
+
+    def emptied(self) -> Shelf:
+        return Shelf(self.spill)
 
     def with_(self, message: Message, replayable: frozenset[Stream]) -> Shelf:
         """Another shelf, with what this one holds and the message: this one stays as it is."""
-        other = Shelf()
+        other = self.emptied()
         other._rows, other._inboxes = self._rows, self._inboxes
         other.put(message, replayable)
         return other
 
     def extended(self, stream: str, rows: pa.Table) -> Shelf:
         """Another shelf, with input of a stream beyond the position (Brettlecker §4.6)."""
-        other = Shelf()
+        other = self.emptied()
         other.newest, other._rows, other._inboxes = self.newest, self._rows, self._inboxes
         longer = [t for t in (self._ahead.get(stream), rows) if t is not None]
         other._ahead = {**self._ahead, stream: pa.concat_tables(longer)}
@@ -92,9 +97,11 @@ class Shelf:
         kept = {}
         for part in parts(message.checkpoint, replayable):
             key = (part.element, part.name)
-            pieces = [t for t in (self._rows.get(key), message.rows.get(key)) if t is not None and t.num_rows]
-            if pieces:
-                kept[key] = _within(pa.concat_tables(pieces), part.wanted)
+            held, new = self._rows.get(key), message.rows.get(key)
+            if held is not None:
+                kept[key] = held.within(part.wanted)
+            if new is not None:
+                kept[key] = kept.get(key, Kept.nothing(new.schema)).followed_by(new, self.spill)
         self._rows, self._ahead = kept, {}
         self._inboxes = {**self._inboxes, **message.inboxes}
         self.newest = message.checkpoint
@@ -103,44 +110,66 @@ class Shelf:
         return self._inboxes[element]
 
     def rows(self, element: str, name: str) -> pa.Table | None:
-        return self._rows.get((element, name))
+        kept = self._rows.get((element, name))
+        return kept.rows if kept is not None and kept.rows.num_rows else None
 
     @property
     def size(self) -> int:
-        return sum(t.nbytes for t in self._rows.values())
-
-
-def _within(table: pa.Table, wanted: Range) -> pa.Table:
-    """The rows of a seq-ordered table in the range; a repeated row counts once (a resent part overlaps)."""
-    seq = table["_seq"]
-    table = table.filter(pc.and_(pc.greater_equal(seq, wanted.start), pc.less(seq, wanted.stop)))
-    if table.num_rows == len(wanted):
-        return table
-    firsts = table.append_column("_row", pa.array(range(table.num_rows))).group_by("_seq").aggregate([("_row", "min")])
-    return table.take(firsts.sort_by("_seq")["_row_min"])
+        return sum(kept.rows.nbytes for kept in self._rows.values())
 
 
 # --- bytes
 
 
-def encode(message: Message) -> list[bytes]:
-    """What it is, and one IPC stream per part named there. Names and zeros are most of the first: it is compressed."""
+Letter = tuple[dict[str, Any], list[bytes]]  # JSON-able words, and blobs
+
+
+def encode(message: Message, most: int = LETTER_BYTES) -> Iterator[Letter]:
+    """The last letter says what it is, and has one IPC stream per part named there; rows that are too many for it go
+    ahead, in letters of their own. Names and zeros are most of what it is: that is compressed."""
+    rest = {}
+    for key, rows in message.rows.items():
+        *ahead, rest[key] = _slices(rows, most)
+        yield from (({"piece": list(key)}, [table_to_bytes(piece)]) for piece in ahead)
     header = {
         "checkpoint": _checkpoint_to_json(message.checkpoint),
         "inboxes": dict(message.inboxes),
-        "parts": [list(key) for key in message.rows],
+        "parts": [list(key) for key in rest],
     }
-    return [
-        zlib.compress(json.dumps(header, separators=(",", ":")).encode()),
-        *map(table_to_bytes, message.rows.values()),
-    ]
+    packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode())
+    yield {"checkpoint": True}, [packed, *map(table_to_bytes, rest.values())]
 
 
-def decode(blobs: list[bytes]) -> Message:
-    header = json.loads(zlib.decompress(blobs[0]))
-    keys = [(str(e), str(n)) for e, n in header["parts"]]
-    rows = {key: table_from_bytes(blob) for key, blob in zip(keys, blobs[1:], strict=True)}
-    return Message(_checkpoint_from_json(header["checkpoint"]), header["inboxes"], rows)
+def _slices(rows: pa.Table, most: int) -> list[pa.Table]:
+    count = max(-(-rows.nbytes // most), 1)
+    length = max(-(-rows.num_rows // count), 1)
+    return [rows.slice(start, length) for start in range(0, max(rows.num_rows, 1), length)]
+
+
+class Unpacking:
+    """A message is whole with its last letter."""
+
+    def __init__(self, spill: Spill) -> None:
+        self._spill = spill
+        self._pieces: dict[tuple[str, str], Kept] = {}
+
+    def take(self, said: Mapping[str, Any], blobs: list[bytes]) -> Message | None:
+        if "piece" in said:
+            self._add(said["piece"], blobs[0])
+        if "checkpoint" not in said:
+            return None
+        header = json.loads(zlib.decompress(blobs[0]))
+        for key, blob in zip(header["parts"], blobs[1:], strict=True):
+            self._add(key, blob)
+        rows = {key: kept.rows for key, kept in self._pieces.items()}
+        self._pieces = {}
+        return Message(_checkpoint_from_json(header["checkpoint"]), header["inboxes"], rows)
+
+    def _add(self, key: Sequence[str], blob: bytes) -> None:
+        element, name = key
+        rows = table_from_bytes(blob)
+        before = self._pieces.get((element, name)) or Kept.nothing(rows.schema)
+        self._pieces[element, name] = before.followed_by(rows, self._spill)
 
 
 def _checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:

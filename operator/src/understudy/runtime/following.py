@@ -15,7 +15,7 @@ import structlog
 
 from understudy.protocol.epochs import LeaseRecord
 from understudy.runtime import wire
-from understudy.runtime.checkpoints import Message, decode, table_from_bytes
+from understudy.runtime.checkpoints import Message, Unpacking, table_from_bytes
 from understudy.runtime.leases import lease_from_json
 
 log = structlog.get_logger()
@@ -55,6 +55,7 @@ class Follower(threading.Thread):
         me: Me,
         interval: Callable[[], float],
         hooks: Hooks,
+        unpacking: Unpacking,
         lock: AbstractContextManager[Any],
     ) -> None:
         super().__init__(name=f"follow-{primary.holder}", daemon=True)
@@ -63,6 +64,7 @@ class Follower(threading.Thread):
         self._ticket = wire.ticket("follow", instance=me.name, address=me.address, mode=me.mode, epoch=primary.epoch)
         self._interval = interval
         self._hooks = hooks
+        self._unpacking = unpacking
         self._lock = lock  # held by whoever stops a follower: what it hears after that is not reported
         self._stopped = threading.Event()
         self._call: flight.FlightStreamReader | None = None
@@ -104,7 +106,9 @@ class Follower(threading.Thread):
         blobs = data.column(0).to_pylist()
         if "extends" in meta:
             self._hooks.extension(meta["epoch"], meta["number"], meta["extends"], table_from_bytes(blobs[0]))
-        message = decode(blobs) if meta.get("checkpoint") else None
+        message = self._unpacking.take(meta, blobs)
+        if "piece" in meta:
+            return
         if "handOver" in meta:
             self._hooks.handed(lease_from_json(meta["handOver"]), message)
         elif message is not None:

@@ -26,7 +26,6 @@ from understudy.runtime.watermarks import tree_to_json
 
 log = structlog.get_logger()
 START_POLL_SECONDS = 0.2
-INBOX_ROWS = 500_000  # beyond this many waiting rows an input is not read further
 LEAST_SILENCE_MS = 1_000  # a producer that is silent for less is not given up: its standby will call
 
 
@@ -41,7 +40,7 @@ class Inputs(Handler):
         self._sent: dict[Reading, _Due] = {}
         self._arriving: pa.Table | None = None
         self.reading = False
-        sources.advance = self._advance
+        sources.advance, sources.has_room = self._advance, self._has_room
 
     def start(self) -> None:
         threading.Thread(target=self._ack_forever, name="acks", daemon=True).start()
@@ -187,10 +186,12 @@ class Inputs(Handler):
 
     def _wait_for_room(self, stream: str, generation: int) -> None:
         """Backpressure: a reader that stops reading makes its producer's queue grow, and that one's source wait."""
-        while generation == self._scene.generation and any(
-            self._scene.inboxes[n].waiting(stream) > INBOX_ROWS for n in self._wiring.readers(Stream(stream))
-        ):
-            self._scene.stopping.wait(0.02)
+        while generation == self._scene.generation and not self._has_room(stream):
+            if self._scene.stopping.wait(0.02):
+                return
+
+    def _has_room(self, stream: str) -> bool:
+        return all(self._scene.inboxes[name].room(stream) > 0 for name in self._wiring.readers(Stream(stream)))
 
     def _advance(self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None) -> None:
         """A source has come further; if it is taken up at its newest tuple, the core says what that loses. Called under

@@ -83,9 +83,12 @@ class LoadMeter(threading.Thread):
             self._scene.story.overload = found.why
 
     def _backlog_ms(self) -> int:
-        """The longest of all inputs: what waits, at the rate at which it came since the last look."""
+        """The longest of all inputs: what waits, at the rate at which it came since the last look. Input that waits
+        because consumers take no output is no fault of this machine."""
         available, before, now = dict(self._scene.story.available), self._arrivals, time.monotonic()
         elapsed, self._arrivals, self._looked = now - self._looked, available, now
+        if any(store.full for store in self._scene.stores.values()):
+            return 0
         waits = []
         for stream, position in self._scene.positions().items():
             came = available.get(stream, 0) - before.get(stream, 0)

@@ -21,21 +21,20 @@ from understudy.runtime.watermarks import positions_from_json
 
 log = structlog.get_logger()
 ROOM_SECONDS = 0.2
+BYTES_PER_SEQ = 8
 
 
 class Outputs:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._sent_until: dict[
-            str, int
-        ] = {}  # per element: what it makes before this place was sent by an earlier life
+        self._sent_until: dict[str, int] = {}  # per element: what precedes this place was sent by an earlier life
+        self._owed: set[str] = set()  # elements whose readers in the subjob had no room for all that they made
         self._repeating: set[str] = set()  # elements that send anew what an earlier life may have sent
 
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
         """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own thread."""
-        inbox, store = self._scene.inboxes[element], self._scene.stores[element]
-        while not store.wait_for_room(ROOM_SECONDS) and inbox.is_current(plan):
-            pass
+        inbox = self._scene.inboxes[element]
+        self._wait_for_room(element, plan, rows)
         with self._scene.lock:
             current = inbox.is_current(plan)
             at = inbox.done(plan.number, rows.num_rows)
@@ -50,6 +49,15 @@ class Outputs:
             self._scene.post(_processed(element, at, rows.num_rows, choice=choice))
             self._feed(element, at.progress)
             self._note(element, plan, rows.num_rows)
+
+    def _wait_for_room(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
+        """Backpressure: while the micro-batch is under way its element takes no further input."""
+        inbox, store = self._scene.inboxes[element], self._scene.stores[element]
+        size, was_full = rows.nbytes + rows.num_rows * BYTES_PER_SEQ, store.full
+        while not store.wait_for_room(size, ROOM_SECONDS) and inbox.is_current(plan):
+            if not was_full:
+                log.warning("output queue full", element=element, bytes=store.bytes)
+            was_full = True
 
     def _was_sent(self, element: str, plan: BatchPlan) -> bool:
         until = self._sent_until.get(element)
@@ -99,18 +107,29 @@ class Outputs:
     def _feed(self, element: str, progress: int | None) -> None:
         """Hand the elements that read this one what they lack of it. Inside a subjob nothing needs publishing."""
         queue = self._scene.core.ledger.queues[Stream(element)]
+        self._owed.discard(element)
         for reader in self._scene.core.wiring.readers(queue.stream):
             inbox = self._scene.inboxes[reader]
-            rows = self._scene.stores[element].rows(inbox.wanted(element), queue.next)
+            start = inbox.wanted(element)
+            stop = min(queue.next, start + inbox.room(element))
+            rows = self._scene.stores[element].rows(start, stop)
             if rows.num_rows:
                 inbox.offer(element, rows)
-            inbox.learn(element, progress, queue.next if queue.ended else None)
+            if stop < queue.next:
+                self._owed.add(element)
+            inbox.learn(element, progress if stop == queue.next else None, queue.next if queue.ended else None)
+
+    def feed_owed(self) -> None:
+        """Elements that had no room for all of their input may have it now. Called under the lock."""
+        for name in list(self._owed):
+            self._feed(name, self._scene.inboxes[name].position.progress)
 
     # --- commands
 
     def reset(self) -> None:
         self._sent_until.clear()
         self._repeating.clear()
+        self._owed.clear()
 
     def number(self, command: do.Number) -> None:
         """What an earlier life sent is made again in one plan that ends where that life's step did."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
@@ -21,7 +21,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.watermarks import Marks
 from understudy.runtime import determinants, wire
-from understudy.runtime.checkpoints import QUEUE, Message, Shelf, encode, table_to_bytes, to_ship
+from understudy.runtime.checkpoints import QUEUE, Letter, Message, Shelf, Unpacking, encode, table_to_bytes, to_ship
 from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.state import InboxState
 from understudy.runtime.following import Follower, Hooks, Me
@@ -35,8 +35,6 @@ SILENCE = 6  # heart-beats without a word after which a secondary counts as lost
 LEAST_SILENCE_MS = 1_000
 LOOK_AGAIN_SECONDS = 0.1
 FIRST_CHANCE_MS = 5_000  # for the secondary of a primary that had no place for another
-
-Letter = tuple[dict[str, Any], list[bytes]]  # what goes to the secondary: metadata and blobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,10 @@ class Peers:
             self._waiting,
         )
         me = Me(self._scene.core.name, self._scene.address, str(self._scene.subjob.ha.mode))
-        self._follower = Follower(command.primary, me, lambda: self._scene.heartbeat, hooks, self._scene.lock)
+        unpacking = Unpacking(self._scene.shelf.spill)
+        self._follower = Follower(
+            command.primary, me, lambda: self._scene.heartbeat, hooks, unpacking, self._scene.lock
+        )
         self._follower.start()
 
     def report_progress(self, command: do.ReportProgress) -> None:
@@ -195,7 +196,7 @@ class Peers:
             if lease.epoch < scene.core.epoch or (message is not None and scene.leading):
                 return
             if message is not None:
-                scene.shelf = Shelf()
+                scene.shelf = scene.shelf.emptied()
                 scene.shelf.put(message, scene.core.wiring.replayable)
             before = scene.story.take_over
             scene.post(on.HandedOver(lease, message.checkpoint if message is not None else None))
@@ -342,33 +343,30 @@ class Peers:
     def is_current(self, outbox: Outbox) -> bool:
         return self._outbox is outbox
 
-    def next_letter(self, outbox: Outbox, timeout: float) -> Letter:
+    def next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
         """What to send next; a keep-alive with our positions if there is nothing."""
         try:
             item = outbox.get(timeout=timeout)
         except queue.Empty:
             with self._scene.lock:
-                return {"epoch": self._scene.core.epoch, "positions": self._scene.positions()}, []
+                item = {"epoch": self._scene.core.epoch, "positions": self._scene.positions()}
         match item:
             case Message():
-                return self._counted({"epoch": item.checkpoint.epoch}, item)
-            case Succession():
-                return self._counted({"epoch": item.lease.epoch, "handOver": lease_to_json(item.lease)}, item.message)
+                yield from self._counted({"epoch": item.checkpoint.epoch}, encode(item))
+            case Succession(lease, message):
+                said = {"epoch": lease.epoch, "handOver": lease_to_json(lease)}
+                yield from self._counted(said, encode(message) if message is not None else [({}, [])])
             case Enclosure():
-                self._count(item.said, [item.rows])
-                return item.said, [item.rows]
+                yield from self._counted(item.said, [({}, [item.rows])])
             case dict():
-                return item, []
+                yield item, []
             case _:
                 assert_never(item)
 
-    def _counted(self, said: dict[str, Any], message: Message | None) -> Letter:
-        blobs = encode(message) if message is not None else []
-        letter = said | {"checkpoint": message is not None}
-        self._count(letter, blobs)
-        return letter, blobs
-
-    def _count(self, letter: dict[str, Any], blobs: list[bytes]) -> None:
-        size = len(wire.pack(letter)) + sum(map(len, blobs))
-        self._scene.story.shipped_bytes += size
-        self.shipped_to_secondary += size
+    def _counted(self, said: dict[str, Any], letters: Iterable[Letter]) -> Iterator[Letter]:
+        for words, blobs in letters:
+            letter = said | words
+            size = len(wire.pack(letter)) + sum(map(len, blobs))
+            self._scene.story.shipped_bytes += size
+            self.shipped_to_secondary += size
+            yield letter, blobs

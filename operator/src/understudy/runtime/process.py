@@ -30,11 +30,13 @@ from understudy.runtime.server import Server
 from understudy.runtime.serving import InstanceServing
 from understudy.runtime.shell import Shell
 from understudy.runtime.sources import Sources
+from understudy.runtime.spill import Spill
 from understudy.runtime.status import state_of, status_of
 from understudy.runtime.statuspage import StatusPage
 from understudy.runtime.store import Store
 
 log = structlog.get_logger()
+SHELF_SHARE = 8  # a secondary needs what it holds only at a take-over: most of that can be on disk
 WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us", "UTC"))]
 
 
@@ -48,8 +50,6 @@ class Place:
     status_port: int
     scratch: Path
     folder: Path
-    queue_memory: int = 256 << 20
-    queue_disk: int = 4 << 30
 
 
 class SubjobProcess:
@@ -97,7 +97,8 @@ class SubjobProcess:
         sources = Sources(self.job, wiring.replayable & set(wiring.entering), schemas, self.place.folder)
         subjob = decided(self.job, self.subjob)
         core = instance_of(self.job, subjob, self.place.instance)
-        scene = Scene(self.job, subjob, core, self._surroundings, address, inboxes, stores)
+        spill = Spill(self.place.scratch / "shelf", self.subjob.queue.memory_bytes // SHELF_SHARE)
+        scene = Scene(self.job, subjob, core, self._surroundings, address, inboxes, stores, spill)
         shell = Shell(scene, sources)
         self._shell, self._serving.inboxes, self._serving.schemas = shell, inboxes, wire_schemas
         for name, inbox in inboxes.items():
@@ -113,7 +114,8 @@ class SubjobProcess:
 
     def _store(self, element: Element, schema: pa.Schema) -> Store:
         folder = self.place.scratch / "queues" / element.name
-        return Store(schema, folder, self.place.queue_memory, self.place.queue_disk)
+        bounds = self.subjob.queue
+        return Store(schema, folder, bounds.memory_bytes, bounds.disk_bytes)
 
     def _watch(self) -> None:
         while not self._given_up():

@@ -18,6 +18,7 @@ from understudy.protocol.events import Event
 from understudy.runtime.checkpoints import Shelf
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.ports import Surroundings
+from understudy.runtime.spill import Spill
 from understudy.runtime.store import Store
 from understudy.runtime.timeline import Departure, TakeOver
 
@@ -66,6 +67,7 @@ class Scene:
         address: str,
         inboxes: Mapping[str, Inbox],
         stores: Mapping[str, Store],
+        spill: Spill,
     ) -> None:
         self.job, self.subjob, self.core = job, subjob, core
         self.surroundings, self.address = surroundings, address
@@ -74,7 +76,7 @@ class Scene:
         self.role_changed = threading.Condition(self.lock)
         self.stopping = threading.Event()
         self.generation = 0
-        self.shelf = Shelf()
+        self.shelf = Shelf(spill)
         self.temporary: Shelf | None = None  # as a secondary: a backup that is not in force yet
         self.backups_wanted: dict[str, int] = {}  # per stream: where its consumers are asked for a backup
         self.superseded: dict[str, int] = {}  # per stream: seqs before were given up by a renumbering, not lost

@@ -154,8 +154,8 @@ class InstanceServing:
             return
         try:
             while peers.is_current(outbox):
-                meta, blobs = peers.next_letter(outbox, scene.heartbeat)
-                yield wire.blobs(blobs), wire.pack(meta)
+                for meta, blobs in peers.next_letters(outbox, scene.heartbeat):
+                    yield wire.blobs(blobs), wire.pack(meta)
         finally:
             peers.left(request["instance"], outbox)
 

@@ -16,7 +16,7 @@ from understudy.protocol.commands import Command
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Stream
 from understudy.runtime.changing import Changing
-from understudy.runtime.checkpoints import QUEUE, Shelf
+from understudy.runtime.checkpoints import QUEUE
 from understudy.runtime.clock import now_ms
 from understudy.runtime.determinants import choose, follow, lead
 from understudy.runtime.engine.inbox import Inbox
@@ -85,6 +85,7 @@ class Shell:
                 self.peers.watch()
                 self.changing.poll()
                 self.moves.settle()
+                self.outputs.feed_owed()
                 if not self.scene.core.moving:
                     self.outputs.finish()
 
@@ -262,7 +263,7 @@ class Shell:
         log.warning("stepping down", why=command.why, keeps=command.keep is not None)
         kept = self.peers.message(command.keep, None) if command.keep is not None else None
         self._leave_role()
-        self.scene.shelf, self.scene.temporary = Shelf(), None
+        self.scene.shelf, self.scene.temporary = self.scene.shelf.emptied(), None
         if kept is not None:
             self.scene.shelf.put(kept, self.scene.core.wiring.replayable)
         self._empty()
@@ -280,7 +281,7 @@ class Shell:
         """As a standby of another mode: what was at hand belongs to the former one."""
         self.scene.generation += 1
         self.inputs.stop()
-        self.scene.shelf = Shelf()
+        self.scene.shelf = self.scene.shelf.emptied()
         self._empty()
 
     def _empty(self) -> None:

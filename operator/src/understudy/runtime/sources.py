@@ -6,7 +6,7 @@ their names, a chunk at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -91,6 +91,7 @@ class Sources:
 
     def __init__(self, job: StreamJob, names: Iterable[str], schemas: dict[str, pa.Schema], folder: Path) -> None:
         self.advance: Advance
+        self.has_room: Callable[[str], bool]
         origins = {s.name: s.origin for s in job.sources if s.name in set(names)}
         self._generators = {n: o for n, o in origins.items() if isinstance(o, Generator)}
         self._files = {n: FileRows(o, schemas[n], folder) for n, o in origins.items() if isinstance(o, Files)}
@@ -110,7 +111,7 @@ class Sources:
         for source in list(self._begun):
             if source in self._generators:
                 self._poll_generator(source, GeneratorClock(self._generators[source], self.start_ms))
-            else:
+            elif self.has_room(source):
                 self._poll_files(source)
 
     def _poll_generator(self, source: str, clock: GeneratorClock) -> None:

@@ -10,6 +10,7 @@ from understudy.modes.passive_standby import PassiveStandby
 from understudy.protocol.ids import Stream
 from understudy.protocol.queue import OutputQueue
 from understudy.runtime.scene import Scene
+from understudy.runtime.store import Store
 
 
 def status_of(scene: Scene) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def status_of(scene: Scene) -> dict[str, Any]:
             "protected": core.protected,
             "secondary": core.secondary,
             "inputs": _inputs(scene),
-            "outputs": {s: _output(q, scene.stores[s].bytes) for s, q in core.ledger.queues.items()},
+            "outputs": {s: _output(q, scene.stores[s]) for s, q in core.ledger.queues.items()},
             "checkpoint": _checkpoint(scene),
             "sent": {"checkpointBytes": scene.story.shipped_bytes, "ackBytes": scene.story.acked_bytes},
             "ifItFailedNow": _if_it_failed_now(scene),
@@ -63,9 +64,10 @@ def _inputs(scene: Scene) -> dict[str, Any]:
     return {s: {"position": n, "available": max(n, scene.story.available.get(s, 0))} for s, n in positions.items()}
 
 
-def _output(queue: OutputQueue, size: int) -> dict[str, Any]:
+def _output(queue: OutputQueue, store: Store) -> dict[str, Any]:
     acks = {c: {"received": a.received, "released": a.released} for c, a in queue.acks.items()}
-    return {"trimmed": queue.trimmed, "next": queue.next, "bytes": size, "ended": queue.ended, "consumers": acks}
+    held = {"bytes": store.bytes, "onDisk": store.bytes_on_disk, "full": store.full}
+    return {"trimmed": queue.trimmed, "next": queue.next, **held, "ended": queue.ended, "consumers": acks}
 
 
 def _checkpoint(scene: Scene) -> dict[str, Any] | None:

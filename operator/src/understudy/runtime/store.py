@@ -7,46 +7,28 @@ lets readers wait for more.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
 
 import pyarrow as pa
 
+from understudy.runtime.spill import on_disk
+
 MAX_ROWS_PER_READ = 65_536
+MAX_BYTES_PER_READ = 32 << 20
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Chunk:
     start: int
-    rows: int
+    stop: int
+    rows: pa.Table
     size: int
-    table: pa.Table | None
-    path: Path | None = None
-
-    @property
-    def stop(self) -> int:
-        return self.start + self.rows
-
-    def load(self) -> pa.Table:
-        if self.table is not None:
-            return self.table
-        assert self.path is not None
-        with pa.memory_map(str(self.path)) as source:
-            return pa.ipc.open_file(source).read_all()
-
-    def spill(self, folder: Path) -> None:
-        assert self.table is not None
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{self.start}.arrow"
-        with pa.OSFile(str(self.path), "wb") as out, pa.ipc.new_file(out, self.table.schema) as writer:
-            writer.write_table(self.table)
-        self.table = None
-
-    def drop(self) -> None:
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+    on_disk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +47,17 @@ class Store:
         self.schema = schema
         self._spill = spill
         self._memory_limit = memory_limit
-        self._disk_limit = disk_limit
+        self._limit = memory_limit + disk_limit
         self._changed = threading.Condition()
         self.reset(0)
 
     def reset(self, at: int) -> None:
         """Empty, with the next tuple at `at`."""
         with self._changed:
-            for chunk in getattr(self, "_chunks", ()):
-                chunk.drop()
-            self._chunks: deque[_Chunk] = deque()
+            self._chunks: list[_Chunk] = []  # those on disk come first
             self._next = self._published = at
             self._memory = self._disk = 0
-            self._ended = False
+            self._ended = self._full = False
             self._progress: deque[tuple[int, int]] = deque()  # (position, event time valid once all before it is sent)
             self._sent_progress: int | None = None
             self._changed.notify_all()
@@ -94,27 +74,34 @@ class Store:
             if start != self._next:
                 raise ValueError(f"rows start at {start}, expected {self._next}")
             if rows.num_rows:
-                chunk = _Chunk(start, rows.num_rows, max(rows.nbytes, 1), rows)
+                chunk = _Chunk(start, start + rows.num_rows, rows, max(rows.nbytes, 1))
                 self._chunks.append(chunk)
                 self._memory += chunk.size
                 self._next = chunk.stop
             if progress is not None:
                 self._progress.append((self._next, progress))
-            self._spill_oldest()
+            if self._memory > self._memory_limit:
+                self._spill_oldest()
 
     def _spill_oldest(self) -> None:
-        for chunk in self._chunks:
-            if self._memory <= self._memory_limit:
-                return
-            if chunk.table is not None:
-                chunk.spill(self._spill)
-                self._memory -= chunk.size
-                self._disk += chunk.size
+        """An eighth of what may be in memory at a time: files are few, and nobody waits long for the disk."""
+        first = next(n for n, chunk in enumerate(self._chunks) if not chunk.on_disk)
+        last = first
+        while self._memory > self._memory_limit * 7 // 8:
+            self._memory -= self._chunks[last].size
+            last += 1
+        old = self._chunks[first:last]
+        rows = on_disk(pa.concat_tables([chunk.rows for chunk in old]), self._spill)
+        chunk = _Chunk(old[0].start, old[-1].stop, rows, sum(chunk.size for chunk in old), on_disk=True)
+        self._chunks[first:last] = [chunk]
+        self._disk += chunk.size
 
-    def wait_for_room(self, timeout: float) -> bool:
-        """Backpressure: False while the queue is full."""
+    def wait_for_room(self, size: int, timeout: float) -> bool:
+        """Backpressure: False while so many bytes more are too many. An empty queue takes any number."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._disk < self._disk_limit, timeout)
+            room = self._changed.wait_for(lambda: not self._chunks or self.bytes + size <= self._limit, timeout)
+            self._full = not room
+            return room
 
     def publish(self, upto: int, ended: bool) -> None:
         with self._changed:
@@ -125,13 +112,13 @@ class Store:
 
     def trim(self, upto: int) -> None:
         with self._changed:
-            while self._chunks and self._chunks[0].stop <= upto:
-                chunk = self._chunks.popleft()
-                if chunk.table is None:
+            gone = bisect_right(self._chunks, upto, key=lambda chunk: chunk.stop)
+            for chunk in self._chunks[:gone]:
+                if chunk.on_disk:
                     self._disk -= chunk.size
                 else:
                     self._memory -= chunk.size
-                chunk.drop()
+            del self._chunks[:gone]
             self._changed.notify_all()
 
     # --- readers
@@ -141,6 +128,7 @@ class Store:
         with self._changed:
             self._changed.wait_for(lambda: self._has_news(start, seen), timeout)
             rows = self._slice(start, min(self._published, start + MAX_ROWS_PER_READ))
+            rows = rows.slice(0, max(rows.num_rows * MAX_BYTES_PER_READ // max(rows.nbytes, MAX_BYTES_PER_READ), 1))
             sent_all = start + rows.num_rows >= self._published
             progress = self._sent_progress if sent_all else None
             return Delivery(rows, progress, self._ended and sent_all)
@@ -158,13 +146,23 @@ class Store:
         return pa.concat_tables(parts) if parts else self.schema.empty_table()
 
     def _overlapping(self, start: int, stop: int) -> Iterator[_Chunk]:
-        return (c for c in self._chunks if c.stop > start and c.start < stop)
+        first = bisect_right(self._chunks, start, key=lambda chunk: chunk.stop)
+        return takewhile(lambda chunk: chunk.start < stop, islice(self._chunks, first, None))
 
     @staticmethod
     def _part(chunk: _Chunk, start: int, stop: int) -> pa.Table:
         first = max(start - chunk.start, 0)
-        return chunk.load().slice(first, min(stop, chunk.stop) - chunk.start - first)
+        return chunk.rows.slice(first, min(stop, chunk.stop) - chunk.start - first)
 
     @property
     def bytes(self) -> int:
         return self._memory + self._disk
+
+    @property
+    def bytes_on_disk(self) -> int:
+        return self._disk
+
+    @property
+    def full(self) -> bool:
+        """Whether somebody waits for room."""
+        return self._full

@@ -14,6 +14,7 @@ from understudy.control.observed import Role, Spread
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.sinks import Sink
 from understudy.model.sources import Source
+from understudy.model.value import mebibytes
 from understudy.runtime.credentials import FOLDER
 
 Json = dict[str, Any]
@@ -222,11 +223,6 @@ def _driver_resources(subjob: Subjob, settings: PodSettings) -> Json:
         "requests": {"cpu": f"{driver.cores * settings.cpu_per_core_milli}m", "memory": driver.memory},
         "limits": {"memory": f"{limit}Mi"},
     }
-
-
-def mebibytes(memory: str) -> int:
-    """`1Gi`, `800Mi`."""
-    return int(memory[:-2]) * (1024 if memory.endswith("Gi") else 1)
 
 
 def _sink_container(sink: Sink, settings: PodSettings) -> Json:

@@ -22,6 +22,8 @@ from understudy.runtime.engine.state import InboxState, LogState
 MAX_ROWS = 200_000
 PAST = 1_000  # earlier states that a checkpoint can still be made of
 PART_ROWS = 20_000
+MAX_WAITING = 500_000  # tuples of one input
+STARVED_ROOM = 50_000
 
 
 class Inbox:
@@ -37,6 +39,7 @@ class Inbox:
         inputs: Sequence[InputSpec],
         *,
         max_rows: int = MAX_ROWS,
+        max_waiting: int = MAX_WAITING,
         parallelism: int = 1,
         part_rows: int = PART_ROWS,
         salt: Callable[[], int] = lambda: secrets.randbits(62),
@@ -47,6 +50,7 @@ class Inbox:
         self.schema = plan_schema(element, inputs)
         self._wiring = Wiring(element, self.inputs)
         self._salt = salt if is_salted(element) else lambda: 0
+        self._max_waiting = max_waiting
         self._limits = Limits(max_rows, parallelism, part_rows)
         self._changed = threading.Condition()
         self._closed = self._held = False
@@ -71,11 +75,15 @@ class Inbox:
         with self._changed:
             return min(self._intake.lanes[place].stop for place in self._wiring.places(name))
 
-    def waiting(self, name: str) -> int:
-        """How many tuples of an input have arrived and are in no plan that is done."""
+    def room(self, name: str) -> int:
+        """How many tuples of an input may be offered: more wait only where nothing can be made of so many."""
         with self._changed:
             done = self._intake.sequence.seqs(self._intake.position)
-            return max(self._intake.lanes[place].stop - done[place] for place in self._wiring.places(name))
+            places = self._wiring.places(name)
+            left = self._max_waiting - max(self._intake.lanes[place].stop - done[place] for place in places)
+            if left > 0:
+                return left
+            return STARVED_ROOM if any(self._intake.starved(place) for place in places) else 0
 
     def offer(self, name: str, rows: pa.RecordBatch | pa.Table, progress: Micros | None = None) -> None:
         """Consecutive tuples, in order, without repetition; how far event time has come, in microseconds."""

@@ -129,6 +129,15 @@ class Intake:
         """Where a plan of our own would end."""
         return self.cutter.target(self.cut) if self._lacking is None and self.choices.are_ours else None
 
+    def starved(self, place: int) -> bool:
+        """Whether it takes more of this input until the next plan can be cut."""
+        if self.position != self.cut:
+            return False
+        if self._lacking is not None or self.choices.first is not None:
+            return True
+        merged = self.sequence.seqs(self.sequence.stop)[place]
+        return self.choices.are_ours and merged >= self.lanes[place].stop and self.target() is None
+
     def rehearsal(self, number: int) -> BatchPlan:
         return self._plan(number, self.sequence.stop, self.choices.salt(), rehearsal=True)
 

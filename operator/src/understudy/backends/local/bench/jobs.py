@@ -105,6 +105,27 @@ def rows(rate: int, limit: int, cores: int, ha: str = "{mode: amnesia}") -> Stre
 """)
 
 
+def passed_on(rate: int, limit: int, mode: Mode, queue: str) -> StreamJob:
+    """A chain in which every tuple passes, with bounds for its output queues."""
+    return _job(f"""{_HEAD}
+    - name: numbers
+      generator: {{rate: {rate}, limit: {limit}, fields: {{n: "_seq", twice: "_seq * 2"}}}}
+  subjobs:
+    - name: made
+      inputs: [numbers]
+      operators: [{{map: {{select: {{n: n, twice: twice}}}}}}]
+      ha: {{mode: {mode}}}
+      queue: {queue}
+    - name: passed
+      inputs: [made]
+      operators: [{{filter: {{where: "twice >= n"}}}}]
+      ha: {{mode: {mode}}}
+      queue: {queue}
+  sinks:
+    - {{name: out, input: passed, files: {{path: out}}}}
+""")
+
+
 def _job(text: str) -> StreamJob:
     found = load(text)
     if not isinstance(found, StreamJob):

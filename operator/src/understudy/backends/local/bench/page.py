@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from understudy.backends.local.bench.core import TARGET, Core
+from understudy.backends.local.bench.memory import Memory
 from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import TARGETS, Recovery
 from understudy.backends.local.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
@@ -19,6 +20,7 @@ from understudy.backends.local.bench.suspicion import Suspicion
 from understudy.backends.local.bench.throughput import LEAST, Throughput
 
 Row = Sequence[str]
+MEBI = 1 << 20
 
 
 def recovery_text(found: Recovery) -> str:
@@ -92,6 +94,22 @@ def suspicion_text(found: Suspicion) -> str:
     rows = [(mode, f"{count}", "0") for mode, count in found.take_overs.items()]
     said = f"{found.seconds} s for each mode, {found.burners} busy processes beside the job."
     return _table(("take-overs while nothing failed", "seen", "to reach"), rows) + said
+
+
+def memory_text(found: Memory) -> str:
+    rows = [
+        (
+            mode.value,
+            f"{max(absence.queues.values()) / MEBI:.1f} of {absence.bound / MEBI:.0f} MiB",
+            ", ".join(absence.full) or "nobody",
+            f"{max(absence.most.values()) / MEBI:.0f} MiB",
+            f"{absence.grown / MEBI:.0f} MiB",
+            f"{absence.arrived:,} of {found.tuples:,}, {'precise' if absence.precise else 'NOT PRECISE'}",
+        )
+        for mode, absence in found.modes.items()
+    ]
+    head = ("while the sink was dead", "fullest queue", "waited for room", "largest process", "grown by", "arrived")
+    return _table(head, rows) + f"{found.tuples:,} tuples, made while there was nobody to take them."
 
 
 def core_text(found: Core) -> str:

@@ -1,0 +1,47 @@
+"""A consumer that stays away: queues fill up to their bounds, the source waits, and nothing is lost. No Spark."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from .test_moves import MODES
+from .troupe import Bounds, Troupe, expected, until
+
+BOUNDS = Bounds(memory=1_000, disk=5_000, waiting=100, rows=30)
+SECONDS = 1.0
+
+
+def watch(troupe: Troupe) -> bool:
+    """Whether the source waits. Whatever anybody does meanwhile, no queue outgrows its bound."""
+    first = troupe.players[str(troupe.leader("first"))]
+    source, end = first.status()["inputs"]["numbers"], time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        pages = [player.status() for player in troupe.players.values()]
+        queues = [queue for page in pages for queue in page["outputs"].values()]
+        assert all(queue["bytes"] <= BOUNDS.memory + BOUNDS.disk for queue in queues)
+        time.sleep(0.05)
+    later = first.status()
+    stands_still = later["inputs"]["numbers"]["position"] == source["position"]
+    time_goes_on = later["inputs"]["numbers"]["available"] > source["available"]
+    return bool(later["outputs"]["first"]["full"] and stands_still and time_goes_on)
+
+
+@pytest.mark.parametrize("ha", MODES.values(), ids=MODES)
+def test_a_dead_reader_stops_the_source_and_gets_everything_when_it_is_back(ha: str, tmp_path: Path) -> None:
+    troupe = Troupe(ha, tmp_path, bounds=BOUNDS)
+    try:
+        for name in ("first-1", "second-1"):
+            troupe.add(name)
+        troupe.begin()
+        troupe.flows()
+        troupe.reader.stop()
+        until(lambda: watch(troupe), 60)
+        troupe.read(troupe.reader.rows)
+        troupe.flows(2 * BOUNDS.waiting)
+        rows = list(troupe.reader.rows)
+        assert rows == expected(len(rows))
+    finally:
+        troupe.close()
