@@ -19,21 +19,21 @@ kind: StreamJob
 metadata: {{name: absent}}
 spec:
   sources:
-    - {{name: numbers, generator: {{rate: 3000, limit: {TUPLES}, fields: {{n: "_seq", text: "repeat('x', 100)"}}}}}}
+    - {{name: numbers, generator: {{rate: 2000, limit: {TUPLES}, fields: {{n: "_seq", text: "repeat('x', 100)"}}}}}}
   subjobs:
-    - {{name: made, inputs: [numbers], operators: [{{filter: {{where: "n >= 0"}}}}], queue: {QUEUE}}}
-    - name: passed
-      inputs: [made]
+    - name: made
+      inputs: [numbers]
       operators: [{{filter: {{where: "n >= 0"}}}}]
       ha: {{mode: savepoint}}
       queue: {QUEUE}
+    - {{name: passed, inputs: [made], operators: [{{filter: {{where: "n >= 0"}}}}], queue: {QUEUE}}}
   sinks: [{{name: end, input: passed, files: {{path: end}}}}]
 """
 
 
 def test_a_sink_that_comes_back_after_an_hour_gets_every_tuple(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(JOB)
-    away = ("--stop", "sink/end@2s+120s", "--kill", "sink/end@45s")
+    away = ("--stop", "sink/end@2s+120s", "--kill", "sink/end@34s")
     command = Command("run", "job.yaml", *away, "--output", "out", "--json", cwd=tmp_path)
     command.wait_for("queue of passed full")
     assert command.wait() == 0, command.said()
