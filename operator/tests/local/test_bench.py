@@ -160,3 +160,27 @@ def test_the_docs_have_a_place_for_each_benchmark() -> None:
     for name in ("recovery", "overhead", "throughput", "bytes", "suspicion", "core"):
         assert f"<!-- bench:{name} -->" in text
         assert f"<!-- /bench:{name} -->" in text
+
+
+# --- a dead sink
+
+
+def absence(**changes: Any) -> memory.Absence:
+    queues, before, most = {"made-0": 900, "passed-1": 1_000}, {"made-0": 50 << 20}, {"made-0": 70 << 20}
+    found = memory.Absence(1_000, queues, ("made", "passed"), before, most, 360, True)
+    return replace(found, **changes)
+
+
+def test_a_queue_beyond_its_bound_or_a_tuple_that_is_missing_misses_the_target() -> None:
+    def met(**changes: Any) -> bool:
+        return memory.Memory({Mode.SAVEPOINT: absence(**changes)}, 360).met
+
+    assert met()
+    assert not met(queues={"made-0": 1_001})
+    assert not met(precise=False)
+    assert not met(arrived=359)
+
+
+def test_the_memory_table_says_who_waited_and_what_it_cost() -> None:
+    text = page.memory_text(memory.Memory({Mode.SAVEPOINT: absence()}, 360))
+    assert "| savepoint | 0.0 of 0 MiB | made, passed | 70 MiB | 20 MiB | 360 of 360, precise |" in text

@@ -18,12 +18,12 @@ from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.model.guarantees import Recovery
 from understudy.model.ha import Mode
 
-RATE: Final = 500  # tuples per second, of which `seconds` worth are made
-FASTER: Final = 40  # times
-QUEUE: Final = "{memory: 4Mi, disk: 12Mi}"
+RATE: Final = 100  # tuples per second, of which `seconds` worth are made
+FASTER: Final = 100  # times
+QUEUE: Final = "{memory: 1Mi, disk: 3Mi}"
 MODES: Final = (Mode.PASSIVE_STANDBY, Mode.UPSTREAM_BACKUP)
 LEAVES_MS: Final = 3_000
-STAYS_AWAY_MS: Final = 30_000  # after the last tuple is due
+STAYS_AWAY_MS: Final = 20_000  # after the last tuple is due
 LOOK_MS: Final = 500
 
 
