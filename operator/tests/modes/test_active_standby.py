@@ -122,3 +122,15 @@ def test_a_secondary_that_missed_determinants_joins_anew() -> None:
     assert isinstance(down, do.StepDown)
     assert isinstance(again, do.ReadLease)
     assert not secondary.could_continue()
+
+
+def test_determinants_that_are_never_confirmed_make_the_secondary_begin_anew() -> None:
+    primary, _ = pair(determinants=True)
+    primary.handle(step(10))
+    asked = [c for now in range(0, 5_000, 50) for c in primary.handle(on.Tick(Millis(now)))]
+    (fence,) = (c for c in asked if isinstance(c, do.TryLease))
+    assert fence.expected == lease("job-0", 1)
+    freed = primary.handle(on.LeaseWon(lease("job-0", 2)))
+    assert do.Publish(OUT, Seq(1), False) in freed, "nobody can win the Lease with other choices any more"
+    (ship,) = (c for c in freed if isinstance(c, do.Ship))
+    assert ship.checkpoint.elements["job"].held.stop == 1

@@ -63,6 +63,7 @@ class ActiveStandby(Instance):
         self._offered: Checkpoint | None = None  # the state on its way to a new secondary
         self._peer: Marks | None = None  # how far the secondary has come; None: nobody follows yet
         self._pending = Pending()
+        self._awaited: tuple[int | None, Millis] = (None, Millis(0))  # determinants to be confirmed, and since when
         self._roll: RollCall | None = None
         self._told_at: Millis | None = None
 
@@ -259,7 +260,7 @@ class ActiveStandby(Instance):
         free = self._pending.drop()
         self._secondary, self._peer, self.number = name, None, self.number + 1
         self._offered = self.state(self.number)
-        self._offered_at, self._pending = None, Pending()
+        self._offered_at, self._pending, self._awaited = None, Pending(), (None, Millis(0))
         return (*self._publish_upto(free), do.Ship(self._offered, None))
 
     def _offer_again(self, now: Millis) -> Commands:
@@ -270,6 +271,16 @@ class ActiveStandby(Instance):
         if now - self._offered_at <= self.interval * RESEND:
             return ()
         return self._offer(self._secondary)
+
+    def _log_again(self, now: Millis) -> Commands:
+        """Determinants that are never confirmed were lost, and no later ones may follow that would show it: the
+        secondary begins anew."""
+        oldest, (awaited, since) = self._pending.oldest, self._awaited
+        if oldest != awaited:
+            self._awaited = (oldest, now)
+            return ()
+        lost = oldest is not None and not self._fencing and now - since > self.interval * RESEND
+        return self._offer(self._secondary) if lost and self._secondary is not None else ()
 
     def book(self, event: on.Processed) -> Range:
         """Watermarks are kept as positions on the subjob's inputs: by the time an output is released, the steps between
@@ -303,7 +314,7 @@ class ActiveStandby(Instance):
                 self._trim_log(s, position)
 
     def lead_tick(self, now: Millis) -> Commands:
-        log = (*self._offer_again(now), *self._log_message())
+        log = (*self._offer_again(now), *self._log_again(now), *self._log_message())
         if not self._due(now) or self._peer is None:
             return log
         return (*log, *self._acks(self._peer), *self._queue_trimming())

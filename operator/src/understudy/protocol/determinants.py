@@ -43,6 +43,11 @@ class Pending:
         batch, self._unsent, self._made = tuple(self._unsent), [], {}
         return self._number, batch
 
+    @property
+    def oldest(self) -> int | None:
+        """The first message that is not confirmed."""
+        return self._waiting[0][0] if self._waiting else None
+
     def stored(self, number: int) -> dict[Stream, Seq]:
         """The secondary holds all messages up to `number`: these output positions may be sent."""
         free: dict[Stream, Seq] = {}
