@@ -39,6 +39,10 @@ def test_who_waits_for_a_neighbour_that_says_no_more_is_not_blamed(seed: int) ->
     assert run(seed).problems == []
 
 
+def test_a_batch_begun_under_an_overload_ends_soon_after_it() -> None:
+    assert run(8220).problems == []
+
+
 def test_a_seed_tells_the_same_story_twice() -> None:
     first, second = run(17, tell=True), run(17, tell=True)
     assert (first.history, first.problems, first.faults) == (second.history, second.problems, second.faults)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from understudy.backends.simulation.element import Element, Shelf
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     from understudy.backends.simulation.process import Process
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """A micro-batch under way."""
+
+    element: Element
+    order: list[int]
+    generation: int
+    due: int
+
+
 class Computing:
     def __init__(self, process: Process) -> None:
         self.process, self.cluster, self.world = process, process.cluster, process.world
@@ -24,9 +35,10 @@ class Computing:
         self.standing = False  # no micro-batch is begun
         self.slowdown = 1  # an overloaded machine takes so many times as long
         self._free = 0  # when the machine has done what it was given
+        self._under_way: dict[str, Batch] = {}
 
     def clear(self) -> None:
-        self.standing = False
+        self.standing, self._under_way = False, {}
         self.elements = {n: Element.empty(n, op, ins) for n, op, ins in self.process.spec.elements}
 
     def restore(self, name: str, state: ElementState, saved: dict[str, Any] | None, ahead: Mapping[str, Shelf]) -> None:
@@ -97,15 +109,30 @@ class Computing:
         element.busy = True
         starts = max(self.world.now, self._free)
         self._free = starts + round(cost * self.slowdown)
-        self.world.at(self._free - self.world.now, self._done, element, order, self.process.generation)
+        self._begin(Batch(element, order, self.process.generation, self._free))
 
-    def _done(self, element: Element, order: list[int], generation: int) -> None:
-        process = self.process
-        if not process.alive or generation != process.generation:
+    def _begin(self, batch: Batch) -> None:
+        self._under_way[batch.element.name] = batch
+        self.world.at(batch.due - self.world.now, self._done, batch)
+
+    def relieve(self) -> None:
+        """The machine is as fast as before, also for what it has begun."""
+        slowdown, self.slowdown = self.slowdown, 1
+        now = self.world.now
+        self._free = now + max(0, self._free - now) // slowdown
+        for batch in list(self._under_way.values()):
+            self._begin(replace(batch, due=now + max(0, batch.due - now) // slowdown))
+
+    def _done(self, batch: Batch) -> None:
+        process, element, order = self.process, batch.element, batch.order
+        if not process.alive or batch.generation != process.generation:
             return
+        if self._under_way.get(element.name) is not batch:
+            return  # done earlier than it was expected
         if self.world.now < process.paused:
-            self.world.at(process.paused - self.world.now, self._done, element, order, generation)
+            self.world.at(process.paused - self.world.now, self._done, batch)
             return
+        del self._under_way[element.name]
         element.busy = False
         script = element.script.popleft() if element.script else None
         at = list(element.positions)

@@ -187,7 +187,7 @@ class Nemesis:
                     self.world.at(fault.lasts, self._at_speed, process.host)
                 case "overload":
                     process.computing.slowdown = 2_000
-                    self.world.at(5 * fault.lasts, self._relieve, process)
+                    self.world.at(5 * fault.lasts, process.computing.relieve)
 
     def _migrate(self, fault: Fault, during: str) -> None:
         """A planned move, and what happens in the middle of it."""
@@ -213,9 +213,6 @@ class Nemesis:
     def _control_down(self, lasts: int) -> None:
         self.cluster.control_down = True
         self.world.at(lasts, self._control_up)
-
-    def _relieve(self, process: Process) -> None:
-        process.computing.slowdown = 1
 
     def _lease_up(self) -> None:
         self.world.lease_down = False
