@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from .troupe import CHAIN, FORK, Troupe, expected, patient, until
+from understudy.protocol.ids import Stream
+
+from .troupe import CHAIN, FORK, SIZE, SLIDE, Troupe, expected, patient, until
 
 MODES = {
     "amnesia": "{mode: amnesia}",
@@ -140,5 +142,31 @@ def test_a_savepoint_operator_is_lost_together_with_its_producer_that_backs_up_s
         troupe.flows(200)
         assert_right(troupe)
         assert all(standby.status()["losses"] == [] for standby in standbys)
+    finally:
+        troupe.close()
+
+
+def test_what_an_amnesiac_producer_makes_anew_is_no_duplicate_of_what_its_consumer_had(tmp_path: Path) -> None:
+    """Both are lost after the consumer's checkpoint: its standby gets other tuples under the seqs that it had."""
+    first, _, second = CHAIN.rpartition("ha: HA")
+    rarely = patient("{mode: passiveStandby, checkpoint: {interval: 60s}}")
+    troupe = Troupe("{mode: amnesia}", tmp_path, f"{first}ha: {rarely}{second}")
+    try:
+        troupe.add("second-1")
+        troupe.begin()
+        until(lambda: bool(troupe.players["second-0"].status()["protected"]))
+        troupe.flows(100)
+        for name in ("first-0", "second-0"):
+            troupe.remove(name)
+        replacement = troupe.add("first-1")
+        troupe.flows(200)
+        base = replacement.scene.core.anew[Stream("first")]
+        begins = replacement.status()["losses"][-1]["to"]
+        kept = [n for n in range(begins, begins + 400) if n % 3]
+        places = range(-(-base // SLIDE) * SLIDE - base, len(kept) - SIZE, SLIDE)
+        sums = [sum(kept[at : at + SIZE]) for at in places]
+        assert sums[0] in troupe.reader.rows, "the first that comes of the new life's tuples"
+        since = troupe.reader.rows.index(sums[0])
+        assert troupe.reader.rows[since : since + 50] == sums[:50]
     finally:
         troupe.close()
