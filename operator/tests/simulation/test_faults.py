@@ -15,6 +15,7 @@ SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "2000" if os.environ.get("CI") el
 PARTS = 4
 WITHIN = 500  # seeds
 EXCUSED = (5961, 9240, 12098, 13547, 16644, 18553)  # what waits for a neighbour that acks no more or that nobody runs
+BEYOND = (6810, 12328, 12633, 23085)  # divergent windows, a consumer that has forgotten what it had, a fenced standby
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -41,6 +42,15 @@ def test_who_waits_for_a_neighbour_that_says_no_more_is_not_blamed(seed: int) ->
 
 def test_a_batch_begun_under_an_overload_ends_soon_after_it() -> None:
     assert run(8220).problems == []
+
+
+@pytest.mark.parametrize("seed", BEYOND)
+def test_more_than_a_mode_promises_is_not_asked(seed: int) -> None:
+    assert run(seed).problems == []
+
+
+def test_the_end_that_a_replaced_primary_tells_is_not_taken() -> None:
+    assert run(20733).problems == []
 
 
 def test_a_seed_tells_the_same_story_twice() -> None:

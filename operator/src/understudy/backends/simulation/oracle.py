@@ -184,7 +184,9 @@ class Oracle(Monitor):
             moved = move is not None and move.handed and process.core.kept_back() is not None
             return process.spec.family != "lease" or self._leads(process) or moved
         if _passive(process.spec):
-            return process.core.stored() is not None
+            stored, record = process.core.stored(), process.world.lease(process.spec.name)
+            fenced = process.core.hold_back and record is not None and stored and stored.epoch < record.epoch
+            return stored is not None and not fenced
         return bool(getattr(process.core, "running", False))
 
     def _leads(self, process: Process) -> bool:
