@@ -71,7 +71,7 @@ spec:
 
 def patient(ha: str) -> str:
     """Nobody is suspected for being slow."""
-    return ha.removesuffix("}") + ", heartbeat: {interval: 100ms, misses: 30}}"
+    return ha.removesuffix("}") + ", heartbeat: {interval: 100ms, misses: 100}}"
 
 
 def job_of(text: str, ha: str) -> StreamJob:
