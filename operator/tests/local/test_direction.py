@@ -262,3 +262,5 @@ def test_a_standby_goes_when_its_primary_does_without() -> None:
     page = {**page, "mode": "amnesia"}
     after = running(*(replace(s, status=page) if s.process.owner == "beats" else s for s in everyone()))
     assert decide(cast, Schedule(), 2, after) == [Dismiss(subjob("beats", 1))]
+    moving = replace(after, targets=frozenset({subjob("beats", 1)}))
+    assert decide(cast, Schedule(), 2, moving) == [], "somebody moves there"

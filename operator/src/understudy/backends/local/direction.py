@@ -69,6 +69,8 @@ class Observed:
     asked_to_stop: bool = False
     told: frozenset[tuple[Process, str]] = frozenset()
     """Who has been told of which settings."""
+    targets: frozenset[Process] = frozenset()
+    """To whom somebody is moving."""
 
     def of(self, kind: Kind, owner: str) -> list[Seen]:
         return [s for s in self.seen if s.process.kind is kind and s.process.owner == owner]
@@ -243,7 +245,7 @@ def _dismissals(cast: Cast, observed: Observed) -> Iterator[Dismiss]:
         primary = observed.primary(subjob)
         if primary is not None and Mode(primary.status.get("mode", Mode.AUTO)).instances == 1:
             others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
-            yield from (Dismiss(s.process) for s in others if not s.hurt)
+            yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.targets)
 
 
 def _resumes(observed: Observed) -> Iterator[Resume]:
