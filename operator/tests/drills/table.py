@@ -27,8 +27,8 @@ cores.
 
 
 COVERAGE = """
-How often which fault has struck whom, in the sections below. Class deterministic, for which convergent is the sterner
-test, is left out; replica backup and savepoint refuse arbitrary ones.
+How often which fault has struck whom, in the sections below. Class deterministic (without being
+convergent) has no programme yet; replica backup and savepoint refuse arbitrary ones.
 """.lstrip()
 COLUMNS: Final = ("primary killed", "standby killed", "stopped for 3 s", "stopped for 0.15 s")
 """Kinds of faults, by a part of how their cause is told."""
