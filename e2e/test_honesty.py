@@ -79,12 +79,13 @@ def test_what_an_incident_says_was_lost_is_what_the_sink_lacks(job: Job) -> None
     assert counted(job, "some", "duplicated") == 0
 
 
-def test_what_an_incident_says_came_twice_is_what_the_sink_has_twice(job: Job) -> None:
-    """It is counted up to where the old primary said it was, and that was a moment ago: less than a second's tuples."""
+def test_an_incident_owns_up_to_all_that_the_sink_has_twice(job: Job) -> None:
+    """It counts up to where the old primary said it was, and that was a moment ago: less than a second's tuples. It may
+    count too many: a micro-batch that is not cut there counts whole."""
     said, there = counted(job, "again", "duplicated"), numbers(job, "again")
     twice = len(there) - len(set(there))
     print(f"{twice} of {len(there)} twice, {said} said to be")
     assert sorted(set(there)) == list(range(max(there) + 1)), "no tuple is missing"
     assert twice > 0
-    assert abs(said - twice) < RATE
+    assert said > twice - RATE
     assert counted(job, "again", "lost") == 0
