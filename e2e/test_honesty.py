@@ -11,6 +11,8 @@ from kubectl import Job, Json, Namespace, until
 from numbers_job import claim, numbers_job
 from story import REPLACED, assert_flowing, read_sink, started, wait_for_take_over, wait_until_protected
 
+pytestmark = pytest.mark.slow
+
 NAME = "honest"
 RATE = 50
 RANDOM = {"number": "number", "luck": "rand()"}
