@@ -94,9 +94,9 @@ def test_a_job_goes_through_all_modes_without_a_restart(tmp_path: Path) -> None:
     show.command.wait_for("edit refused, the job runs on as it was: spec.subjobs[beats].operators needs new instances")
     show.edit("spec: {")
     assert until(lambda: show.command.said().count("edit refused") == 2)
+    assert page(tmp_path, "leases/beats.json")["holder"] == "beats-0", "nobody took over"  # in the end somebody may
     sink = show.end()
     assert (sink["lost"], sink["duplicated"], sink["recovery"]) == (0, 0, "precise")
-    assert page(tmp_path, "leases/beats.json")["holder"] == "beats-0"
     assert log_of(tmp_path, "beats-0").count("spark session started") == 1
 
 
