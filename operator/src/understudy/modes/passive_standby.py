@@ -282,11 +282,11 @@ class PassiveStandby(Instance):
         return {s: m for s, m in found if m is not None}
 
     def book(self, event: on.Processed) -> Range:
-        before = self.ledger.elements[event.element]
-        made = super().book(event)
-        if len(made) and (log := self._logs.get(Stream(event.element))) is not None:
-            log.append(Step(made.start, made.stop, before.selection, before.positions, event.positions))
-            log.keep(STEPS)
+        log = self._logs.get(Stream(event.element))
+        if log is None:
+            return super().book(event)
+        made = self.book_with_step(event, log)
+        log.keep(STEPS)
         return made
 
     def processed(self, event: on.Processed) -> Commands:

@@ -111,7 +111,8 @@ class Shelf:
 
     def rows(self, element: str, name: str) -> pa.Table | None:
         kept = self._rows.get((element, name))
-        return kept.rows if kept is not None and kept.rows.num_rows else None
+        rows = kept.rows if kept is not None else None
+        return rows if rows is not None and rows.num_rows else None
 
     @property
     def size(self) -> int:
