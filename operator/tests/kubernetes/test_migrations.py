@@ -10,8 +10,9 @@ import pytest
 from understudy.backends.kubernetes.api import Api
 from understudy.backends.kubernetes.migrations import MigrationReconciler, is_open
 from understudy.backends.kubernetes.sight import orders_of
-from understudy.control.observed import Move, Order
-from understudy.control.record import move_to_text
+from understudy.control.observed import Move, Moved, Order
+from understudy.control.record import move_to_text, moved_to_text
+from understudy.runtime.clock import now_ms
 
 from .fake_api import FakeApi
 
@@ -53,11 +54,14 @@ def orders(fake: FakeApi) -> dict[str, Order]:
     return orders_of(found(fake, "streamjobs", "demo")["metadata"].get("annotations") or {})
 
 
-def told(fake: FakeApi, **last: Any) -> None:
-    job = found(fake, "streamjobs", "demo")
-    (subjob,) = job["status"]["subjobs"]
-    subjob["lastMove"] = {"migration": "mig", "message": "told", **last}
-    fake.put("streamjobs", job)
+def recorded(fake: FakeApi, entry: str, text: str) -> None:
+    fake.put("configmaps", {"metadata": {"name": "demo-run", "namespace": "apps"}, "data": {entry: text}})
+
+
+def moved(fake: FakeApi, **result: Any) -> None:
+    now = now_ms()
+    last = Moved("mig", "demo-keep-0", "demo-keep-2", "ordered", now, now, **result)
+    recorded(fake, "moved.keep", moved_to_text(last))
 
 
 def begun(api: Api) -> None:
@@ -71,9 +75,9 @@ def test_it_says_that_it_runs_and_then_orders(fake: FakeApi, api: Api) -> None:
     assert orders(fake) == {"keep": Order("n3", "mig")}
 
 
-def test_it_ends_with_what_the_job_tells(fake: FakeApi, api: Api) -> None:
+def test_it_ends_with_what_the_record_tells(fake: FakeApi, api: Api) -> None:
     begun(api)
-    told(fake, succeeded=True, to="demo-keep-2", pauseSeconds=0.25, movedBytes=77, lost=0)
+    moved(fake, pause_ms=250, bytes=77, lost=0)
     assert MigrationReconciler(api).reconcile("apps", "mig") is None
     ended = status(fake)
     assert (ended["phase"], ended["to"], ended["pauseSeconds"], ended["movedBytes"]) == (
@@ -85,9 +89,10 @@ def test_it_ends_with_what_the_job_tells(fake: FakeApi, api: Api) -> None:
 
 def test_a_refused_order_is_a_failure(fake: FakeApi, api: Api) -> None:
     begun(api)
-    told(fake, succeeded=False)
+    moved(fake, failure="n3 takes no pods")
     assert MigrationReconciler(api).reconcile("apps", "mig") is None
-    assert (status(fake)["phase"], status(fake)["message"]) == ("Failed", "told")
+    assert status(fake)["phase"] == "Failed"
+    assert "n3 takes no pods" in status(fake)["message"]
 
 
 def test_an_order_that_was_not_given_is_given_by_the_next_operator(fake: FakeApi, api: Api) -> None:
@@ -104,8 +109,7 @@ def test_while_its_move_is_under_way_nothing_is_ordered(fake: FakeApi, api: Api)
     job = found(fake, "streamjobs", "demo")
     job["metadata"]["annotations"] = {}
     fake.put("streamjobs", job)
-    record = {"move.keep": move_to_text(Move("demo-keep-0", "demo-keep-2", "ordered", 1, "mig"))}
-    fake.put("configmaps", {"metadata": {"name": "demo-run", "namespace": "apps"}, "data": record})
+    recorded(fake, "move.keep", move_to_text(Move("demo-keep-0", "demo-keep-2", "ordered", 1, "mig")))
     MigrationReconciler(api).reconcile("apps", "mig")
     assert orders(fake) == {}
 

@@ -3,10 +3,11 @@
 | phase | until |
 |---|---|
 | Pending | the job is there and the subjob is not ordered elsewhere; then it says that it runs, and only then orders |
-| Running | the job's status tells of the move that this Migration asked for |
+| Running | the job's record tells how the move that this Migration asked for ended |
 | Completed, Failed | |
 
-The job itself carries it out (`moves`). An order that is still to be given is given again.
+The job itself carries it out (`moves`). An order that is still to be given is given again: the record,
+which is written first and read last, says whether it was.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from understudy.control.observed import Order
+from understudy.control.observed import Moved, Order
 from understudy.control.times import iso_ms, millis
 from understudy.model.kinds import MigrationPhase, MigrationSpec, MigrationStatus
 
@@ -36,6 +37,8 @@ class SeenMigration:
     """On the StreamJob."""
     moves: Mapping[str, str]
     """Subjob → the Migration whose move is under way."""
+    moved: Mapping[str, Moved]
+    """Subjob → its last move."""
 
     @property
     def subjob(self) -> Json | None:
@@ -98,8 +101,8 @@ def _begin(seen: SeenMigration) -> tuple[Step, ...]:
 
 
 def _go_on(seen: SeenMigration) -> tuple[Step, ...]:
-    last = (seen.subjob or {}).get("lastMove") or {}
-    if last.get("migration") == seen.name:
+    last, started = seen.moved.get(seen.spec.subjob), millis(seen.status.started_at)
+    if last is not None and last.by == seen.name and last.ended_ms >= (started or 0):
         return (WriteDown(_ended(seen, last)),)
     if seen.job is None or seen.subjob is None:
         return _failed(seen, "the job is gone")
@@ -107,21 +110,21 @@ def _go_on(seen: SeenMigration) -> tuple[Step, ...]:
     under_way = (order is not None and order.by == seen.name) or seen.moves.get(seen.spec.subjob) == seen.name
     if under_way:
         return ()
-    if seen.now_ms - (millis(seen.status.started_at) or seen.now_ms) >= LOST_MS:
+    if seen.now_ms - (started or seen.now_ms) >= LOST_MS:
         return _failed(seen, "nothing was heard of the move")
     return () if order is not None or seen.spec.subjob in seen.moves else (Give(seen.spec.subjob, seen.spec.to_node),)
 
 
-def _ended(seen: SeenMigration, last: Json) -> MigrationStatus:
+def _ended(seen: SeenMigration, last: Moved) -> MigrationStatus:
     return seen.status.model_copy(
         update={
-            "phase": MigrationPhase.COMPLETED if last.get("succeeded") else MigrationPhase.FAILED,
-            "message": last.get("message", ""),
-            "to": last.get("to") or None,
+            "phase": MigrationPhase.COMPLETED if last.failure is None else MigrationPhase.FAILED,
+            "message": last.sentence(seen.spec.subjob),
+            "to": last.target or None,
             "finished_at": iso_ms(seen.now_ms),
-            "pause_seconds": last.get("pauseSeconds"),
-            "moved_bytes": last.get("movedBytes"),
-            "lost": last.get("lost"),
+            "pause_seconds": last.pause_ms / 1000 if last.pause_ms is not None else None,
+            "moved_bytes": last.bytes,
+            "lost": last.lost,
         }
     )
 

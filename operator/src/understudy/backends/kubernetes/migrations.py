@@ -52,6 +52,7 @@ class MigrationReconciler:
             job=(job.get("status") or {}) if job else None,
             orders=orders_of((job["metadata"].get("annotations") or {}) if job else {}),
             moves={subjob: move.by for subjob, move in run.moves.items()},
+            moved=run.moved,
         )
 
     def _carry_out(self, namespace: str, seen: SeenMigration, step: Step) -> None:
