@@ -11,7 +11,7 @@ from kubectl import Job, Namespace, name_of, until
 from mixed_job import HALVES, mixed_job, promised
 from story import REPLACED, assert_flowing, started, wait_until_protected
 
-SEED = int(os.environ.get("UNDERSTUDY_SEED") or 24980)  # kills of pods; `make chaos` draws others
+SEED = int(os.environ.get("UNDERSTUDY_SEED") or 359)  # kills of pods; `make chaos` draws others
 
 
 @pytest.fixture(scope="module", params=list(HALVES))
