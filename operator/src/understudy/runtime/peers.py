@@ -76,6 +76,7 @@ class Peers:
         self.secondary_mode: str | None = None
         self.changes: Changes
         self.heard_ms: int | None = None  # the last sign of life of the other instance
+        self._followed: LeaseRecord | None = None
         self.shipped_to_secondary = 0  # bytes, since it joined
         self._behind_until = 0  # until then another secondary has the first chance
         self._arriving: Shelf | None = None  # what has come, while the core says where it goes
@@ -105,7 +106,9 @@ class Peers:
     def follow(self, command: do.Follow) -> None:
         self.leave()
         log.info("following", primary=command.primary.holder, epoch=command.primary.epoch)
-        self._scene.story.take_over = self.heard_ms = None
+        self._scene.story.take_over = None
+        if command.primary != self._followed:
+            self._followed, self.heard_ms = command.primary, None
         self._scene.post(on.KeepAlive(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
         hooks = Hooks(
             self._heard,
