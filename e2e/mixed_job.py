@@ -1,11 +1,11 @@
-"""Every mode, in two jobs of five and six drivers, and what their sinks must hold, worked out in plain Python.
+"""Every mode, in two jobs of six drivers each, and what their sinks must hold, worked out in plain Python.
 
 front:  numbers ─┬─ keep (replicaBackup) ── live (activeStandby) ── sink kept
-                 └─ some (amnesia) ── sink some
+                 └─ some (amnesia, with a spare) ── sink some
 back:   numbers ─── keep (passiveStandby) ── sums (savepoint) ── same (upstreamBackup) ── sink sums
 
 One after the other: a micro-batch costs the same whatever is in it, and all of them at once would measure little more
-than how eleven drivers share the cores of a small machine.
+than how twelve drivers share the cores of a small machine.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def promised(mode: str) -> str:
 
 
 def _ha(mode: str) -> Json:
-    return {"mode": mode, "guarantee": promised(mode)}
+    spare = {"spare": True} if mode == "amnesia" else {}
+    return {"mode": mode, "guarantee": promised(mode), **spare}
 
 
 def _copy(name: str, source: str) -> Json:

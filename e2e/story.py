@@ -41,13 +41,13 @@ def wait_until_protected(job: Job) -> None:
         job.wait_for("Protected", REPLACED)
         return all(_is_settled(job, subjob) for subjob in job.status()["subjobs"])
 
-    until("as many instances of each subjob as its mode has, protected", settled, REPLACED)
+    until("as many instances of each subjob as are asked for, protected", settled, REPLACED)
 
 
 def _is_settled(job: Job, subjob: Json) -> bool:
-    """The status speaks of who leads now, and as many instances are ready as the mode has: one that was lost with its
-    node may still be listed."""
-    alone = subjob["mode"] == "amnesia"
+    """The status speaks of who leads now, and as many instances are ready as are asked for: one that was lost with its
+    node may still be listed. Of a subjob that has no standby it does not say whether it is protected."""
+    alone = subjob.get("protected") is None
     name, leads = subjob["name"], (subjob.get("currentPrimary"), subjob.get("epoch"))
     covered = alone or subjob.get("protected")
     ready = [replica for replica in subjob["replicas"] if replica["state"] == "ready"]
@@ -75,9 +75,9 @@ def node_of_pod(job: Job, pod: str) -> str:
     return str(found["spec"]["nodeName"])
 
 
-def drill(job: Job, subjob: str, fault: str, name: str, expect: Json, force: bool = False) -> Json:
+def drill(job: Job, subjob: str, fault: str, name: str, expect: Json) -> Json:
     """Runs it to its end; its status."""
-    body = {"job": job.name, "subjob": subjob, "fault": fault, "expect": expect, "force": force}
+    body = {"job": job.name, "subjob": subjob, "fault": fault, "expect": expect}
     kind = {"apiVersion": "understudy.dev/v1alpha1", "kind": "FailoverDrill"}
     job.namespace.apply({**kind, "metadata": {"name": name}, "spec": body})
 

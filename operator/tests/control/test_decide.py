@@ -106,6 +106,37 @@ def test_amnesia_needs_no_standby() -> None:
     assert world.status["summary"]["guarantee"] == "gap"
 
 
+def test_amnesia_with_a_spare_has_two_instances_on_two_nodes_and_says_what_a_take_over_costs() -> None:
+    world = World(with_settings(mode="amnesia", spare=True)).run_for(30)
+    nodes = {pod.node for pod in world.live("keep")}
+    assert len(world.live("keep")) == len(nodes) == 2
+    assert world.is_true("Protected")
+    assert world.condition("Protected")["message"].endswith("; keep: a take-over costs tuples")
+    assert world.status["summary"]["protected"] == "2/2"
+    assert world.status["summary"]["guarantee"] == "gap"
+    former, spare = world.primary("keep"), world.standby("keep")
+    world.kill(spare)
+    world.run_for(2)
+    assert world.condition("Protected")["reason"] == "StandbyMissing"
+    world.run_for(30)
+    spare = world.standby("keep")
+    world.kill(former)
+    world.run_for(30)
+    assert world.primary("keep") == spare
+    assert world.is_true("Protected"), "it has a new spare"
+
+
+def test_a_spare_is_made_and_removed_beside_the_running_primary() -> None:
+    world = World(with_settings(mode="amnesia")).run_for(30)
+    primary = world.primary("keep")
+    for spare, count in ((True, 2), (False, 1), (True, 2)):
+        world.edit(with_settings(mode="amnesia", spare=spare)).run_for(30)
+        assert len(world.live("keep")) == count
+        assert world.primary("keep") == primary
+        assert world.told[primary].spare is spare
+        assert world.is_true("Protected")
+
+
 def test_the_summary_says_what_needs_a_look_and_nothing_when_nothing_does(started: World) -> None:
     assert started.status["summary"]["attention"] == ""
     assert "lastRecovery" not in started.status["summary"]

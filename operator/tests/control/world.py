@@ -35,7 +35,7 @@ from understudy.control.pages import read
 from understudy.control.record import read_record
 from understudy.control.revision import revision_of
 from understudy.model.branches import in_use
-from understudy.model.ha import Ha, Mode
+from understudy.model.ha import Ha
 from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
@@ -318,8 +318,7 @@ class World:
         leads = lease.holder == pod.name
         others = [p for p in self.pods.values() if p.part == pod.part and p.name != pod.name and not p.is_sink]
         ha = self.told.get(pod.name)
-        follows = leads and not (ha and ha.mode is Mode.AMNESIA)
-        secondary = next((p.name for p in others if self.ready(p)), None) if follows else None
+        secondary = next((p.name for p in others if self.ready(p)), None) if leads else None
         return {
             "kind": "subjob",
             "mode": str(ha.mode) if ha else None,

@@ -84,6 +84,7 @@ def test_standbys_follow_when_primaries_are_up() -> None:
 
 def test_amnesia_has_no_standby() -> None:
     assert Cast.of(job(mode="amnesia")).instances == {"strong": 1, "beats": 2}
+    assert Cast.of(job(mode="amnesia, spare: true")).instances == {"strong": 2, "beats": 2}
 
 
 def test_streams_begin_when_everyone_is_ready() -> None:

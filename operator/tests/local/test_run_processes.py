@@ -99,6 +99,22 @@ def test_amnesia_loses_what_came_while_nobody_was_there_and_says_how_much(tmp_pa
     assert [row["_seq"] for row in lines(tmp_path / "out" / "sinks" / "out")] == list(range(sink["tuples"]))
 
 
+def test_a_spare_takes_over_from_amnesia_and_the_loss_is_told(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(ONE_SUBJOB.replace("mode: amnesia", "mode: amnesia, spare: true"))
+    kill = ("--kill", "odd@protected@4s")
+    command = Command("run", "job.yaml", "--duration", "20s", *kill, "--output", "out", cwd=tmp_path)
+    assert command.wait() == 0, command.said()
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    sink, (incident,) = report["sinks"]["out"], report["incidents"]
+    assert (incident["subjob"], incident["mode"]) == ("odd", "amnesia")
+    log = (tmp_path / "out" / "logs" / "odd-1.log").read_text()
+    assert log.index("following") < log.index("leading"), "who was there already took over, not a new process"
+    assert incident["lost"] > 0
+    assert sink["recovery"] == "gap"
+    assert (sink["tuples"] + sink["lost"], sink["duplicated"]) == (1_000, 0)
+    assert [row["_seq"] for row in lines(tmp_path / "out" / "sinks" / "out")] == list(range(sink["tuples"]))
+
+
 def test_an_endless_job_runs_until_it_is_stopped_and_is_compared_as_far_as_it_came(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(ONE_SUBJOB)
     command = Command("run", "job.yaml", "--output", "out", cwd=tmp_path)

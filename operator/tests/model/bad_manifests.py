@@ -611,6 +611,9 @@ PROMISES = (
         f"{HA}.guarantee",
         ("amnesia gives gap", "mode passiveStandby,", "or guarantee gap"),
     ),
+    Bad("a spare beside a standby", ha("{spare: true}"), f"{HA}.spare", ("passiveStandby has its standby already",)),
+    Bad("a spare for a mode to come", ha("{mode: auto, spare: true}"), f"{HA}.spare", ("write mode amnesia",)),
+    Bad("half a spare", ha("{mode: amnesia, spare: 1}"), f"{HA}.spare", ("true or false",)),
     Bad("rollback with amnesia", ha("{mode: amnesia, guarantee: rollback}"), f"{HA}.guarantee", ("amnesia gives gap",)),
     Bad(
         "a random function in parallel",

@@ -57,6 +57,26 @@ def test_amnesia_loses_and_says_so() -> None:
     assert len(seen.rows) < len(expected())
 
 
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_spare_of_amnesia_takes_over_and_its_replacement_is_the_next_spare(silent: bool) -> None:
+    cluster, seen = chain("amnesia")
+    leads = cluster.running["B"][0]
+    cluster.world.run(400 * MS, lambda: leads.core.protected)
+    spare = next(p for p in cluster.running["B"] if p is not leads)
+    assert leads.core.secondary == spare.name
+    kill(cluster, "B", 100 * MS, silent)
+    cluster.world.run(2_000 * MS, lambda: spare.serving and spare.core.protected)
+    assert spare.serving
+    again = next(p for p in cluster.running["B"] if p is not spare)
+    assert spare.core.secondary == again.name, "started again in its place, it is the spare now"
+    run(cluster)
+    assert cluster.finished
+    assert {loss[:2] for loss in seen.losses} <= {("B", "A")}
+    lost = sum(len(loss[2]) for loss in seen.losses)
+    assert seen.rows == [row for row in expected() if row in seen.rows], "none twice, none out of order"
+    assert 0 < len(expected()) - len(seen.rows) <= lost
+
+
 def test_the_same_seed_gives_the_same_history() -> None:
     histories = []
     for _ in range(2):

@@ -4,7 +4,7 @@
 |---|---|
 | Accepted | the spec was accepted and is what runs |
 | Ready | every subjob has a primary that serves, every sink runs, and the stream has been started |
-| Protected | every standby that the modes ask for is ready to take over now |
+| Protected | every standby that is asked for is ready to take over now |
 | Progressing | something is being made, replaced or taken over |
 | Degraded | something needs a look |
 | RecoveryObjectiveMet | the newest take-over of every subjob was within its maxRecovery |
@@ -20,6 +20,7 @@ from understudy.control.observed import Observed, Pod
 from understudy.control.pages import InstancePage, Queue, State
 from understudy.control.times import iso
 from understudy.control.views import SubjobView
+from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.model.status import Condition, ConditionStatus, ConditionType
 
@@ -133,7 +134,10 @@ def protected(views: Sequence[SubjobView]) -> Finding:
         )
     beside = [view.subjob.name for view in paired if shares_node(view)]
     shared = f"; {', '.join(beside)}: primary and standby share a node" if beside else ""
-    return finding(ConditionType.PROTECTED, True, "StandbysReady", f"every standby is ready to take over{shared}")
+    lossy = [view.subjob.name for view in paired if view.mode is Mode.AMNESIA]
+    costs = f"; {', '.join(lossy)}: a take-over costs tuples" if lossy else ""
+    what = f"every standby is ready to take over{shared}{costs}"
+    return finding(ConditionType.PROTECTED, True, "StandbysReady", what)
 
 
 def shares_node(view: SubjobView) -> bool:

@@ -27,6 +27,7 @@ from understudy.control.observed import Observed, Phase, Pod, Role, Run, Spread
 from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
 from understudy.control.revision import Digests, digests_before_live_edits, digests_of
 from understudy.control.views import SubjobView
+from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 
 HEAD_START_MS: Final = 5_000  # primaries first: their cold starts should not compete with the standbys'
@@ -45,7 +46,7 @@ def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[In
     surplus = () if moves else _surplus(view, live)
     return (
         *(intent for pair in removals for intent in pair),
-        *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than the mode needs"))),
+        *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than is needed"))),
         *_creation(seen, job, view, live, digests, bool(crowded)),
         *_labels(view, live),
         *_changes(seen, view, live),
@@ -88,10 +89,12 @@ def _changes(seen: Observed, view: SubjobView, live: Sequence[Pod]) -> tuple[Int
 
 
 def _surplus(view: SubjobView, live: Sequence[Pod]) -> tuple[Pod, ...]:
-    """More than needed, as when a node that was given up returns. Neither the primary nor its secondary goes."""
+    """More than needed, as when a node that was given up returns. The primary does not go, nor its secondary, unless
+    none is wanted and the mode in force does without."""
     if view.page is None or len(live) <= view.wanted:
         return ()
-    spare = [pod for pod in live if pod in view.standbys and pod.name != view.page.secondary]
+    kept = view.page.secondary if view.wanted > 1 or view.mode is not Mode.AMNESIA else None
+    spare = [pod for pod in live if pod in view.standbys and pod.name != kept]
     return tuple(spare[view.wanted - len(live) :])
 
 

@@ -33,7 +33,7 @@ class SubjobView:
 
     @property
     def wanted(self) -> int:
-        return self.subjob.ha.mode.instances
+        return self.subjob.ha.instances
 
     @property
     def mode(self) -> Mode:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 
 from .value import Duration, Name, Size, Value
 
@@ -21,11 +21,6 @@ class Mode(StrEnum):
     REPLICA_BACKUP = "replicaBackup"
     SAVEPOINT = "savepoint"
     AUTO = "auto"
-
-    @property
-    def instances(self) -> int:
-        """How many a subjob has: a primary, and in every mode but amnesia one that stands by or runs beside it."""
-        return 1 if self is Mode.AMNESIA else 2
 
 
 class Guarantee(StrEnum):
@@ -136,12 +131,22 @@ class Ha(Value):
     heartbeat: Heartbeat = Heartbeat()
     """Keep-alives between peers."""
 
+    spare: StrictBool = False
+    """For amnesia alone, which has no standby otherwise: a second instance waits with an empty state and takes over
+    when the primary dies, without the cold start of a replacement. What was in between is lost all the same.
+    Default: false."""
+
     overload: Overload | None = None
     """What counts as an overload; a primary that notices one moves to its standby. Default: overloads are not
     watched for."""
 
     on_permanent_failure: OnPermanentFailure | None = None
     """What to do when no node can take a subjob that failed for good."""
+
+    @property
+    def instances(self) -> int:
+        """How many a subjob has: a primary, and one that stands by or runs beside it; for amnesia only if asked."""
+        return 1 if self.mode is Mode.AMNESIA and not self.spare else 2
 
     @property
     def digest(self) -> str:

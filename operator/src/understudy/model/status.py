@@ -221,7 +221,7 @@ class SubjobStatus(Value):
     """Starting, Serving, Recovering or Finished."""
 
     protected: bool | None = None
-    """Whether a standby is ready to take over now; absent if the mode has none."""
+    """Whether a standby is ready to take over now; absent if none is asked for."""
 
     current_primary: Short | None = None
     """The pod that is primary."""

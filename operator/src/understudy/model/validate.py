@@ -44,6 +44,7 @@ ALONE: Final[tuple[Check, ...]] = (
     expressions.stateful_elements,
     timing.intervals,
     built.checkpoints,
+    built.spares,
     built.promises,
     built.spark_settings,
 )

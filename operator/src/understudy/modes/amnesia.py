@@ -1,5 +1,7 @@
 """Amnesia (Hwang §4): gap recovery. A replacement starts empty, at the newest input; what was in between is lost.
 
+The replacement is a new process, or a spare that waits: it knows no more than a new process does, but is warm.
+
 No run-time cost: an input is released as soon as it is processed. A replacement first hears from all its consumers how
 far its stream had come, so that seqs go on without being used twice, and only then takes input. A producer knows what
 was released, so it can tell what was lost; of a source the watermarks tell it, which came back from the consumers.
@@ -22,6 +24,8 @@ from understudy.protocol.watermarks import Step, StepLog, newest
 
 
 class Amnesia(Instance):
+    ships_state = False
+
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)
         self.forget()
@@ -30,6 +34,7 @@ class Amnesia(Instance):
         self._roll: RollCall | None = RollCall(self.wiring)
         self._logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._untold = False
+        self._spare: str | None = None
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         self.lossy = self.epoch > Epoch(1)
@@ -50,8 +55,23 @@ class Amnesia(Instance):
             case on.Subscribed() if self._roll is not None:
                 self._roll.heard(event)
                 return self._begin(self._roll) if self._roll.complete else ()
+            case on.SecondaryJoined(name):
+                self._spare = name
+                return ()
+            case on.SecondaryLeft(name) if name == self._spare:
+                self._spare = None
+                return ()
             case _:
                 return ()
+
+    @property
+    def protected(self) -> bool:
+        """Whether a spare could take over now; what is under way is lost all the same."""
+        return self._spare is not None and self._roll is None
+
+    @property
+    def secondary(self) -> str | None:
+        return self._spare
 
     @property
     def roll_open(self) -> bool:
@@ -79,6 +99,16 @@ class Amnesia(Instance):
         """A consumer that restarted itself has no watermark: then nobody knows what was lost of a source."""
         unknown = self._untold and stream in self._sources
         return super()._lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
+
+    def passed_on(self, stream: Stream) -> Seq:
+        """How far the subjob has come on an input with what would not be lost if it failed now, as its successor would
+        count it: of a source with what a consumer has got, of another input with what was released."""
+        if stream not in self._sources:
+            return self.ledger.position(stream)
+        received = {s: self.ledger.queues[s].received_by_any for s in self.wiring.leaving}
+        marks = [mark for s, position in received.items() if (mark := self.mark(s, position)) is not None]
+        unknown = self.ledger.position(stream) if any(received.values()) else Seq(0)
+        return max((m.high.get(stream, Seq(0)) for m in marks), default=unknown)
 
     @property
     def _sources(self) -> tuple[Stream, ...]:

@@ -7,7 +7,7 @@ What a mode needs to take over lies either at a standby (passive standby, active
 |---|---|---|
 | at a standby | changes at once; releases nothing until a standby has the new state | changes when that state comes |
 | upstream     | runs both modes until upstream holds all that the new one needs | changes when that is so |
-| nowhere (amnesia) | changes at once | is not needed any more |
+| nowhere (amnesia) | changes at once | changes at once; without `spare` it is not needed any more |
 
 Side by side: the former mode ships and publishes as before, the successor writes its own log of the same steps. A tuple
 is released upstream only when both modes would release it; to a source, which can be read again from anywhere, the

@@ -51,6 +51,7 @@ class Instance:
     load: LoadWatch | None = None  # None: an overload is not watched for
     sources_keep_acks = False  # whether a new life needs to know what was acked to the sources that the subjob reads
     sends_trees = False  # whether acks carry a savepoint tree
+    ships_state = True  # whether a standby has to get a state from the primary before it can play the mode
     hold_back = False  # whether output waits until the secondary has what it came of
     replicated = False  # whether all instances send
 
@@ -489,7 +490,7 @@ class Instance:
 
     @property
     def protected(self) -> bool:
-        """As a primary: whether somebody could take over now without loss."""
+        """As a primary: whether somebody could take over now, with all that the mode promises."""
         return False
 
     @property

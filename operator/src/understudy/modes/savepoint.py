@@ -31,6 +31,7 @@ class SavepointMode(Instance):
     """Each element is an operator of the paper. Those of one subjob ACK each other like any others."""
 
     sources_keep_acks = sends_trees = True
+    ships_state = False
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)

@@ -29,6 +29,7 @@ from understudy.protocol.watermarks import Step, StepLog, cause, traced
 
 class UpstreamBackup(Instance):
     sources_keep_acks = True
+    ships_state = False
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int, forward: bool = True) -> None:
         super().__init__(name, wiring, detector)

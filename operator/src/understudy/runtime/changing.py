@@ -161,7 +161,7 @@ class Changing:
             if type(like) is type(core):
                 core.retune(like)
                 self._in_force(ha)
-            elif like.sources_keep_acks:
+            elif not like.ships_state:
                 self._become(like, ha)
                 self._scene.reread_lease("to follow in the new mode")
             else:

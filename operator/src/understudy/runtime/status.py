@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Role
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.protocol.ids import Stream
@@ -80,10 +81,13 @@ def _checkpoint(scene: Scene) -> dict[str, Any] | None:
 
 
 def _if_it_failed_now(scene: Scene) -> dict[str, Any] | None:
-    """What a take-over at this moment would process again. None where nobody could take over."""
+    """What a take-over at this moment would process again, and lose. None where nobody could take over."""
     core = scene.core
     if core.role is not Role.PRIMARY or not core.protected:
         return None
+    if isinstance(core, Amnesia):
+        lost = sum(known["available"] - core.passed_on(Stream(s)) for s, known in _inputs(scene).items())
+        return {"replayTuples": 0, "replaySeconds": 0.0, "lostTuples": lost}
     if not isinstance(core, PassiveStandby):
         return {"replayTuples": 0, "replaySeconds": 0.0, "lostTuples": 0}
     tuples = sum(n - core.covered(Stream(s)) for s, n in scene.positions().items())

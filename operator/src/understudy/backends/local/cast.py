@@ -48,7 +48,7 @@ class Cast:
         return cls(
             sinks=tuple(s.name for s in job.sinks),
             subjobs=tuple(s.name for s in in_order(job)),
-            instances={s.name: s.ha.mode.instances for s in job.subjobs},
+            instances={s.name: s.ha.instances for s in job.subjobs},
             settings={s.name: s.ha.digest for s in job.subjobs},
             means={s.name: _means(s) for s in job.subjobs},
         )

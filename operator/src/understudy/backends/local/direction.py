@@ -243,7 +243,7 @@ def _dismissals(cast: Cast, observed: Observed) -> Iterator[Dismiss]:
     """Standbys go when the primary is known to do without."""
     for subjob in (name for name, wanted in cast.instances.items() if wanted == 1):
         primary = observed.primary(subjob)
-        if primary is not None and Mode(primary.status.get("mode", Mode.AUTO)).instances == 1:
+        if primary is not None and primary.status.get("mode") == Mode.AMNESIA:
             others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
             yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.targets)
 

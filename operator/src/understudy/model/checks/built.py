@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..choice import choose
 from ..classes import OperatorClass, class_of
 from ..costs import loads
-from ..ha import Backups
+from ..ha import Backups, Mode
 from ..job import StreamJob
 from ..network import Walk
 from ..operators import Correlate, Python, kind_of
@@ -41,6 +41,14 @@ def checkpoints(job: StreamJob) -> Iterator[Refusal]:
         if class_of(subjob).operator_class is OperatorClass.ARBITRARY:
             why = f"{checkpoint.backups} backups do not make an arbitrary subjob repeat itself"
             yield refuse("NotAvailable", f"{here}.backups", f"{why}; write {Backups.UNSYNCHRONIZED}")
+
+
+def spares(job: StreamJob) -> Iterator[Refusal]:
+    for n, subjob in enumerate(job.subjobs):
+        mode, field = subjob.ha.mode, path("spec", "subjobs", n, "ha", "spare")
+        if subjob.ha.spare and mode is not Mode.AMNESIA:
+            has = "chooses a mode by itself" if mode is Mode.AUTO else "has its standby already"
+            yield refuse("InvalidSetting", field, f"{mode} {has}; leave it out, or write mode amnesia")
 
 
 def _not_yet(field: str, what: str, instead: str) -> Refusal:
