@@ -88,6 +88,8 @@ def classes(mode: Mode) -> Programme:
     """Every class of operators that the mode takes, side by side, under every fault. The kill of a primary waits for
     the new standby."""
     subjobs = {"rep": f"inputs: [odd], operators: [{FILTER}]", "con": f"inputs: [odd], operators: [{COUNT}]"}
+    if mode is not Mode.SAVEPOINT:  # which keeps one element
+        subjobs["det"] = f"inputs: [odd], operators: [{COUNT}, {COUNT}]"
     if OperatorClass.ARBITRARY in PRECISE[mode]:
         subjobs["arb"] = "inputs: [odd, even], operators: [{union: {}}]"
     spec = "  subjobs:\n" + "".join(f"    - {{name: {n}, {s}, ha: {{mode: {mode}}}}}\n" for n, s in subjobs.items())
@@ -128,6 +130,18 @@ ALL = (
         50,
         ("pas@5s-7s", "act@standby@10s-12s", "ind@20s-22s"),
         ("swe@26s-28s+3s", "act@32s-34s+150ms"),
+    ),
+    # While somebody recovers: the new primary, where upstream can give again all that it keeps; elsewhere the
+    # new standby on its way, and the primary once more when there is another.
+    Programme(
+        "catching-up",
+        CHAIN,
+        140,
+        (
+            *("act@5s-7s", "act@standby@8s-12s", "rep@14s-16s", "rep@standby@17s-21s"),
+            *("ups@30s-32s", "ups@recovering@30s", "sav@60s-62s", "sav@recovering@60s"),
+            *("act@protected@90s", "rep@protected@95s"),
+        ),
     ),
     Programme("together", TOGETHER, 70, ("one@8s", "two@8s", "all@8s", "rol@16s-18s", "one@60s", "all@60s")),
     *(classes(mode) for mode in Mode if PRECISE.get(mode)),

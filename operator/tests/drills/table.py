@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from understudy.model.classes import OperatorClass
 from understudy.model.guarantees import PRECISE
 
 HEAD = """# Drills
@@ -27,10 +26,17 @@ cores.
 
 
 COVERAGE = """
-How often which fault has struck whom, in the sections below. Class deterministic (without being
-convergent) has no programme yet; replica backup and savepoint refuse arbitrary ones.
+How often which fault has struck whom, in the sections below. Replica backup and savepoint refuse arbitrary operators.
+A recovering primary is killed where upstream can give all of its state again; elsewhere there is no second copy of
+the state at that moment, and a standby that is on its way is killed instead.
 """.lstrip()
-COLUMNS: Final = ("primary killed", "standby killed", "stopped for 3 s", "stopped for 0.15 s")
+COLUMNS: Final = (
+    "primary killed",
+    "recovering primary killed",
+    "standby killed",
+    "stopped for 3 s",
+    "stopped for 0.15 s",
+)
 """Kinds of faults, by a part of how their cause is told."""
 
 
@@ -76,7 +82,7 @@ def coverage(sections: Iterable[str]) -> str:
     lines = [COVERAGE]
     lines += ["| mode | class | " + " | ".join(COLUMNS) + " |", "|" + "---|" * (2 + len(COLUMNS))]
     for mode, precise in PRECISE.items():
-        for kind in (k for k in precise if k is not OperatorClass.DETERMINISTIC):
+        for kind in precise:
             cells = [str(counts[mode, kind, column] or "") for column in COLUMNS]
             lines.append(f"| {mode} | {kind} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

@@ -224,6 +224,22 @@ def test_a_primary_is_hurt_when_it_is_protected() -> None:
     assert decide(CAST, Schedule((fault,)), 2, running(*cast)) == [Hurt(fault, subjob("beats", 0))]
 
 
+@pytest.mark.parametrize(
+    ("story", "hurt"),
+    [
+        (None, False),
+        ({"planned": False, "caughtUpMs": None}, True),
+        ({"planned": False, "caughtUpMs": 1_700}, False),
+        ({"planned": True, "caughtUpMs": None}, False),
+    ],
+)
+def test_a_recovering_primary_is_one_that_took_over_and_has_not_caught_up(story: object, hurt: bool) -> None:
+    fault = Fault("beats", Target.RECOVERING, 1_000)
+    cast = tuple(replace(s, status={**s.status, "takeover": story}) for s in everyone())
+    wanted = [Hurt(fault, subjob("beats", 0))] if hurt else []
+    assert decide(CAST, Schedule((fault,)), 2, running(*cast)) == wanted
+
+
 # --- failed for good
 
 

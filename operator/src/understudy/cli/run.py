@@ -43,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--kill",
         action="append",
         default=[],
-        metavar="SUBJOB[@primary|standby|protected]@15s",
+        metavar="SUBJOB[@primary|standby|protected|recovering]@15s",
         help="SIGKILL to that instance (default: the primary) so long after the start; 10s-20s draws a moment; "
         "sink/NAME@15s kills a sink; may be repeated",
     )
@@ -51,7 +51,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--stop",
         action="append",
         default=[],
-        metavar="SUBJOB[@primary|standby|protected]@15s+2s",
+        metavar="SUBJOB[@primary|standby|protected|recovering]@15s+2s",
         help="SIGSTOP to that instance, and SIGCONT so much later; may be repeated",
     )
     parser.add_argument(

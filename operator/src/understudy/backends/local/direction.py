@@ -214,9 +214,17 @@ def victim_of(fault: Fault, observed: Observed) -> Process | None:
         case Target.PROTECTED:
             primary = observed.primary(fault.owner)
             found = primary if primary and observed.covered(primary.process) and primary.status["protected"] else None
+        case Target.RECOVERING:
+            primary = observed.primary(fault.owner)
+            found = primary if primary and _recovers(primary) else None
         case Target.SINK:
             found = next(iter(observed.living(Kind.SINK, fault.owner)), None)
     return found.process if found else None
+
+
+def _recovers(primary: Seen) -> bool:
+    story = primary.status.get("takeover")
+    return story is not None and not story["planned"] and story["caughtUpMs"] is None
 
 
 def decide(cast: Cast, nemesis: Nemesis, at_once: int, observed: Observed) -> list[Intent]:

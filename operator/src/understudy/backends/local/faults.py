@@ -1,9 +1,10 @@
 """What to hurt, and when.
 
 `beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15 s or as
-soon after as somebody could take over from it, `sink/alerts@15s` a sink; `beats@10s-20s` is some
-moment in between, drawn from the run's seed. A stop adds for how long: `beats@15s+2s`. A migration hurts nobody:
-`beats@15s` moves the primary of beats to a new instance.
+soon after as somebody could take over from it, `beats@recovering@15s` the first primary since then that has taken over
+and not caught up yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between, drawn from the run's seed.
+A stop adds for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the primary of beats to a new
+instance.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ class Target(StrEnum):
     PRIMARY = "primary"
     STANDBY = "standby"
     PROTECTED = "protected"  # the primary, as soon as somebody could take over from it
+    RECOVERING = "recovering"  # the primary that has taken over, and has not caught up
     SINK = "sink"
+
+
+ROLES: Final = (Target.PRIMARY, Target.STANDBY, Target.PROTECTED, Target.RECOVERING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,13 @@ class Fault:
     @property
     def role(self) -> str:
         """What the victim is."""
-        return str(Target.PRIMARY if self.target is Target.PROTECTED else self.target)
+        match self.target:
+            case Target.PROTECTED:
+                return str(Target.PRIMARY)
+            case Target.RECOVERING:
+                return f"recovering {Target.PRIMARY}"
+            case _:
+                return str(self.target)
 
     def __str__(self) -> str:
         return f"{self.role} of {self.owner}" if self.target is not Target.SINK else f"sink {self.owner}"
@@ -116,8 +127,8 @@ def parse_fault(text: str, job: StreamJob, random: Random) -> Fault | str:
         known = [s.name for s in job.subjobs] + [f"{SINK_PREFIX}{s.name}" for s in job.sinks]
         return f"there is no subjob {name!r}{did_you_mean(name, known)}; write {listed(known)}"
     found, is_sink = owner
-    if target and (is_sink or target[0] not in (Target.PRIMARY, Target.STANDBY, Target.PROTECTED)):
-        ways = listed([f"{found}@{who}@TIME" for who in (Target.PRIMARY, Target.STANDBY, Target.PROTECTED)])
+    if target and (is_sink or target[0] not in ROLES):
+        ways = listed([f"{found}@{who}@TIME" for who in ROLES])
         return f"{target[0]!r} is nobody to hurt; write {ways}"
     wanted = Target.SINK if is_sink else Target(target[0]) if target else Target.PRIMARY
     return Fault(found, wanted, at_ms)
