@@ -281,3 +281,6 @@ def test_a_standby_goes_when_its_primary_does_without() -> None:
     assert decide(cast, Schedule(), 2, after) == [Dismiss(subjob("beats", 1))]
     moving = replace(after, targets=frozenset({subjob("beats", 1)}))
     assert decide(cast, Schedule(), 2, moving) == [], "somebody moves there"
+    told = {**page, "departure": {"leftMs": None, "givenUp": None}}
+    leaving = running(*(replace(s, status=told) if s.process == subjob("beats", 1) else s for s in after.seen))
+    assert decide(cast, Schedule(), 2, leaving) == [], "it has not told yet what its own move cost"

@@ -248,12 +248,18 @@ def _tells(cast: Cast, observed: Observed) -> Iterator[Tell]:
 
 
 def _dismissals(cast: Cast, observed: Observed) -> Iterator[Dismiss]:
-    """Standbys go when the primary is known to do without."""
+    """Standbys go when the primary is known to do without; one that has moved away tells first what that cost."""
     for subjob in (name for name, wanted in cast.instances.items() if wanted == 1):
         primary = observed.primary(subjob)
         if primary is not None and primary.status.get("mode") == Mode.AMNESIA:
             others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
-            yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.targets)
+            idle = (s for s in others if not s.hurt and s.process not in observed.targets and not _leaves(s))
+            yield from (Dismiss(s.process) for s in idle)
+
+
+def _leaves(seen: Seen) -> bool:
+    departure = seen.status.get("departure")
+    return departure is not None and departure["leftMs"] is None and departure["givenUp"] is None
 
 
 def _resumes(observed: Observed) -> Iterator[Resume]:
