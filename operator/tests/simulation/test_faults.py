@@ -9,7 +9,8 @@ import pytest
 
 from tests.simulation.mistakes import MISTAKES, Mistake
 from understudy.backends.simulation.exploration import explore, first_caught
-from understudy.backends.simulation.faults import run
+from understudy.backends.simulation.faults import Fault, run
+from understudy.backends.simulation.world import MS
 
 SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "2000" if os.environ.get("CI") else "200"))
 PARTS = 4
@@ -47,6 +48,14 @@ def test_a_batch_begun_under_an_overload_ends_soon_after_it() -> None:
 @pytest.mark.parametrize("seed", BEYOND)
 def test_more_than_a_mode_promises_is_not_asked(seed: int) -> None:
     assert run(seed).problems == []
+
+
+def test_a_backup_of_a_renumbered_queue_leaves_no_gap() -> None:
+    """Its seqs begin behind what the consumer's backup covers; what the consumer lacks is sent again under them."""
+    found = run(4895)
+    assert found.problems == []
+    both = run(4895, faults=[*found.faults, Fault(680 * MS, "together", "j1", 100 * MS, True, "j2")])
+    assert (both.problems, both.exceeded) == ([], False)
 
 
 def test_the_end_that_a_replaced_primary_tells_is_not_taken() -> None:

@@ -93,6 +93,9 @@ class Monitor:
 
     def numbered(self, process: Process, stream: str, first: int) -> None: ...
 
+    def renumbered(self, process: Process, stream: str, first: int) -> None:
+        """What is held of a stream, and all that follows, has seqs from `first` on."""
+
     def acked(self, process: Process, command: do.SendAck) -> None: ...
 
     def crashed(self, process: Process) -> None: ...

@@ -37,6 +37,7 @@ class Oracle(Monitor):
         self._conflicts: dict[str, str] = {}
         self._accounted: dict[tuple[str, str], set[int]] = defaultdict(set)  # input that was taken, or reported lost
         self._begins: dict[str, int] = {}  # where the queue of a restarted producer begins
+        self._given_up: dict[str, int] = {}  # seqs before were given up: what had them is sent again under later ones
         self._released1: dict[tuple[str, str], int] = defaultdict(int)  # level-1 acks
         self._taken: dict[tuple[str, int, str], int] = defaultdict(int)
         self.ended: set[str] = set()  # sinks that came to the end
@@ -71,6 +72,7 @@ class Oracle(Monitor):
         self._accounted[process.spec.name, stream].update(range(missing.start, missing.stop))
 
     def leads(self, process: Process, command: do.Lead) -> None:
+        self._goes_back(process.spec.elements[-1][0], command.checkpoint)
         if process.spec.family != "lease" or process.spec.side_by_side:
             return
         if process.spec.mode in ("upstreamBackup", "amnesia") and command.epoch > 1 and command.checkpoint is None:
@@ -79,8 +81,16 @@ class Oracle(Monitor):
         if other != process.name:
             self.problem(f"{process.spec.name}: {other} and {process.name} both lead in epoch {command.epoch}")
 
+    def _goes_back(self, stream: str, checkpoint: Checkpoint | None) -> None:
+        """Who continues from before a renumbering has the seqs of that time again."""
+        if checkpoint is None or checkpoint.elements[stream].held.start < self._given_up.get(stream, 0):
+            self._given_up.pop(stream, None)
+
     def numbered(self, process: Process, stream: str, first: int) -> None:
         self._begins[stream] = first
+
+    def renumbered(self, process: Process, stream: str, first: int) -> None:
+        self._given_up[stream] = first
 
     def acked(self, process: Process, command: do.SendAck) -> None:
         if command.level == 1:
@@ -95,7 +105,8 @@ class Oracle(Monitor):
         self._joins_up(process.spec, checkpoint)
 
     def _joins_up(self, spec: SubjobSpec, checkpoint: Checkpoint) -> None:
-        """A backup with which a consumer's does not match leaves a gap when both fail (Brettlecker, Figure 5c)."""
+        """A backup with which a consumer's does not match leaves a gap when both fail (Brettlecker, Figure 5c). Where
+        the queue was renumbered, its first tuple is the one that was held first under the seqs of before."""
         if spec.promise != "precise" or spec.name in self.exceeded or not _passive(spec):
             return
         stream = spec.elements[-1][0]
@@ -103,7 +114,7 @@ class Oracle(Monitor):
         for other in self.job.subjobs:
             if _passive(other) and stream in other.inputs and other.name not in self.exceeded:
                 covered = self._stored[other.name, stream]
-                if covered < start:
+                if max(covered, self._given_up.get(stream, 0)) < start:
                     self.problem(
                         f"a backup of {spec.name} holds {stream} from {start} on; {other.name}'s covers {covered}"
                     )

@@ -166,6 +166,7 @@ class Outputs:
         """An empty queue may have been told that its earlier life had got further."""
         held = self.process.core.ledger.queues[Stream(stream)].held
         if held.start > self.stores[stream].stop and not len(held):
+            self.cluster.monitor.renumbered(self.process, stream, int(held.start))
             self.stores[stream] = Shelf(held.start)
             self.published[stream] = int(held.start)
             if stream in self.ended:
@@ -190,6 +191,7 @@ class Outputs:
         self.process.computing.number(command)
 
     def _renumber(self, command: do.Renumber) -> None:
+        self.cluster.monitor.renumbered(self.process, command.stream, command.first)
         rows = self.stores[command.stream].slice(command.held.start, command.held.stop)
         self.stores[command.stream] = Shelf(command.first, rows)
         self.published[command.stream] = command.first
