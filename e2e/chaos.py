@@ -102,19 +102,22 @@ class Report:
 
 
 def play(job: Job, operator: Namespace, report: Report, seconds: float) -> None:
-    """Every mode of this half once, and on for so many seconds."""
-    half = HALVES[job.name]
+    """Every mode of this half once, and on for so many seconds; two failures in a row end it."""
+    half, failures = HALVES[job.name], 0
     end = time.monotonic() + seconds
     for number, act in enumerate(acts(report.seed, half)):
-        if number >= len(half.modes) and time.monotonic() > end:
+        if failures > 1 or (number >= len(half.modes) and time.monotonic() > end):
             break
         try:
             wait_until_protected(job)
             time.sleep(act.pause)
             recovery = _without_operator(job, operator, act) if act.away else _drilled(job, act, number)
         except AssertionError as error:
-            report.broken.append(f"{act.fault} to {act.subjob}: {error}")
-            break
+            print(broken := f"{act.fault} to {act.subjob}: {error}", flush=True)
+            report.broken.append(broken)
+            failures += 1
+            continue
+        failures = 0
         report.recoveries.append(recovery)
         report.broken += _broken(recovery)
         print(recovery, flush=True)
@@ -140,14 +143,15 @@ def _drilled(job: Job, act: Act, number: int) -> Recovery:
 
 
 def _without_operator(job: Job, operator: Namespace, act: Act) -> Recovery:
-    primary, epoch = job.lease(act.subjob)
     operator.kubectl("scale", "deployment/understudy", "--replicas=0")
-    until("the operator is gone", lambda: not operator.list("pods"), 60)
-    made = time.time()
-    job.namespace.kill(primary)
-    wait_for_take_over(job, act.subjob, primary, epoch)
-    assert_flowing(job, HALVES[job.name].sink_behind(act.subjob))
-    operator.kubectl("scale", "deployment/understudy", "--replicas=2")
+    try:
+        until("the operator is gone", lambda: not operator.list("pods"), 60)
+        (primary, epoch), made = job.lease(act.subjob), time.time()
+        job.namespace.kill(primary)
+        wait_for_take_over(job, act.subjob, primary, epoch)
+        assert_flowing(job, HALVES[job.name].sink_behind(act.subjob))
+    finally:
+        operator.kubectl("scale", "deployment/understudy", "--replicas=2")
 
     def told() -> Json | None:
         of_primary = [i for i in job.namespace.list("incidents") if i["spec"]["from"] == primary]
