@@ -152,3 +152,11 @@ def test_no_manifest_makes_the_loader_raise(spec: object) -> None:
     )
     assert isinstance(found, StreamJob | list)
     assert all("\n" not in refusal.message for refusal in (found if isinstance(found, list) else ()))
+
+
+def test_a_spare_that_is_not_asked_for_changes_nothing_that_instances_are_told() -> None:
+    asked, not_asked = Ha(mode=Mode.AMNESIA, spare=True), Ha(mode=Mode.AMNESIA)
+    assert "spare" not in not_asked.told()
+    assert not_asked.digest == Ha(mode=Mode.AMNESIA, spare=False).digest != asked.digest
+    assert Ha.model_validate(asked.told()) == asked
+    assert (not_asked.instances, asked.instances, Ha().instances) == (1, 2, 2)

@@ -151,7 +151,18 @@ class Ha(Value):
     @property
     def digest(self) -> str:
         """Tells whether an instance was told of an edit."""
-        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()[:10]
+        plain = self.model_dump_json(by_alias=True, exclude=self._unused)
+        return hashlib.sha256(plain.encode()).hexdigest()[:10]
+
+    def told(self) -> dict[str, Any]:
+        """What an instance is told."""
+        return self.model_dump(mode="json", by_alias=True, exclude=self._unused)
+
+    @property
+    def _unused(self) -> set[str]:
+        """Left out where it says nothing: instances of a version that does not know it must not be told of it, nor
+        must an upgrade look like an edit."""
+        return set() if self.spare else {"spare"}
 
 
 class Driver(Value):

@@ -319,7 +319,7 @@ class Peers:
         """Say to the secondary what is in force from here on."""
         self._watched = self._detector()
         if self._outbox is not None:
-            self._outbox.put({"epoch": self._scene.core.epoch, "ha": ha.model_dump(mode="json", by_alias=True)})
+            self._outbox.put({"epoch": self._scene.core.epoch, "ha": ha.told()})
 
     def joined(self, name: str, address: str, mode: str) -> Outbox:
         """A secondary connects; what the core wants to tell it comes out of the queue. Called under the lock."""

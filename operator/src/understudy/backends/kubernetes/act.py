@@ -130,7 +130,7 @@ class Actor:
 
     def _change(self, intent: do.ChangeInstance) -> None:
         """Who cannot be told now is told at the next look."""
-        ha = intent.ha.model_dump(mode="json", by_alias=True)
+        ha = intent.ha.told()
         try:
             order(self._api, *self.job, intent.certificate, intent.ip, "change", ha=ha)
         except Unreachable as error:

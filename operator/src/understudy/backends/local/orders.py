@@ -21,6 +21,6 @@ def tell(address: str, ha: Ha, failed: Callable[[], None]) -> None:
 def _tell(address: str, ha: Ha, failed: Callable[[], None]) -> None:
     try:
         with wire.connect(address) as client:
-            wire.do(client, "change", SECONDS, ha=ha.model_dump(mode="json", by_alias=True))
+            wire.do(client, "change", SECONDS, ha=ha.told())
     except (pa.ArrowException, OSError, StopIteration):
         failed()
