@@ -121,7 +121,7 @@ class Outputs:
         if not process.serving:
             self.waiting[stream, target.name] = request
             return
-        start_at = self._start_at(stream, consumer, target, start)
+        start_at = self._start_at(stream, consumer, start)
         was_open = process.core.roll_open
         roll = start_at if start != LOG else 0
         if target.speaks:
@@ -129,34 +129,43 @@ class Outputs:
         self._align(stream)
         if was_open and not process.core.roll_open:
             self.world.at(0, self.settle)
-        if start is not None and start >= 0 and process.core.roll_open:
+        if start != LOG and process.core.roll_open:
             self.waiting[stream, target.name] = request
             return  # the roll call is not over: seqs are not settled yet
+        self._open(stream, consumer, target, start)
+
+    def _open(self, stream: str, consumer: str, target: Endpoint, start: int | None) -> None:
+        """A consumer that does not know from where it is served, or can't be served from there, is told."""
+        process, start_at = self.process, self._start_at(stream, consumer, start)
         trimmed = int(process.core.ledger.queues[Stream(stream)].trimmed)
-        if start_at < trimmed:
+        if start == HELD:
+            process.send(target, "control", 0, "rx_held", stream, start_at, process.name)
+        elif start is None:
+            released = self._released(stream, consumer)
+            process.send(target, "control", 0, "rx_resumes", stream, released, start_at, process.name)
+        elif start_at < trimmed:
             known_from = max(start_at, min(self.superseded.get(stream, 0), trimmed))
             start_at = trimmed
             process.send(target, "control", 0, "rx_resumes", stream, known_from, start_at, process.name)
         sub = self.subscriptions[stream, target.name] = Subscription(stream, consumer, target, start_at)
         self._push(sub)
 
-    def _start_at(self, stream: str, consumer: str, target: Endpoint, start: int | None) -> int:
-        """From where a consumer is served; one that does not know is told."""
-        process = self.process
-        queue = process.core.ledger.queues[Stream(stream)]
-        known = queue.acks.get(Consumer(consumer))
-        released = int(known.released) if known else 0
-        if start == HELD:
-            held = max(released, int(queue.trimmed))
-            process.send(target, "control", 0, "rx_held", stream, held, process.name)
-            return held
-        if start == LOG:
-            return int(queue.trimmed)
-        if start is None:
-            newest = self.published[stream]
-            process.send(target, "control", 0, "rx_resumes", stream, released, newest, process.name)
-            return newest
-        return start
+    def _start_at(self, stream: str, consumer: str, start: int | None) -> int:
+        """From where a consumer is served."""
+        trimmed = int(self.process.core.ledger.queues[Stream(stream)].trimmed)
+        match start:
+            case None:
+                return self.published[stream]
+            case _ if start == HELD:
+                return max(self._released(stream, consumer), trimmed)
+            case _ if start == LOG:
+                return trimmed
+            case _:
+                return start
+
+    def _released(self, stream: str, consumer: str) -> int:
+        known = self.process.core.ledger.queues[Stream(stream)].acks.get(Consumer(consumer))
+        return int(known.released) if known else 0
 
     def align(self) -> None:
         for stream in self.process.core.wiring.leaving:
