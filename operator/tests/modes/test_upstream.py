@@ -7,7 +7,7 @@ from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
-from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.watermarks import Step
 
@@ -50,3 +50,12 @@ def test_a_job_that_has_only_begun_loses_nothing() -> None:
     found = taking_over()
     found.handle(on.Released(UP, Seq(0)))
     assert found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(1))) == (do.Number("job", Seq(0), None),)
+
+
+def test_what_waits_to_be_processed_is_not_acked_as_received() -> None:
+    """The producer would let go of what it was made of; an instance that this one moves to has not received it."""
+    found = UpstreamBackup("job-1", WIRING, Detector.of(100, 3), interval=50)
+    found.handle(on.LeaseWon(lease("job-1", 1)))
+    found.handle(on.Arrived(UP, Range(Seq(0), Seq(10)), Epoch(1)))
+    found.handle(on.Processed("job", {UP: Seq(6)}, {UP: Seq(4)}, 5))
+    assert do.SendAck(UP, 0, Seq(6)) in found.handle(on.Tick(Millis(50)))

@@ -51,8 +51,10 @@ def test_an_iteration_trims_at_the_oldest_level_1_ack_and_maps_the_lowest_level_
     assert do.Trim(OUT, Seq(50)) in trims  # everything that precedes O[50] goes
     na.handle(on.Arrived(I1, Range(Seq(0), Seq(902)), Epoch(1)))
     na.handle(on.Arrived(I2, Range(Seq(0), Seq(258)), Epoch(1)))
+    step(na, "S", 0, I1=902)
+    step(na, "O", 0, S=500, I2=258)
     acks = na.handle(on.Tick(Millis(50)))
-    assert do.SendAck(I1, 0, Seq(902)) in acks  # I1[901] was received
+    assert do.SendAck(I1, 0, Seq(902)) in acks  # I1[901] was received, and processed
     assert do.SendAck(I2, 0, Seq(258)) in acks
     assert do.SendAck(I1, 1, Seq(200)) in acks  # cause((O, 123), I1)
     assert do.SendAck(I2, 1, Seq(100)) in acks  # cause((O, 123), I2)

@@ -1,6 +1,7 @@
 """Upstream backup (Hwang §5.2): upstream's output queues are the backup; a replacement starts empty and replays them.
 
-Every M: level-0 acks ("received") and level-1 acks ("not needed to rebuild my state behind what my consumers have").
+Every M: level-0 acks ("received", and processed: what only waits here is lost to an instance that this one moves to)
+and level-1 acks ("not needed to rebuild my state behind what my consumers have").
 The level-1 ack of an input is `cause` of the newest output that all consumers have acked at level 0.
 
 A replacement hears from its consumers what they have, replays what upstream holds, and
@@ -219,7 +220,7 @@ class UpstreamBackup(Instance):
         self._acked_at = now
         needed = self.needed()
         inner = tuple(do.SendAck(s, 1, p) for s, p in needed.items() if s in self.logs)
-        level0 = (do.SendAck(s, 0, self.ledger.received(s)) for s in self.wiring.external)
+        level0 = (do.SendAck(s, 0, self.ledger.position(s)) for s in self.wiring.external)
         return (*inner, *level0, *(self._level1(s, needed) for s in self.wiring.entering))
 
     def _level1(self, stream: Stream, needed: dict[Stream, Seq]) -> do.SendAck:
