@@ -18,6 +18,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.watermarks import Step
 
 UP, OUT, NEXT = Stream("up"), Stream("job"), Consumer("next")
 WIRING = Wiring({"job": (UP,)}, {"job": (NEXT,)})
@@ -66,6 +67,21 @@ def test_a_target_that_does_not_follow_yet_is_waited_for() -> None:
     core.handle(on.LeaseWon(MINE))
     assert core.handle(MOVE) == ()
     assert kinds(core.handle(on.SecondaryJoined("job-1"))) == [do.Pause]
+
+
+def test_input_that_its_producer_can_not_send_again_is_processed_before_the_move() -> None:
+    """A producer in upstream backup that began anew has left out what this instance had received."""
+    mark = Step(Seq(0), Seq(10), {}, {}, {})
+    core = leading(amnesia("job-0"))
+    core.handle(on.Redirected(UP, Epoch(1)))
+    core.handle(on.Arrived(UP, Range(Seq(10), Seq(12)), Epoch(1), mark))
+    core.handle(on.Redirected(UP, Epoch(2)))
+    core.handle(on.Arrived(UP, Range(Seq(12), Seq(20)), Epoch(2), mark))
+    assert core.handle(MOVE) == ()
+    core.handle(on.Processed("job", {UP: Seq(11)}, {UP: Seq(4)}, 5))
+    assert core.handle(on.Tick(Millis(50))) == ()
+    core.handle(on.Processed("job", {UP: Seq(12)}, {UP: Seq(4)}, 1))
+    assert kinds(core.handle(on.Tick(Millis(100)))) == [do.Pause]
 
 
 def test_a_repeated_request_changes_nothing() -> None:

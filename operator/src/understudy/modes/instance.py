@@ -72,6 +72,7 @@ class Instance:
         self.resumed: dict[Stream, Seq] = {}  # where a former life's state was taken up, which may have gone further
         self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
+        self._only_here: dict[Stream, Seq] = {}  # input before these seqs came from a producer that began anew since
         self._trying = False
         self._retries = 0
         self._waits = False  # for a standby that has its state to take over from a dead primary
@@ -140,7 +141,7 @@ class Instance:
         checkpoint, live = self._inheritance(record)
         self.keep_what_others_said(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
-        self.lossy, self.anew, self.resumed = False, {}, {}
+        self.lossy, self.anew, self.resumed, self._only_here = False, {}, {}, {}
         if checkpoint is not None and live:
             return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
@@ -217,7 +218,7 @@ class Instance:
     def leave_role(self) -> None:
         """Nothing of what was known as a primary counts any more."""
         self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
-        self.ledger, self.trees, self.marks = Ledger.empty(self.wiring), {}, {}
+        self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
         self.move = self._follower = None
         self._retries = 0
 
@@ -259,8 +260,10 @@ class Instance:
         return self._give_up()
 
     def advance(self) -> Commands:
-        """Begin the move as soon as the target is ready for it."""
+        """Begin the move as soon as the target is ready for it, and producers can send it what waits here."""
         if self.move is None or self.move.phase is not Phase.JOINING or not self.ready_for(self.move.target):
+            return ()
+        if any(self.ledger.position(s) < seq for s, seq in self._only_here.items()):
             return ()
         self.move = self.move.enters(Phase.PAUSING)
         return (do.Pause(f"moves to {self.move.target}: {self.move.why}"),)
@@ -332,10 +335,16 @@ class Instance:
                 self.ledger = self.ledger.subscribed(event)
                 return (*self._rebase(), *self.lead(event))
             case on.Redirected():
-                self.ledger = self.ledger.redirected(event.stream, event.epoch)
-                return self.redirected(event.stream)
+                return self._redirected(event)
             case _:
                 return (*self.lead(event), *self._moves(event))
+
+    def _redirected(self, event: on.Redirected) -> Commands:
+        """A producer that sends watermarks makes again, when it begins anew, only what was not received."""
+        before, self.ledger = self.ledger, self.ledger.redirected(event.stream, event.epoch)
+        if self.ledger is not before and event.stream in self.marks:
+            self._only_here[event.stream] = self.ledger.received(event.stream)
+        return self.redirected(event.stream)
 
     def _arrived(self, event: on.Arrived) -> Commands:
         self.ledger, new = self.ledger.arrived(event)
