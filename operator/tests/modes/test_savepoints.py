@@ -71,6 +71,15 @@ def test_a_replacement_asks_as_often_as_a_suspect_that_lives_has_made_a_newer_sa
     assert do.ReportLoss(UP, Range(Seq(8), Seq(9))) in spare.handle(on.Resumes(UP, Seq(0), Seq(9)))
 
 
+def test_a_life_that_recovers_gives_up_when_another_has_taken_the_lease() -> None:
+    found, tree = acked()
+    assert found.handle(on.Resumes(UP, Seq(6), Seq(9))) == (do.RequestRecovery(UP),)
+    assert kinds(found.handle(on.LeaseSeen(lease("job-1", 2)))) == [do.StepDown, do.Follow]
+    found.handle(on.KeepAlive(Millis(1), Epoch(2)))
+    assert found.handle(on.RecoveryInformation(UP, tree)) == ()
+    assert found.role is Role.STANDBY
+
+
 def test_a_new_producer_is_sent_the_tree_again() -> None:
     found, tree = acked()
     assert found.handle(on.Redirected(UP, Epoch(2))) == (do.SendAck(UP, 1, Seq(6), tree),)

@@ -98,6 +98,15 @@ class SavepointMode(Instance):
         self.detector = self.detector.forget()
         return self._started(on.Started(record.epoch, fresh=record.epoch == 1))
 
+    def _lease_seen(self, record: LeaseRecord | None) -> Commands:
+        """Whoever recovers holds the Lease. If another has it meanwhile, what the predecessors still answer is his."""
+        if self._answers is None or record is None or record.epoch <= self.epoch:
+            return super()._lease_seen(record)
+        why = f"epoch {record.epoch} has begun, ours was {self.epoch}, and we still recovered"
+        self.leave_role()
+        self.forget()
+        return (do.StepDown(why), *super()._lease_seen(record))
+
     # --- migration: the live state goes from hand to hand, and no savepoint is needed
 
     def _is_handed_over(self, record: LeaseRecord) -> bool:
