@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease
+from dataclasses import replace
+
+from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -28,6 +30,42 @@ def test_what_was_sent_before_is_made_again_and_dropped() -> None:
     assert found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK)) == (
         do.Number("job", Seq(40), {UP: Seq(100)}),
     )
+
+
+def made_again() -> UpstreamBackup:
+    """What the consumer has was made in one step, and is now made again in two."""
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(80)))
+    found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK))
+    found.handle(processed(100, 0, selection=90))
+    found.handle(processed(104, 4, selection=95))
+    found.handle(processed(110, 6, selection=100))
+    found.handle(on.Acked(OUT, DOWN, 0, Seq(50), Epoch(1)))
+    return found
+
+
+def level1(found: UpstreamBackup, now: int) -> list[Seq]:
+    return [c.upto for c in found.handle(on.Tick(Millis(now))) if isinstance(c, do.SendAck) and c.level == 1]
+
+
+def test_input_behind_the_step_that_a_consumer_named_is_kept_until_it_has_a_later_one() -> None:
+    found = made_again()
+    assert level1(found, 0) == [Seq(90)]
+    found.handle(processed(120, 5, selection=110))
+    found.handle(on.Acked(OUT, DOWN, 0, Seq(55), Epoch(1)))
+    assert level1(found, 100) == [Seq(100)]
+
+
+def test_after_a_move_nothing_is_released_until_the_consumers_have_named_their_step() -> None:
+    former = made_again()
+    target = UpstreamBackup("job-0", WIRING, Detector.of(100, 3), interval=50)
+    live = replace(former.state(0), steps=former.steps())
+    target.handle(on.HandedOver(lease("job-1", 2), live))
+    target.handle(on.LeaseWon(lease("job-0", 3)))
+    target.handle(on.Acked(OUT, DOWN, 0, Seq(50), Epoch(1)))
+    assert level1(target, 0) == [Seq(0)]
+    target.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK))
+    assert level1(target, 100) == [Seq(90)]
 
 
 def test_a_source_is_read_from_where_the_watermark_says_or_from_where_it_was_acked() -> None:

@@ -13,7 +13,7 @@ A replacement hears from its consumers what they have, replays what upstream hol
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from understudy.modes.instance import Commands, Instance
 from understudy.modes.roll import RollCall
@@ -22,7 +22,7 @@ from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Step, StepLog, cause, traced
@@ -45,6 +45,8 @@ class UpstreamBackup(Instance):
         self._acked_at: Millis | None = None
         self._spare: str | None = None
         self._unlogged: dict[Stream, Seq] = {}  # what precedes was made in another mode
+        self._named: dict[tuple[Stream, Consumer], Step | None] = {}  # the steps with which consumers subscribed
+        self._silent: set[tuple[Stream, Consumer]] = set()  # consumers of a queue that moved here, not heard of yet
 
     # --- take-over
 
@@ -60,6 +62,8 @@ class UpstreamBackup(Instance):
         self.forget()
         self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
         self.logs |= {s: StepLog(steps) for s, steps in checkpoint.steps.items()}
+        inner = set(self.wiring.inputs)
+        self._silent = {(s, c) for s in self.wiring.leaving for c in self.wiring.consumers[s] if c not in inner}
         return super().continue_moved(checkpoint)
 
     def steps(self) -> dict[Stream, tuple[Step, ...]]:
@@ -67,9 +71,8 @@ class UpstreamBackup(Instance):
 
     def lead(self, event: Event) -> Commands:
         match event:
-            case on.Subscribed() if self._roll is not None:
-                self._roll.heard(event)
-                return self._begin_if_ready()
+            case on.Subscribed():
+                return self._subscribed(event)
             case on.SecondaryJoined(name):
                 self._spare = name
                 return ()
@@ -80,6 +83,14 @@ class UpstreamBackup(Instance):
                 return (*self._released(event), *self._begin_if_ready())
             case _:
                 return ()
+
+    def _subscribed(self, event: on.Subscribed) -> Commands:
+        self._named[event.stream, event.consumer] = event.mark if event.start > 0 else None
+        self._silent.discard((event.stream, event.consumer))
+        if self._roll is None:
+            return ()
+        self._roll.heard(event)
+        return self._begin_if_ready()
 
     @property
     def roll_open(self) -> bool:
@@ -230,19 +241,29 @@ class UpstreamBackup(Instance):
         """For each stream the oldest tuple needed to rebuild the state behind what every consumer has."""
         found: dict[Stream, Seq] = {}
         for stream in self.wiring.leaving:
-            low = self._behind(stream)
-            origin = cause(self.logs, low) if low else self._starts
-            for s, p in origin.items():
+            for s, p in self._needed_for(stream).items():
                 found[s] = min(found.get(s, p), p)
         return found
 
-    def _behind(self, stream: Stream) -> dict[Stream, Seq] | None:
+    def _needed_for(self, stream: Stream) -> Mapping[Stream, Seq]:
         queue, at = self.ledger.queues[stream], self.ledger.elements[str(stream)]
         position = queue.received_by_all
         if position == queue.next and at.positions == at.selection and len(self.wiring.inputs) == 1:
-            return dict(at.positions)  # all was received, and the element holds nothing
+            return at.positions  # all was received, and the element holds nothing
         step = self.logs[stream].before(position)
-        return dict(step.low) if step else None
+        if step is None or any(s == stream for s, _ in self._silent):
+            return self._starts
+        origin = cause(self.logs, step.low)
+        for s, p in (item for mark in self._former(stream) for item in mark.entering().items()):
+            origin[s] = min(origin.get(s, p), p)
+        return origin
+
+    def _former(self, stream: Stream) -> Iterator[Step]:
+        """Steps of an earlier life that consumers will name again, until they have tuples behind them. This life may
+        have cut its own differently: by those alone, input would go that the next one needs for the step named."""
+        acks = self.ledger.queues[stream].acks
+        named = ((acks[c], mark) for (s, c), mark in self._named.items() if s == stream and c in acks)
+        return (m for known, m in named if m is not None and known.received <= m.stop and self._reaches(m))
 
     @property
     def protected(self) -> bool:
