@@ -62,6 +62,10 @@ def test_the_end_that_a_replaced_primary_tells_is_not_taken() -> None:
     assert run(20733).problems == []
 
 
+def test_who_steps_down_while_the_lease_store_is_away_does_not_win_the_lease_later() -> None:
+    assert run(50142).problems == []
+
+
 def test_a_seed_tells_the_same_story_twice() -> None:
     first, second = run(17, tell=True), run(17, tell=True)
     assert (first.history, first.problems, first.faults) == (second.history, second.problems, second.faults)

@@ -117,6 +117,8 @@ class Store:
 class StepDown:
     """Stop serving at once: a newer epoch exists. Start again as a standby and forget everything but `keep`.
 
+    A Lease that was tried before and is not won yet is not tried any longer: there is nothing left to lead with.
+
     `keep` is the state in which this instance stood still when it handed over: until the new primary has a secondary
     of its own, nobody else has it.
     """

@@ -37,23 +37,31 @@ class LeaseKeeper(threading.Thread):
         self._address = address
         self._post = post
         self._watching = watching  # whether to look at the Lease unasked: while we lead
-        self._orders: queue.SimpleQueue[do.TryLease | do.ReadLease | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[tuple[int, do.TryLease | do.ReadLease] | None] = queue.SimpleQueue()
+        self._withdrawals = 0
 
     def order(self, command: do.TryLease | do.ReadLease) -> None:
-        self._orders.put(command)
+        self._orders.put((self._withdrawals, command))
+
+    def withdraw(self) -> None:
+        """Who stepped down has nothing to lead with: what it tried before, while the store was away, is not tried."""
+        self._withdrawals += 1
 
     def run(self) -> None:
         while True:
             try:
-                command = self._orders.get(timeout=WATCH_SECONDS)
+                order = self._orders.get(timeout=WATCH_SECONDS)
             except queue.Empty:
                 if self._watching():
                     self._attempt(do.ReadLease("to see whether it is still ours"))
                 continue
-            if command is None:
+            if order is None:
                 return
-            while not self._attempt(command):
+            while not self._withdrawn(*order) and not self._attempt(order[1]):
                 threading.Event().wait(RETRY_SECONDS)
+
+    def _withdrawn(self, number: int, command: do.TryLease | do.ReadLease) -> bool:
+        return isinstance(command, do.TryLease) and number < self._withdrawals
 
     def _attempt(self, command: do.TryLease | do.ReadLease) -> bool:
         try:

@@ -262,6 +262,7 @@ class Shell:
     def _step_down(self, command: do.StepDown) -> None:
         log.warning("stepping down", why=command.why, keeps=command.keep is not None)
         kept = self.peers.message(command.keep, None) if command.keep is not None else None
+        self._lease.withdraw()
         self._leave_role()
         self.scene.shelf, self.scene.temporary = self.scene.shelf.emptied(), None
         if kept is not None:

@@ -183,6 +183,7 @@ class Process(Endpoint):
         self.world.note(f"{self.name} steps down: {command.why}")
         self.generation += 1
         self.processing = self.serving = False
+        self.leases.withdraw()
         self.inputs.close()
         self.outputs.close()
         self.outputs.waiting = {}
