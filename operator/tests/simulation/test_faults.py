@@ -16,7 +16,13 @@ SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "2000" if os.environ.get("CI") el
 PARTS = 4
 WITHIN = 500  # seeds
 EXCUSED = (5961, 9240, 12098, 13547, 16644, 18553)  # what waits for a neighbour that acks no more or that nobody runs
-BEYOND = (6810, 12328, 12633, 23085)  # divergent windows, a consumer that has forgotten what it had, a fenced standby
+BEYOND = (
+    6810,
+    12328,
+    12633,
+    23085,
+    70846,
+)  # divergent windows, a consumer that has forgotten what it had, a fenced standby
 
 
 @pytest.mark.parametrize("part", range(PARTS))

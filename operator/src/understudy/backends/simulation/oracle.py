@@ -15,7 +15,7 @@ from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Handling, Report
-from understudy.protocol.ids import Range, Stream
+from understudy.protocol.ids import Epoch, Range, Stream
 from understudy.protocol.watermarks import newest
 
 QUEUE_LIMIT = 40  # tuples in a queue when all is quiet
@@ -194,11 +194,15 @@ class Oracle(Monitor):
             move = process.core.move
             moved = move is not None and move.handed and process.core.kept_back() is not None
             return process.spec.family != "lease" or self._leads(process) or moved
+        stored = process.core.stored()
         if _passive(process.spec):
-            stored, record = process.core.stored(), process.world.lease(process.spec.name)
-            fenced = process.core.hold_back and record is not None and stored and stored.epoch < record.epoch
-            return stored is not None and not fenced
-        return bool(getattr(process.core, "running", False))
+            return stored is not None and not self._fenced(process, stored.epoch)
+        return bool(getattr(process.core, "running", False)) and not self._fenced(process, process.core.epoch)
+
+    def _fenced(self, process: Process, epoch: Epoch) -> bool:
+        """Whether the primary took the Lease anew since, to go on alone: it has sent what was chosen after that."""
+        record = process.world.lease(process.spec.name)
+        return process.core.hold_back and record is not None and epoch < record.epoch
 
     def _leads(self, process: Process) -> bool:
         """Whether the Lease is its own: a primary that was replaced forgets its state as soon as it learns of it."""
