@@ -272,6 +272,7 @@ def run(
         oracle.problem(f"{type(error).__name__}: {error}")
         finished = cluster.finished
     oracle.ended = {n for n, s in cluster.sinks.items() if s.elements[n].finished}
+    oracle.stranded = oracle.waits_in_vain(cluster)
     return Outcome(seed, oracle.judge(finished), faults, job, world.history or [], bool(oracle.exceeded))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from typing import Any
 
 from understudy.backends.simulation.cluster import Monitor, SubjobSpec
@@ -42,6 +43,7 @@ class Oracle(Monitor):
         self._taken: dict[tuple[str, int, str], int] = defaultdict(int)
         self.ended: set[str] = set()  # sinks that came to the end
         self.replaced: set[str] = set()  # subjobs whose alternative branch runs
+        self.stranded: set[str] = set()  # subjobs that can't begin anew without one that nobody runs any more
 
     def problem(self, text: str) -> None:
         if len(self.problems) < 20:
@@ -77,6 +79,7 @@ class Oracle(Monitor):
             return
         if process.spec.mode in ("upstreamBackup", "amnesia") and command.epoch > 1 and command.checkpoint is None:
             self._failed_together(process)  # one that was suspected wrongly is replaced as if it had died
+            self._served_by_a_new_life(process.spec)
         other = self._writers.setdefault((process.spec.name, command.epoch), process.name)
         if other != process.name:
             self.problem(f"{process.spec.name}: {other} and {process.name} both lead in epoch {command.epoch}")
@@ -159,7 +162,8 @@ class Oracle(Monitor):
         spec = process.spec
         if spec.mode == "savepoint":
             return
-        self._served_by_a_new_life(process)
+        if process.serving:
+            self._served_by_a_new_life(spec)
         if spec.mode in ("upstreamBackup", "amnesia"):
             if process.serving and process.core.role is Role.PRIMARY:
                 self._failed_together(process)
@@ -180,14 +184,14 @@ class Oracle(Monitor):
             if producer.mode == "upstreamBackup" and (not lead or any(p.core.roll_open for p in lead)):
                 self.exceeded.setdefault(producer.name, f"its consumer {process.spec.name} has forgotten what it had")
 
-    def _served_by_a_new_life(self, process: Process) -> None:
+    def _served_by_a_new_life(self, spec: SubjobSpec) -> None:
         """Upstream backup makes again what consumers had not *received* (Hwang §5.2.1: level-1 acks follow level-0
         acks). One that fails before it has released what it received from the earlier life asks for what is gone."""
-        for stream in process.spec.inputs if process.serving else ():
+        for stream in spec.inputs:
             producer = self.stream_of.get(stream)
             gone = producer is not None and producer.mode == "upstreamBackup"
-            if gone and self._released1[process.spec.name, stream] < self._begins.get(stream, 0):
-                self.exceeded.setdefault(process.spec.name, f"it failed too soon after its producer of {stream}")
+            if gone and self._released1[spec.name, stream] < self._begins.get(stream, 0):
+                self.exceeded.setdefault(spec.name, f"it failed too soon after its producer of {stream}")
 
     def _could_go_on(self, process: Process) -> bool:
         if process.core.role is Role.PRIMARY:
@@ -236,7 +240,10 @@ class Oracle(Monitor):
     # --- the verdict
 
     def judge(self, finished: bool) -> list[str]:
-        waiting = [s for s, stream in self.job.sinks.items() if s not in self.ended and not self._behind_excess(stream)]
+        behind = {*self.exceeded, *self.stranded}
+        waiting = [
+            s for s, stream in self.job.sinks.items() if s not in self.ended and not self._behind(stream, behind)
+        ]
         if not finished and waiting:
             self.problem(f"no progress: sinks {', '.join(waiting)} have not come to the end")
         quality: dict[str, str] = {s.name: "exact" for s in self.job.sources}
@@ -250,10 +257,11 @@ class Oracle(Monitor):
             self._judge_sink(sink, stream, quality[stream], rows.get(stream), finished)
         return self.problems
 
-    def _behind_excess(self, stream: str) -> bool:
-        """Whether a subjob before this stream lost more than its mode survives: its stream may end before it began."""
+    def _behind(self, stream: str, subjobs: Collection[str]) -> bool:
+        """Whether one of these subjobs is before this stream. Of one that lost more than its mode survives, the stream
+        may end before it began; one that is stranded may not have begun."""
         spec = self.stream_of.get(stream)
-        return spec is not None and (spec.name in self.exceeded or any(self._behind_excess(s) for s in spec.inputs))
+        return spec is not None and (spec.name in subjobs or any(self._behind(s, subjobs) for s in spec.inputs))
 
     def _judge(self, spec: SubjobSpec, quality: dict[str, str], rows: dict[str, Any], finished: bool) -> None:
         out = spec.elements[-1][0]
@@ -411,9 +419,9 @@ class Oracle(Monitor):
         """Streams that are released late, or not at all: to upstream backup and savepoint, which release what is behind
         their newest acked output, and so nothing while they make none or it is not acked; to a subjob that has no
         standby, or that can't begin anew; and all around a subjob that lost more than its mode survives."""
-        beyond = [spec for spec in self.job.subjobs if self._behind_excess(spec.elements[-1][0])]
+        beyond = [spec for spec in self.job.subjobs if self._behind(spec.elements[-1][0], self.exceeded)]
         late = {stream for spec in beyond for stream in (spec.elements[-1][0], *spec.inputs)}
-        stranded = self._stranded(cluster)
+        stranded = self.waits_in_vain(cluster)
         for spec in reversed(self.job.subjobs):
             running = cluster.running[spec.name]
             alone = spec.mode != "savepoint" and sum(p.alive for p in running) < spec.replicas
@@ -433,7 +441,7 @@ class Oracle(Monitor):
             return process.serving and any(q.received_by_all < q.next for q in queues)
         return isinstance(process.core, SavepointMode)
 
-    def _stranded(self, cluster: Any) -> set[str]:
+    def waits_in_vain(self, cluster: Any) -> set[str]:
         """Subjobs that nobody runs any more, and those that can't begin anew without one of them: a roll call waits for
         every consumer, a replay and a savepoint recovery for every producer."""
         found, others = set(cluster.control.dead), {s.name: s for s in self.job.subjobs}
@@ -457,7 +465,7 @@ class Oracle(Monitor):
 
     def unprotected(self, cluster: Any) -> list[str]:
         """Nothing is failing any more: where there is a standby, or a replica, it could take over now."""
-        excused = self._stranded(cluster) | self.replaced
+        excused = self.waits_in_vain(cluster) | self.replaced
         specs = (s for s in self.job.subjobs if s.name not in excused)
         return [f"{s.name}: {why}" for s in specs if (why := self._weakness(cluster, s)) is not None]
 
