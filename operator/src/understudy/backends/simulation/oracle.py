@@ -79,7 +79,9 @@ class Oracle(Monitor):
             return
         if process.spec.mode in ("upstreamBackup", "amnesia") and command.epoch > 1 and command.checkpoint is None:
             self._failed_together(process)  # one that was suspected wrongly is replaced as if it had died
+        if process.spec.mode != "savepoint" and command.epoch > 1 and not command.live and not self._moved(process):
             self._served_by_a_new_life(process.spec)
+            self._replaced_in_a_roll_call(process)
         other = self._writers.setdefault((process.spec.name, command.epoch), process.name)
         if other != process.name:
             self.problem(f"{process.spec.name}: {other} and {process.name} both lead in epoch {command.epoch}")
@@ -177,9 +179,8 @@ class Oracle(Monitor):
 
     def _forgot(self, process: Process) -> None:
         """A producer in upstream backup that is recovering now can't hear from this consumer what it had."""
-        lives = {p.name for p in process.cluster.processes.values() if p.spec is process.spec}
-        had = {stream for (life, _, stream), upto in self._taken.items() if upto and life in lives}
-        for producer in (self.stream_of[s] for s in process.spec.inputs if s in self.stream_of and s in had):
+        had = self._had(process)
+        for producer in (self.stream_of[s] for s in process.spec.inputs if s in self.stream_of and had[s]):
             lead = [p for p in process.cluster.running[producer.name] if p.alive and p.serving]
             if producer.mode == "upstreamBackup" and (not lead or any(p.core.roll_open for p in lead)):
                 self.exceeded.setdefault(producer.name, f"its consumer {process.spec.name} has forgotten what it had")
@@ -192,6 +193,28 @@ class Oracle(Monitor):
             gone = producer is not None and producer.mode == "upstreamBackup"
             if gone and self._released1[spec.name, stream] < self._begins.get(stream, 0):
                 self.exceeded.setdefault(spec.name, f"it failed too soon after its producer of {stream}")
+
+    def _replaced_in_a_roll_call(self, process: Process) -> None:
+        """As above, where the producer still asks: the life that is replaced may have answered, too."""
+        spec, running, had = process.spec, process.cluster.running, self._had(process)
+        for stream, producer in ((s, self.stream_of[s]) for s in spec.inputs if s in self.stream_of):
+            lead = [p for p in running[producer.name] if p.alive and p.serving and p.core.role is Role.PRIMARY]
+            asks = producer.mode == "upstreamBackup" and (not lead or any(p.core.roll_open for p in lead))
+            if asks and had[stream] > self._released1[spec.name, stream]:
+                self.exceeded.setdefault(spec.name, f"it failed while its producer of {stream} recovered")
+
+    def _had(self, process: Process) -> dict[str, int]:
+        """How far any life of its subjob has got on each input."""
+        lives = {p.name for p in process.cluster.processes.values() if p.spec is process.spec}
+        had: dict[str, int] = defaultdict(int)
+        for (life, _, stream), upto in self._taken.items():
+            had[stream] = max(had[stream], upto if life in lives else 0)
+        return had
+
+    def _moved(self, process: Process) -> bool:
+        """Whether the former primary handed over: that is no failure."""
+        others = process.cluster.peers(process)
+        return any(p.alive and p.core.move is not None and p.core.move.handed for p in others)
 
     def _could_go_on(self, process: Process) -> bool:
         if process.core.role is Role.PRIMARY:
