@@ -318,7 +318,7 @@ class Instance:
                 return self._arrived(event)
             case on.Processed():
                 self.book(event)
-                return self.processed(event)
+                return (*self.processed(event), *self._acked_ahead(Stream(event.element)))
             case on.Acked() if self.roll_open and event.stream in self.wiring.leaving:
                 return ()  # it speaks of the seqs of an earlier life, which are not ours yet
             case on.Acked():
@@ -345,6 +345,15 @@ class Instance:
         if self.ledger is not before and event.stream in self.marks:
             self._only_here[event.stream] = self.ledger.received(event.stream)
         return self.redirected(event.stream)
+
+    def _acked_ahead(self, stream: Stream) -> Commands:
+        """An ack that was ahead of the sequencer, because an earlier life had got further, counts when that is reached:
+        a consumer that has all may never ack again."""
+        queue = self.ledger.queues[stream]
+        if self.lossy or not queue.acks or queue.trimmed >= min(queue.released_by_all, queue.next):
+            return ()
+        consumer, known = min(queue.acks.items(), key=lambda item: item[1].released)
+        return self._as_primary(on.Acked(stream, consumer, 1, known.released, known.epoch))
 
     def _arrived(self, event: on.Arrived) -> Commands:
         self.ledger, new = self.ledger.arrived(event)
