@@ -77,6 +77,10 @@ def test_who_steps_down_while_the_lease_store_is_away_does_not_win_the_lease_lat
     assert run(50142).problems == []
 
 
+def test_acks_to_a_replica_that_joins_are_heard_when_it_serves() -> None:
+    assert run(90604).problems == []
+
+
 def test_a_seed_tells_the_same_story_twice() -> None:
     first, second = run(17, tell=True), run(17, tell=True)
     assert (first.history, first.problems, first.faults) == (second.history, second.problems, second.faults)

@@ -26,6 +26,7 @@ class Outputs:
         self.superseded: dict[str, int] = {}  # stream: seqs before were given up by a renumbering
         self.subscriptions: dict[tuple[str, str], Subscription] = {}
         self.waiting: dict[tuple[str, str], tuple[Any, ...]] = {}
+        self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # acks that came before this process serves
         process.carry |= {
             do.Publish: self._publish,
             do.Trim: self._trim,
@@ -44,6 +45,10 @@ class Outputs:
         for sub in self.subscriptions.values():
             self.process.send(sub.target, "control", 0, "rx_bye", sub.stream, self.process.name)
         self.subscriptions = {}
+
+    def forget(self) -> None:
+        """Nobody waits for this process any more."""
+        self.waiting, self._early = {}, {}
 
     def restore(self, name: str, held: Shelf, ended: bool) -> None:
         self.stores[name] = held
@@ -183,7 +188,11 @@ class Outputs:
             self.world.at(0, self.settle)
 
     def settle(self) -> None:
-        """The roll call is over: those who waited for it are served."""
+        """The roll call is over: those who waited for it are served, and what they acked meanwhile counts."""
+        if self.process.serving:
+            early, self._early = self._early, {}
+            for ack in early.values():
+                self.process.post(ack)
         waiting, self.waiting = self.waiting, {}
         for request in waiting.values():
             self.rx_subscribe(*request)
@@ -213,8 +222,11 @@ class Outputs:
     # --- acks
 
     def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
+        ack = on.Acked(stream, consumer, level, upto, epoch, tree)
         if self.process.serving:
-            self.process.post(on.Acked(stream, consumer, level, upto, epoch, tree))
+            self.process.post(ack)
+        elif self.process.spec.side_by_side or self.process.spec.family == "replica":
+            self._early[stream, consumer, level] = ack  # a new connection hears it again when it is served
 
     def _trim(self, command: do.Trim) -> None:
         store = self.stores[command.stream]

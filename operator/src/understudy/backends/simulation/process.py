@@ -186,7 +186,7 @@ class Process(Endpoint):
         self.leases.withdraw()
         self.inputs.close()
         self.outputs.close()
-        self.outputs.waiting = {}
+        self.outputs.forget()
         self.peers.step_down(command.keep)
         self._clear()
         self.cluster.control.stepped_down(self)
