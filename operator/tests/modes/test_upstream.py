@@ -76,6 +76,25 @@ def test_a_source_is_read_from_where_the_watermark_says_or_from_where_it_was_ack
         assert read == do.ReadInput(Stream("up"), Seq(start))
 
 
+def test_an_ack_that_comes_during_the_roll_call_counts_when_its_tuples_are_made_again() -> None:
+    """A quiet consumer repeats its ack once, when it is redirected, and never again."""
+    found = taking_over()
+    assert found.handle(on.Acked(OUT, DOWN, 1, Seq(50), Epoch(1))) == ()
+    found.handle(on.Released(UP, Seq(80)))
+    numbered = found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK))
+    assert numbered == (do.Number("job", Seq(40), {UP: Seq(100)}), do.Trim(OUT, Seq(40)))
+    assert do.Trim(OUT, Seq(50)) in found.handle(on.Processed("job", {UP: Seq(110)}, {UP: Seq(100)}, 12))
+
+
+def test_an_ack_of_a_former_life_of_the_consumer_does_not_count_after_the_roll_call() -> None:
+    found = taking_over()
+    found.handle(on.Acked(OUT, DOWN, 1, Seq(50), Epoch(1)))
+    found.handle(on.Released(UP, Seq(0)))
+    found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
+    made = found.handle(on.Processed("job", {UP: Seq(110)}, {UP: Seq(100)}, 12))
+    assert made == (do.Publish(OUT, Seq(12), False),)
+
+
 def test_what_was_lost_together_with_all_consumers_is_reported() -> None:
     found = taking_over()
     found.handle(on.Released(UP, Seq(80)))

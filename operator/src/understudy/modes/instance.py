@@ -73,6 +73,7 @@ class Instance:
         self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
         self._only_here: dict[Stream, Seq] = {}  # input before these seqs came from a producer that began anew since
+        self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # newest acks that came during a roll call
         self._trying = False
         self._retries = 0
         self._waits = False  # for a standby that has its state to take over from a dead primary
@@ -141,7 +142,7 @@ class Instance:
         checkpoint, live = self._inheritance(record)
         self.keep_what_others_said(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
-        self.lossy, self.anew, self.resumed, self._only_here = False, {}, {}, {}
+        self.lossy, self.anew, self.resumed, self._only_here, self._early = False, {}, {}, {}, {}
         if checkpoint is not None and live:
             return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
@@ -220,7 +221,7 @@ class Instance:
         self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
         self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
         self.move = self._follower = None
-        self._retries = 0
+        self._retries, self._early = 0, {}
 
     # --- migration
 
@@ -313,6 +314,10 @@ class Instance:
     # --- the primary's books
 
     def _as_primary(self, event: Event) -> Commands:
+        commands = self._in_the_books(event)
+        return (*commands, *self._after_roll_call()) if self._early else commands
+
+    def _in_the_books(self, event: Event) -> Commands:
         match event:
             case on.Arrived():
                 return self._arrived(event)
@@ -320,7 +325,7 @@ class Instance:
                 self.book(event)
                 return (*self.processed(event), *self._acked_ahead(Stream(event.element)))
             case on.Acked() if self.roll_open and event.stream in self.wiring.leaving:
-                return ()  # it speaks of the seqs of an earlier life, which are not ours yet
+                return self._too_early(event)
             case on.Acked():
                 self.ledger, held_from = self.ledger.acked(event)
                 if event.tree is not None:
@@ -354,6 +359,20 @@ class Instance:
             return ()
         consumer, known = min(queue.acks.items(), key=lambda item: item[1].released)
         return self._as_primary(on.Acked(stream, consumer, 1, known.released, known.epoch))
+
+    def _too_early(self, event: on.Acked) -> Commands:
+        """It speaks of the seqs of an earlier life, which are not ours yet. A quiet consumer will not repeat it."""
+        key = (event.stream, event.consumer, event.level)
+        known = self._early.get(key, event)
+        self._early[key] = max(known, event, key=lambda ack: (ack.epoch, ack.upto))
+        return ()
+
+    def _after_roll_call(self) -> Commands:
+        """Seqs are settled: they go on from those of the earlier life, or begin behind all that a consumer has."""
+        if self.roll_open:
+            return ()
+        early, self._early = self._early, {}
+        return tuple(c for event in early.values() for c in self._in_the_books(event))
 
     def _arrived(self, event: on.Arrived) -> Commands:
         self.ledger, new = self.ledger.arrived(event)

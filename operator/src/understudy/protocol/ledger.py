@@ -113,8 +113,7 @@ class Ledger:
         queue = self.queues[stream]
         if len(queue.held) or at <= queue.next:
             return self
-        fresh = replace(OutputQueue.empty(stream, queue.acks, at), ended=queue.ended)
-        return replace(self, queues={**self.queues, stream: fresh})
+        return replace(self, queues={**self.queues, stream: queue.begun_anew(at)})
 
     def subscribed(self, event: Subscribed) -> Ledger:
         """A consumer that asks from `start` on has received all before it: that is a level-0 ack."""
@@ -147,9 +146,8 @@ class Ledger:
     def renumbered(self, stream: Stream, first: Seq) -> Ledger:
         """What is held of a stream gets the seqs from `first` on."""
         queue = self.queues[stream]
-        fresh = OutputQueue.empty(stream, queue.acks, first)
-        queue = replace(fresh, next=Seq(first + len(queue.held)), ended=queue.ended)
-        return replace(self, queues={**self.queues, stream: queue})
+        fresh = replace(queue.begun_anew(first), next=Seq(first + len(queue.held)))
+        return replace(self, queues={**self.queues, stream: fresh})
 
     def processed(self, event: Processed) -> tuple[Ledger, Range]:
         stream = Stream(event.element)

@@ -42,6 +42,11 @@ class OutputQueue:
     def empty(cls, stream: Stream, consumers: Iterable[Consumer], at: Seq = Seq(0)) -> OutputQueue:
         return cls(stream, at, at, {c: Acks(at, at) for c in consumers})
 
+    def begun_anew(self, at: Seq) -> OutputQueue:
+        """Empty, from `at` on, for the same lives of its consumers."""
+        acks = {c: Acks(at, at, a.epoch) for c, a in self.acks.items()}
+        return OutputQueue(self.stream, at, at, acks, self.ended)
+
     @property
     def held(self) -> Range:
         return Range(self.trimmed, self.next)
