@@ -115,7 +115,8 @@ def _subjob(
     build, fam, promise, chain = _mode(rng, mode, op, cores, exact)
     beside = mode == "replicaBackup" and fam == "lease"
     elements = _elements(rng, name, op, tuple(inputs), chain and exact)
-    simpler = ((name, Filter(5), (inputs[0],)),) if rng.random() < 0.3 else None
+    stand_in = Filter(5) if len(inputs) == 1 else Union(5)  # it reads what the subjob reads, as manifests have to say
+    simpler = ((name, stand_in, tuple(inputs)),) if rng.random() < 0.3 else None
     process = rng.random() < 0.3
     return SubjobSpec(
         name, elements, build, fam, mode, promise, side_by_side=beside, alternative=simpler, process=process
