@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from understudy.modes.instance import Commands, Role
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.protocol import commands as do
@@ -208,14 +210,15 @@ def test_a_primary_that_is_replaced_while_it_lives_becomes_more_patient() -> Non
     assert found.detector.tau > before
 
 
-def taken_over() -> PassiveStandby:
+def taken_over(*, subscribed: bool = True) -> PassiveStandby:
     """From a checkpoint at input 10, output 5; its consumer has got 8 tuples from the former primary."""
     _, checkpoint = protected()
     second = instance("job-1")
     second.handle(on.LeaseSeen(lease("job-0", 1)))
     second.handle(on.CheckpointArrived(checkpoint))
     second.handle(on.LeaseWon(lease("job-1", 2)))
-    second.handle(on.Subscribed(OUT, Consumer("down"), Seq(8), Epoch(1)))
+    if subscribed:
+        second.handle(on.Subscribed(OUT, Consumer("down"), Seq(8), Epoch(1)))
     return second
 
 
@@ -226,6 +229,19 @@ def test_what_is_made_of_a_producer_that_began_anew_gets_seqs_that_no_consumer_h
     assert publish == do.Publish(OUT, Seq(13), ended=False)
     assert take == do.Take(UP, Range(Seq(10), Seq(12)))
     assert second.anew == {OUT: Seq(8)}, "consumers that restarted themselves must know it, too"
+
+
+@pytest.mark.parametrize(("has", "first"), [(8, 8), (5, 0)])
+def test_what_is_made_of_it_waits_until_consumers_have_said_which_seqs_they_have(has: int, first: int) -> None:
+    """More than they have may be made before they ask: under seqs of before they would take it for what they know."""
+    second = taken_over(subscribed=False)
+    assert kinds(second.handle(on.Arrived(UP, Range(Seq(10), Seq(20)), Epoch(2), anew=Seq(10)))) == [do.Take]
+    assert second.handle(processed(20, 10)) == ()
+    assert kinds(second.handle(on.Tick(Millis(1_000)))) == [], "no checkpoint before seqs are settled"
+    *renumber, publish = second.handle(on.Subscribed(OUT, Consumer("down"), Seq(has), Epoch(1)))
+    assert renumber == ([do.Renumber(OUT, Range(Seq(0), Seq(15)), Seq(8))] if first else [])
+    assert publish == do.Publish(OUT, Seq(first + 15), ended=False)
+    assert second.anew == {OUT: Seq(has)}
 
 
 def test_a_producer_that_began_anew_before_the_checkpoint_sends_the_same_again() -> None:

@@ -91,6 +91,17 @@ def test_the_sweep_runs_upstream_by_itself() -> None:
     assert len(first.elements["a"].held) == 0
 
 
+def test_a_checkpoint_that_waited_for_another_is_shipped_before_the_acks_that_trim_its_queue() -> None:
+    found = protected(Strategy.SWEEPING)
+    step(found, 20)
+    found.handle(on.Tick(Millis(1_500)))
+    last = shipped(found.handle(on.Acked(OUT, Consumer("down"), 1, Seq(15), FIRST)))
+    found.handle(on.Acked(INNER, Consumer("b"), 1, Seq(10), FIRST))
+    commands = confirm(found, last)
+    (at,) = (n for n, c in enumerate(commands) if isinstance(c, do.Ship))
+    assert at < commands.index(do.SendAck(INNER, 1, Seq(10)))
+
+
 def test_a_queue_is_trimmed_only_by_what_is_processed_and_checkpointed() -> None:
     found = protected(Strategy.SWEEPING)
     found.handle(on.Tick(Millis(1_500)))

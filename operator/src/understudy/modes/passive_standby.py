@@ -83,6 +83,8 @@ class PassiveStandby(Instance):
         self._now = Millis(0)
         self._logs = {Stream(name): StepLog() for name in self.wiring.inputs} if self._goes_back else {}
         self._roll: RollCall | None = None
+        self._answers = RollCall(self.wiring)  # what consumers said when they subscribed to this life
+        self._differs_from: dict[Stream, Seq] = {}  # from these seqs on, what waits for the roll call is made anew
 
     @property
     def _goes_back(self) -> bool:
@@ -107,7 +109,8 @@ class PassiveStandby(Instance):
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
-        self._roll = RollCall(self.wiring) if differs and self.epoch > Epoch(1) else None
+        self._answers, self._differs_from = RollCall(self.wiring), {}
+        self._roll = self._answers if differs and self.epoch > Epoch(1) else None
         at = {s: (checkpoint.covers(s) if checkpoint else None) or Seq(0) for s in self.wiring.entering}
         self.resumed = at if self.epoch > Epoch(1) else {}
         resent = () if self._roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
@@ -128,9 +131,9 @@ class PassiveStandby(Instance):
                 return self._fence()
             case on.CheckpointStored(epoch, number) if epoch == self.epoch:
                 return self._confirm(number)
-            case on.Subscribed() if self._roll is not None:
-                self._roll.heard(event)
-                return self._send_as_new(self._roll) if self._roll.complete else ()
+            case on.Subscribed():
+                self._answers.heard(event)
+                return self._send_as_new(self._roll) if self._roll is not None and self._roll.complete else ()
             case _:
                 return ()
 
@@ -170,10 +173,23 @@ class PassiveStandby(Instance):
     def roll_open(self) -> bool:
         return self._roll is not None
 
+    def _rebase(self) -> Commands:
+        """After a take-over, which seqs are taken is known only when all consumers have subscribed: until then, what is
+        made of input that is not what the former life had waits."""
+        if self.lossy and self.resumed and self._roll is None and not self._answers.complete:
+            self._roll = self._answers
+            self._differs_from = {s: self.ledger.queues[s].next for s in self.wiring.leaving}
+        return super()._rebase() if self._roll is None else ()
+
     def _send_as_new(self, roll: RollCall) -> Commands:
-        """The queue of the checkpoint, and all that follows, under seqs that no consumer has seen."""
-        self._roll = None
-        return self.send_as_new(roll)
+        """The queue of the checkpoint, and all that follows, under seqs that no consumer has seen; those that none has
+        seen anyway stay."""
+        self._roll, unseen = None, {s: at for s, at in self._differs_from.items() if roll.furthest(s) <= at}
+        if not unseen:
+            return self.send_as_new(roll)
+        self.anew |= {s: unseen.get(s, roll.furthest(s)) for s in self.wiring.leaving}
+        sent = ((self.publish(s),) if s in unseen else self.renumber(s, self.anew[s]) for s in self.wiring.leaving)
+        return tuple(c for commands in sent for c in commands)
 
     # --- migration: the last checkpoint is one like any other
 
@@ -291,9 +307,8 @@ class PassiveStandby(Instance):
 
     def processed(self, event: on.Processed) -> Commands:
         self._changed = True
-        held_back = self.hold_back and self._secondary is not None and Stream(event.element) in self.wiring.leaving
-        held = self._roll is not None or held_back
-        return () if held else (self.publish(event.element),)
+        held = self._roll is not None or (self.hold_back and self._secondary is not None)
+        return () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
 
     def acked(self, event: on.Acked) -> Commands:
         self._changed = True
@@ -318,7 +333,7 @@ class PassiveStandby(Instance):
         released = (*self._release(self._confirmed), *self._forward(self._confirmed))
         if self.move is not None and self.move.phase is Phase.SHIPPING:
             return (*released, *self.hand_over(None))
-        return (*released, *self._sweep())
+        return (*self._sweep(), *released)  # what is shipped now has the queues as they were before the acks
 
     def _release(self, checkpoint: Checkpoint) -> Commands:
         streams = dict.fromkeys(s for ins in self.wiring.inputs.values() for s in ins)
