@@ -41,6 +41,11 @@ class Inputs:
     def close(self) -> None:
         self.connections = {}
 
+    def speak(self) -> None:
+        """As a silent second reader it was heard by no roll call: now it leads, and asks again."""
+        for connection in self.connections.values():
+            connection.targets.clear()
+
     def _received(self, stream: str) -> Seq:
         return self.process.core.ledger.received(Stream(stream))
 

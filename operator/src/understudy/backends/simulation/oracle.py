@@ -256,9 +256,14 @@ class Oracle(Monitor):
             if not near or both == {"amnesia"} or not both <= {"amnesia", "upstreamBackup"}:
                 continue
             lead = [p for p in cluster.running[other.name] if p.alive and p.serving and p.core.role is Role.PRIMARY]
-            if not lead or any(p.core.roll_open for p in lead):
+            if not lead or any(p.core.roll_open or self._unserved(p, spec.elements[-1][0]) for p in lead):
                 for name in (spec.name, other.name):
                     self.exceeded.setdefault(name, f"{spec.name} and {other.name} failed together")
+
+    def _unserved(self, process: Process, stream: str) -> bool:
+        """Whether it is a new life that has asked for this stream and has not been answered yet."""
+        connection = process.inputs.connections.get(stream)
+        return process.core.epoch > 1 and connection is not None and not connection.answered
 
     # --- the verdict
 

@@ -217,7 +217,15 @@ class Outputs:
             self.superseded[command.stream] = command.first
         if command.stream in self.ended:
             self.ended[command.stream] = command.first + len(rows)
+        self._part_with_those_before(command.stream, command.first)
         self.world.at(0, self.settle)
+
+    def _part_with_those_before(self, stream: str, first: int) -> None:
+        """Readers that expect seqs which were given up ask again, and are told."""
+        for key, sub in list(self.subscriptions.items()):
+            if sub.stream == stream and sub.next < first:
+                self.process.send(sub.target, "control", 0, "rx_bye", stream, self.process.name)
+                del self.subscriptions[key]
 
     # --- acks
 

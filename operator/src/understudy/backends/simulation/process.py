@@ -137,7 +137,9 @@ class Process(Endpoint):
         self.cluster.monitor.leads(self, command)
         if not command.beside and self.spec.family == "lease":
             self.peers.leave()
-        if not command.live:
+        if command.live:
+            self.inputs.speak()
+        else:
             self._restore(command.checkpoint)
         asks = self.cluster.ask if self.core.epoch > 1 else 0
         self.processing, self.serving = True, asks == 0
