@@ -81,7 +81,6 @@ class Oracle(Monitor):
             self._failed_together(process)  # one that was suspected wrongly is replaced as if it had died
         if process.spec.mode != "savepoint" and command.epoch > 1 and not command.live and not self._moved(process):
             self._served_by_a_new_life(process.spec)
-            self._replaced_in_a_roll_call(process)
         other = self._writers.setdefault((process.spec.name, command.epoch), process.name)
         if other != process.name:
             self.problem(f"{process.spec.name}: {other} and {process.name} both lead in epoch {command.epoch}")
@@ -93,6 +92,7 @@ class Oracle(Monitor):
 
     def numbered(self, process: Process, stream: str, first: int) -> None:
         self._begins[stream] = first
+        self._answered_by_another_life(process, stream, first)
 
     def renumbered(self, process: Process, stream: str, first: int) -> None:
         self._given_up[stream] = first
@@ -194,14 +194,12 @@ class Oracle(Monitor):
             if gone and self._released1[spec.name, stream] < self._begins.get(stream, 0):
                 self.exceeded.setdefault(spec.name, f"it failed too soon after its producer of {stream}")
 
-    def _replaced_in_a_roll_call(self, process: Process) -> None:
-        """As above, where the producer still asks: the life that is replaced may have answered, too."""
-        spec, running, had = process.spec, process.cluster.running, self._had(process)
-        for stream, producer in ((s, self.stream_of[s]) for s in spec.inputs if s in self.stream_of):
-            lead = [p for p in running[producer.name] if p.alive and p.serving and p.core.role is Role.PRIMARY]
-            asks = producer.mode == "upstreamBackup" and (not lead or any(p.core.roll_open for p in lead))
-            if asks and had[stream] > self._released1[spec.name, stream]:
-                self.exceeded.setdefault(spec.name, f"it failed while its producer of {stream} recovered")
+    def _answered_by_another_life(self, process: Process, stream: str, first: int) -> None:
+        """As above, where the producer still asked: the life that was replaced has answered for one that has less."""
+        asked = process.cluster.consumers(stream) if process.spec.mode == "upstreamBackup" else ()
+        for consumer in (c for c in asked if c.alive and c.core.role is Role.PRIMARY and self._leads(c)):
+            if consumer.core.epoch > 1 and consumer.core.ledger.received(Stream(stream)) < first:
+                self.exceeded.setdefault(consumer.spec.name, f"it failed while its producer of {stream} recovered")
 
     def _had(self, process: Process) -> dict[str, int]:
         """How far any life of its subjob has got on each input."""
