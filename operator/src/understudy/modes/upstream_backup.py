@@ -246,22 +246,29 @@ class UpstreamBackup(Instance):
         return found
 
     def _needed_for(self, stream: Stream) -> Mapping[Stream, Seq]:
-        queue, at = self.ledger.queues[stream], self.ledger.elements[str(stream)]
-        position = queue.received_by_all
-        if position == queue.next and at.positions == at.selection and len(self.wiring.inputs) == 1:
-            return at.positions  # all was received, and the element holds nothing
-        step = self.logs[stream].before(position)
-        if step is None or any(s == stream for s, _ in self._silent):
+        low = self._behind(stream)
+        if low is None or any(s == stream for s, _ in self._silent):
             return self._starts
-        origin = cause(self.logs, step.low)
+        origin = cause(self.logs, low)
         for s, p in (item for mark in self._former(stream) for item in mark.entering().items()):
             origin[s] = min(origin.get(s, p), p)
         return origin
 
+    def _behind(self, stream: Stream) -> dict[Stream, Seq] | None:
+        if self._all_received(stream):
+            return dict(self.ledger.elements[str(stream)].positions)
+        step = self.logs[stream].before(self.ledger.queues[stream].received_by_all)
+        return dict(step.low) if step else None
+
+    def _all_received(self, stream: Stream) -> bool:
+        """And the element holds nothing: whoever begins here makes only what is new."""
+        queue, at = self.ledger.queues[stream], self.ledger.elements[str(stream)]
+        return queue.received_by_all == queue.next and at.positions == at.selection and len(self.wiring.inputs) == 1
+
     def _former(self, stream: Stream) -> Iterator[Step]:
         """Steps of an earlier life that consumers will name again, until they have tuples behind them. This life may
         have cut its own differently: by those alone, input would go that the next one needs for the step named."""
-        acks = self.ledger.queues[stream].acks
+        acks = self.ledger.queues[stream].acks if not self._all_received(stream) else {}
         named = ((acks[c], mark) for (s, c), mark in self._named.items() if s == stream and c in acks)
         return (m for known, m in named if m is not None and known.received <= m.stop and self._reaches(m))
 
