@@ -11,24 +11,27 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Consumer, Epoch, Millis, Seq
+from understudy.protocol.ids import Consumer, Epoch, Millis, Seq, Stream
+from understudy.protocol.ledger import Wiring
 
 DOWN = Consumer("down")
 FIRST = Epoch(1)
+INNER = Stream("job.a")
+CHAIN = Wiring({"job.a": (UP,), "job": (INNER,)}, {"job.a": (Consumer("job"),), "job": (DOWN,)})
 
 
-def replica(name: str, *, determinants: bool = False) -> ActiveStandby:
-    return ActiveStandby(name, WIRING, Detector.of(100, 3), interval=50, determinants=determinants)
+def replica(name: str, *, determinants: bool = False, wiring: Wiring = WIRING) -> ActiveStandby:
+    return ActiveStandby(name, wiring, Detector.of(100, 3), interval=50, determinants=determinants)
 
 
-def pair(*, determinants: bool = False) -> tuple[ActiveStandby, ActiveStandby]:
+def pair(*, determinants: bool = False, wiring: Wiring = WIRING) -> tuple[ActiveStandby, ActiveStandby]:
     """A primary, and a secondary that was given its empty state."""
-    primary = replica("job-0", determinants=determinants)
+    primary = replica("job-0", determinants=determinants, wiring=wiring)
     primary.handle(on.LeaseSeen(None))
     primary.handle(on.LeaseWon(lease("job-0", 1)))
     (ship,) = primary.handle(on.SecondaryJoined("job-1"))
     assert isinstance(ship, do.Ship)
-    secondary = replica("job-1", determinants=determinants)
+    secondary = replica("job-1", determinants=determinants, wiring=wiring)
     secondary.handle(on.LeaseSeen(lease("job-0", 1)))
     store, run, read = secondary.handle(on.CheckpointArrived(ship.checkpoint))
     assert isinstance(store, do.Store)
@@ -70,6 +73,31 @@ def test_the_secondary_trims_what_has_a_lower_high_watermark_than_what_downstrea
     assert trimming.high == {OUT: {UP: Seq(20)}}
     # the tuple with the same watermarks is kept: they do not prove that it is the one that was received
     assert secondary.handle(on.QueueTrimming(FIRST, trimming.high)) == (do.Trim(OUT, Seq(1)),)
+
+
+def test_the_secondary_keeps_what_came_of_the_middle_of_a_step_between_elements() -> None:
+    """The primary's first element made in one step what the secondary's made in two; downstream has released the first
+    of it. What of that step's input is behind the second is not certain."""
+    primary, secondary = pair(wiring=CHAIN)
+    primary.handle(on.Processed("job.a", {UP: Seq(10)}, {UP: Seq(10)}, 3))
+    secondary.handle(on.Processed("job.a", {UP: Seq(4)}, {UP: Seq(4)}, 2))
+    secondary.handle(on.Processed("job.a", {UP: Seq(10)}, {UP: Seq(10)}, 1))
+    for read in (1, 2, 3):
+        for core in (primary, secondary):
+            core.handle(on.Processed("job", {INNER: Seq(read)}, {INNER: Seq(read)}, 1))
+    for released, kept_from in ((1, 0), (3, 2)):
+        primary.handle(on.Acked(OUT, DOWN, 1, Seq(released), FIRST))
+        (trimming,) = (c for c in primary.handle(on.Tick(Millis(50 * released))) if isinstance(c, do.SendQueueTrimming))
+        assert secondary.handle(on.QueueTrimming(FIRST, trimming.high)) == (do.Trim(OUT, Seq(kept_from)),)
+
+
+def test_the_log_between_elements_is_as_short_as_the_queue_there() -> None:
+    primary, secondary = pair(wiring=CHAIN)
+    for upto in range(1, 200):
+        for core in (primary, secondary):
+            core.handle(on.Processed("job.a", {UP: Seq(upto)}, {UP: Seq(upto)}, 1))
+            core.handle(on.Processed("job", {INNER: Seq(upto)}, {INNER: Seq(upto)}, 1))
+    assert [len(core.logs[INNER]) for core in (primary, secondary)] == [1, 1]
 
 
 def test_a_take_over_sends_the_log_and_goes_on() -> None:

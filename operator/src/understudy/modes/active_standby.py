@@ -112,7 +112,7 @@ class ActiveStandby(Instance):
         done = {s: max(e.positions.get(s, Seq(0)) for e in checkpoint.elements.values()) for s in self.wiring.entering}
         for name, e in checkpoint.elements.items():  # what was made before came of no more than has been processed
             if e.held.stop:
-                self.logs[Stream(name)].append(Step(Seq(0), e.held.stop, e.selection, e.selection, done))
+                self.logs[Stream(name)].append(Step(Seq(0), e.held.stop, e.selection, self._zero, done))
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         return (do.Store(checkpoint), do.Run(self.epoch, checkpoint, self.determinants), *inputs)
 
@@ -132,7 +132,7 @@ class ActiveStandby(Instance):
         log = self.logs[stream]
         while (step := log.find(upto)) is not None and older(step.high, high):
             upto = step.stop
-        self._trim_log(stream, upto)
+        log.trim(upto)
         self.ledger = self.ledger.released(stream, upto)
         return (do.Trim(stream, upto),)
 
@@ -284,11 +284,11 @@ class ActiveStandby(Instance):
 
     def book(self, event: on.Processed) -> Range:
         """Watermarks are kept as positions on the subjob's inputs: by the time an output is released, the steps between
-        the elements that it came of may be forgotten."""
+        the elements that it came of may be forgotten. `at` is what is behind all output before the step for certain."""
         before = self.ledger.elements[event.element]
         made = super().book(event)
         if len(made):
-            at, high = newest(self.logs, before.positions), newest(self.logs, event.positions)
+            at, high = self._certain(before.positions), newest(self.logs, event.positions)
             step = Step(made.start, made.stop, before.selection, at, high)
             self.logs[Stream(event.element)].append(step)
         if self.role is Role.PRIMARY and self.determinants and self._secondary is not None:
@@ -302,16 +302,8 @@ class ActiveStandby(Instance):
 
     def acked(self, event: on.Acked) -> Commands:
         if event.stream in self.wiring.leaving:
-            self._trim_log(event.stream, self.ledger.queues[event.stream].trimmed)
+            self.logs[event.stream].trim(self.ledger.queues[event.stream].trimmed)
         return ()
-
-    def _trim_log(self, stream: Stream, upto: Seq) -> None:
-        """Steps inside the subjob are kept as long as one in the log of its output maps onto them."""
-        log = self.logs[stream]
-        log.trim(upto)
-        for s, position in log.oldest.at.items() if log.oldest is not None else ():
-            if s in self.logs:
-                self._trim_log(s, position)
 
     def lead_tick(self, now: Millis) -> Commands:
         log = (*self._offer_again(now), *self._log_again(now), *self._log_message())
@@ -334,10 +326,31 @@ class ActiveStandby(Instance):
         high = {}
         for stream in self.wiring.leaving:
             upto = self.ledger.queues[stream].trimmed
-            step = self.logs[stream].before(upto)
-            if step is not None:  # of a step that was released in part, only what precedes it is certain
-                high[stream] = step.high if step.stop <= upto else step.at
+            if upto:
+                high[stream] = self._input_before(stream, upto)
         return (do.SendQueueTrimming(self.epoch, high, self.kept_trees()),) if high else ()
+
+    def _certain(self, positions: Marks) -> dict[Stream, Seq]:
+        """Map positions on an element's inputs to the subjob's: all that was made of input before them is before the
+        positions. An element that reads another one's stream may stand amid what a step of that one made."""
+        found: dict[Stream, Seq] = {}
+        for stream, position in positions.items():
+            origin = self._input_before(stream, position) if stream in self.logs else {stream: position}
+            for s, p in origin.items():
+                found[s] = min(found.get(s, p), p)
+        return found
+
+    def _input_before(self, stream: Stream, position: Seq) -> dict[Stream, Seq]:
+        """The same for a position on the stream of an element: where the step stood that made the tuple there."""
+        step = self.logs[stream].find(position)
+        if step is not None:
+            return dict(step.at)
+        whole = position >= self.ledger.queues[stream].next  # else it was made in another mode, and is not in the log
+        return self._certain(self.ledger.elements[stream].positions) if whole else self._zero
+
+    @property
+    def _zero(self) -> dict[Stream, Seq]:
+        return dict.fromkeys(self.wiring.entering, Seq(0))
 
     def _publish_upto(self, free: dict[Stream, Seq]) -> Commands:
         """An end is a choice, too: a step that drops the last tuples makes no output that would have to wait."""
@@ -347,9 +360,12 @@ class ActiveStandby(Instance):
     # --- both
 
     def _release_inner(self) -> Commands:
-        """Queues between the elements of a subjob are trimmed by what was processed: they live and die together."""
-        inner = (s for s in self.logs if s not in self.wiring.leaving)
-        return tuple(do.SendAck(s, 1, self.ledger.position(s)) for s in inner)
+        """Queues between the elements of a subjob are trimmed by what was processed: they live and die together. Their
+        logs too: what has come of them since is kept as positions on the subjob's inputs."""
+        processed = {s: self.ledger.position(s) for s in self.logs if s not in self.wiring.leaving}
+        for stream, position in processed.items():
+            self.logs[stream].trim(position)
+        return tuple(do.SendAck(s, 1, p) for s, p in processed.items())
 
     def _positions(self) -> dict[Stream, Seq]:
         return {s: self.ledger.position(s) for s in self.wiring.entering}
