@@ -32,6 +32,16 @@ def test_what_was_sent_before_is_made_again_and_dropped() -> None:
     )
 
 
+def test_a_life_of_a_consumer_that_was_replaced_does_not_answer_for_the_newer_one() -> None:
+    """It has more than the checkpoint from which the newer one goes on."""
+    found = taking_over()
+    found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(2), MARK))
+    late = Step(Seq(50), Seq(60), {UP: Seq(100)}, {UP: Seq(110)}, {UP: Seq(120)})
+    assert found.handle(on.Subscribed(OUT, DOWN, Seq(60), Epoch(1), late)) == ()
+    _, number = found.handle(on.Released(UP, Seq(80)))
+    assert number == do.Number("job", Seq(40), {UP: Seq(100)})
+
+
 def made_again() -> UpstreamBackup:
     """What the consumer has was made in one step, and is now made again in two."""
     found = taking_over()

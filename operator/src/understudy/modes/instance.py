@@ -336,6 +336,8 @@ class Instance:
                 return (do.AnswerRecovery(event.stream, event.consumer, tree),)
             case on.Resumes():
                 return self._resumes(event)
+            case on.Subscribed() if self.ledger.queues[event.stream].replaced(event.consumer, event.epoch):
+                return ()  # it may have had more than the life that has taken its place
             case on.Subscribed():
                 self.ledger = self.ledger.subscribed(event)
                 return (*self._rebase(), *self.lead(event))

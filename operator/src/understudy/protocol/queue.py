@@ -78,12 +78,17 @@ class OutputQueue:
         """Take an ack. One of an older epoch or of a stranger changes nothing. It may be ahead of the sequencer: after
         a take-over the consumer has tuples that we are yet to produce again."""
         known = self.acks.get(consumer)
-        if known is None or epoch < known.epoch:
+        if known is None or self.replaced(consumer, epoch):
             return self
         acks = known.advance(level, upto, epoch)
         if acks is known:
             return self
         return OutputQueue(self.stream, self.trimmed, self.next, {**self.acks, consumer: acks}, self.ended)
+
+    def replaced(self, consumer: Consumer, epoch: Epoch) -> bool:
+        """Whether a life of the consumer that is newer than `epoch` has spoken."""
+        known = self.acks.get(consumer)
+        return known is not None and epoch < known.epoch
 
     def trim(self) -> tuple[OutputQueue, Seq]:
         """Drop what every consumer released (the oldest level-1 ack of all); also says from where it is held now."""
