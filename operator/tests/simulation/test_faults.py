@@ -69,6 +69,11 @@ def test_a_backup_of_a_renumbered_queue_leaves_no_gap() -> None:
     assert (both.problems, both.exceeded) == ([], False)
 
 
+def test_who_moved_and_knows_where_it_is_has_not_failed_with_its_producer() -> None:
+    found = run(97807)
+    assert (found.problems, found.exceeded) == ([], False)
+
+
 def test_the_end_that_a_replaced_primary_tells_is_not_taken() -> None:
     assert run(20733).problems == []
 

@@ -98,6 +98,9 @@ class Monitor:
 
     def acked(self, process: Process, command: do.SendAck) -> None: ...
 
+    def subscribed(self, process: Process, event: on.Subscribed) -> None:
+        """A consumer has said what it has of a stream."""
+
     def crashed(self, process: Process) -> None: ...
 
     def handled(self, subjob: str, handling: Handling) -> None: ...

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from understudy.backends.simulation.cluster import Monitor, SubjobSpec
+from understudy.backends.simulation.endpoint import HELD
 from understudy.backends.simulation.networks import Job
 from understudy.backends.simulation.operators import Aggregate, Operator, Row, reference
 from understudy.backends.simulation.process import Process
@@ -14,6 +15,7 @@ from understudy.modes.instance import Role
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
+from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Handling, Report
 from understudy.protocol.ids import Epoch, Range, Stream
@@ -41,6 +43,7 @@ class Oracle(Monitor):
         self._given_up: dict[str, int] = {}  # seqs before were given up: what had them is sent again under later ones
         self._released1: dict[tuple[str, str], int] = defaultdict(int)  # level-1 acks
         self._taken: dict[tuple[str, int, str], int] = defaultdict(int)
+        self._said: dict[tuple[str, str, str], on.Subscribed] = {}  # what consumers told a producer that they have
         self.ended: set[str] = set()  # sinks that came to the end
         self.replaced: set[str] = set()  # subjobs whose alternative branch runs
         self.stranded: set[str] = set()  # subjobs that can't begin anew without one that nobody runs any more
@@ -90,9 +93,12 @@ class Oracle(Monitor):
         if checkpoint is None or checkpoint.elements[stream].held.start < self._given_up.get(stream, 0):
             self._given_up.pop(stream, None)
 
+    def subscribed(self, process: Process, event: on.Subscribed) -> None:
+        self._said[process.name, event.stream, event.consumer] = event
+
     def numbered(self, process: Process, stream: str, first: int) -> None:
         self._begins[stream] = first
-        self._answered_by_another_life(process, stream, first)
+        self._answered_by_another_life(process, stream)
 
     def renumbered(self, process: Process, stream: str, first: int) -> None:
         self._given_up[stream] = first
@@ -194,11 +200,12 @@ class Oracle(Monitor):
             if gone and self._released1[spec.name, stream] < self._begins.get(stream, 0):
                 self.exceeded.setdefault(spec.name, f"it failed too soon after its producer of {stream}")
 
-    def _answered_by_another_life(self, process: Process, stream: str, first: int) -> None:
+    def _answered_by_another_life(self, process: Process, stream: str) -> None:
         """As above, where the producer still asked: the life that was replaced has answered for one that has less."""
         asked = process.cluster.consumers(stream) if process.spec.mode == "upstreamBackup" else ()
         for consumer in (c for c in asked if c.alive and c.core.role is Role.PRIMARY and self._leads(c)):
-            if consumer.core.epoch > 1 and consumer.core.ledger.received(Stream(stream)) < first:
+            said = self._said[process.name, stream, consumer.spec.name]
+            if said.epoch < consumer.core.epoch and consumer.core.ledger.received(Stream(stream)) < said.start:
                 self.exceeded.setdefault(consumer.spec.name, f"it failed while its producer of {stream} recovered")
 
     def _had(self, process: Process) -> dict[str, int]:
@@ -259,9 +266,9 @@ class Oracle(Monitor):
                     self.exceeded.setdefault(name, f"{spec.name} and {other.name} failed together")
 
     def _unserved(self, process: Process, stream: str) -> bool:
-        """Whether it is a new life that has asked for this stream and has not been answered yet."""
+        """Whether it is a new life that does not know where it is on this stream, and has not been told yet."""
         connection = process.inputs.connections.get(stream)
-        return process.core.epoch > 1 and connection is not None and not connection.answered
+        return connection is not None and connection.start in (HELD, None) and not connection.answered
 
     # --- the verdict
 

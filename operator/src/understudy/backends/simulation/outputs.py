@@ -130,7 +130,9 @@ class Outputs:
         was_open = process.core.roll_open
         roll = start_at if start != LOG else 0
         if target.speaks:
-            process.post(on.Subscribed(Stream(stream), Consumer(consumer), Seq(roll), epoch, mark))
+            said = on.Subscribed(Stream(stream), Consumer(consumer), Seq(roll), epoch, mark)
+            self.cluster.monitor.subscribed(process, said)
+            process.post(said)
         self._align(stream)
         if was_open and not process.core.roll_open:
             self.world.at(0, self.settle)
