@@ -86,6 +86,10 @@ def test_acks_to_a_replica_that_joins_are_heard_when_it_serves() -> None:
     assert run(90604).problems == []
 
 
+def test_a_subscription_that_was_meant_for_an_earlier_epoch_does_not_count_in_a_roll_call() -> None:
+    assert run(230607, only="upstreamBackup").problems == []
+
+
 def test_a_seed_tells_the_same_story_twice() -> None:
     first, second = run(17, tell=True), run(17, tell=True)
     assert (first.history, first.problems, first.faults) == (second.history, second.problems, second.faults)

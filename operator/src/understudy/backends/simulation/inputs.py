@@ -77,9 +77,10 @@ class Inputs:
         connection.targets[producer.name] = self.world.now
         start = int(self._received(stream)) if connection.answered else connection.start
         mark = core.mark_of(Stream(stream), Seq(start)) if start is not None and start >= 0 else None
-        process.post(on.Redirected(Stream(stream), self.cluster.epoch_of(stream)))
+        asked = self.cluster.epoch_of(stream)
+        process.post(on.Redirected(Stream(stream), asked))
         args = (stream, process.consumer, process, start, mark, process.epoch)
-        process.send(producer, "control", 0, "rx_subscribe", *args)
+        process.send(producer, "control", 0, "rx_subscribe", *args, *((asked,) if asked else ()))
 
     def rx_held(self, stream: str, start: int, by: str) -> None:
         connection = self.connections.get(stream)

@@ -119,12 +119,23 @@ class Outputs:
         self.waiting.setdefault((stream, consumer.name), request)
 
     def rx_subscribe(
-        self, stream: str, consumer: str, target: Endpoint, start: int | None, mark: Step | None, epoch: Epoch
+        self,
+        stream: str,
+        consumer: str,
+        target: Endpoint,
+        start: int | None,
+        mark: Step | None,
+        epoch: Epoch,
+        asked: Epoch = Epoch(0),
     ) -> None:
+        """`asked`: whom the request was meant for; the call ends if this process has led in another epoch since."""
         process = self.process
-        request = (stream, consumer, target, start, mark, epoch)
+        request = (stream, consumer, target, start, mark, epoch, asked)
         if not process.serving:
             self.waiting[stream, target.name] = request
+            return
+        if asked and asked < process.core.epoch:
+            process.send(target, "control", 0, "rx_bye", stream, process.name)
             return
         start_at = self._start_at(stream, consumer, start)
         was_open = process.core.roll_open
