@@ -155,11 +155,10 @@ class StreamReader(threading.Thread):
         served = False
         try:
             with wire.connect(address) as client:
-                wire.do(
-                    client, "ping", self._silence_ms / 1000
-                )  # a call that was begun can be given up only afterwards
+                # a call that was begun can be given up only afterwards
+                pinged = wire.do(client, "ping", self._silence_ms / 1000)
                 self._heard = now_ms()
-                self._call = client.do_get(self._ticket())
+                self._call = client.do_get(self._ticket(pinged.get("epoch")))
                 for waited, (rows, meta) in enumerate(_messages(self._call)):
                     self._heard = now_ms()
                     if meta.get("waiting"):
@@ -187,7 +186,8 @@ class StreamReader(threading.Thread):
         self.connections += 1
         self._handler.redirected(self, epoch)
 
-    def _ticket(self) -> flight.Ticket:
+    def _ticket(self, meant: int | None) -> flight.Ticket:
+        """`meant`: the epoch of the producer that is asked. One that leads in a later one must not take it for news."""
         at_position = self.origin is Origin.POSITION
         return wire.ticket(
             "stream",
@@ -198,6 +198,7 @@ class StreamReader(threading.Thread):
             mark=step_to_json(self._handler.mark(self.stream)) if at_position else None,
             epoch=self._asking.epoch(),
             replica=self._asking.is_replica(),
+            meant=meant,
         )
 
     def _deliver(self, rows: pa.Table, meta: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ class InstanceServing:
         yield from _until(scene, lambda: scene.leading, nothing)
         with scene.lock:
             generation = scene.generation
-            refusal = self._refusal(scene, stream, consumer, request["epoch"])
+            refusal = self._refusal(scene, stream, consumer, request)
             if refusal is None:
                 self._hear(scene, stream, consumer, request)
         if refusal is not None:
@@ -73,12 +73,14 @@ class InstanceServing:
             at, first = self._begin(scene, stream, consumer, request)
         yield from self._send(scene, stream, at, first, generation)
 
-    def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, epoch: int) -> str | None:
-        acks = scene.core.ledger.queues[stream].acks.get(consumer)
+    def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> str | None:
+        acks, epoch, meant = scene.core.ledger.queues[stream].acks.get(consumer), request["epoch"], request.get("meant")
         if acks is None:
             return f"{consumer} is no consumer of {stream}"
         if epoch < acks.epoch:
             return f"{consumer} asks with epoch {epoch}, but {acks.epoch} has begun"
+        if meant is not None and meant < scene.core.epoch:
+            return f"{consumer} asked who led in epoch {meant}, and it is {scene.core.epoch} now"
         return None
 
     def _hear(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> None:
@@ -177,7 +179,8 @@ class InstanceServing:
             case "ack":
                 return self._ack(self._ready().scene, body)
             case "ping":
-                return {}
+                scene = self.shell.scene if self.shell is not None else None
+                return {"epoch": scene.core.epoch} if scene is not None and scene.leading else {}
             case "change":
                 return self._change(self._ready(), body)
             case "freeze":
