@@ -461,7 +461,7 @@ MISTAKES = [
     _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby", 1),
     _of("tuples are sent before their determinants are stored", SendsBeforeTheDeterminants, "activeStandby", 47),
     _of("a secondary ignores determinants", SecondaryIgnoresDeterminants, "activeStandby", 3),
-    _of("a secondary numbers from zero", SecondaryNumbersFromZero, "activeStandby", 46),
+    _of("a secondary numbers from zero", SecondaryNumbersFromZero, "activeStandby", 387),
     _of("a secondary leads without the Lease", SecondaryAlsoSends, "activeStandby", 0),
     _of("a replica releases what its peer still needs", ReplicaReleasesAlone, "replicaBackup", 2),
     _of("a joining replica starts empty", JoinerStartsEmpty, "replicaBackup", 0),
