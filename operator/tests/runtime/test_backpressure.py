@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from understudy.protocol.ids import Stream
+
 from .test_moves import MODES
 from .troupe import Bounds, Troupe, expected, until
 
@@ -43,5 +45,27 @@ def test_a_dead_reader_stops_the_source_and_gets_everything_when_it_is_back(ha: 
         troupe.flows(2 * BOUNDS.waiting)
         rows = list(troupe.reader.rows)
         assert rows == expected(len(rows))
+    finally:
+        troupe.close()
+
+
+def test_what_only_waits_to_be_processed_is_not_acked_as_received(tmp_path: Path) -> None:
+    troupe = Troupe(MODES["passiveStandby"], tmp_path, bounds=BOUNDS)
+    try:
+        for name in ("first-1", "second-1"):
+            troupe.add(name)
+        troupe.begin()
+        troupe.flows()
+        troupe.reader.stop()
+        until(lambda: watch(troupe), 60)
+        first, second = (troupe.players[str(troupe.leader(subjob))] for subjob in ("first", "second"))
+
+        def acked() -> bool:
+            position: int = second.status()["inputs"]["first"]["position"]
+            waits = second.scene.core.ledger.received(Stream("first")) > position
+            received: int = first.status()["outputs"]["first"]["consumers"]["second"]["received"]
+            return waits and received == position
+
+        until(acked)
     finally:
         troupe.close()

@@ -233,8 +233,9 @@ class Inputs(Handler):
         return sent is not None and sent.tree is not None
 
     def _due(self, stream: str, reader: Reading) -> _Due:
-        """Level 0: what has arrived. Level 1: what the mode has released. A new producer has to hear it again."""
-        levels = {0: int(self._scene.core.ledger.received(Stream(stream))), **self._acks.get(stream, {})}
+        """Level 0: what is processed; what only waits here is lost to an instance that this one moves to. Level 1: what
+        the mode has released. A new producer has to hear it again."""
+        levels = {0: int(self._scene.core.ledger.position(Stream(stream))), **self._acks.get(stream, {})}
         return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections)
 
 
