@@ -90,6 +90,10 @@ def test_a_subscription_that_was_meant_for_an_earlier_epoch_does_not_count_in_a_
     assert run(230607, only="upstreamBackup").problems == []
 
 
+def test_who_begins_at_the_newest_tuple_is_served_from_where_the_roll_call_put_it() -> None:
+    assert run(232214, only="amnesia").problems == []
+
+
 def test_a_seed_tells_the_same_story_twice() -> None:
     first, second = run(17, tell=True), run(17, tell=True)
     assert (first.history, first.problems, first.faults) == (second.history, second.problems, second.faults)

@@ -250,7 +250,8 @@ class Outputs:
             self._early[stream, consumer, level] = ack  # a new connection hears it again when it is served
 
     def _trim(self, command: do.Trim) -> None:
+        """Of an empty queue there is nothing to drop: where it begins is seen to when it is aligned."""
         store = self.stores[command.stream]
-        if command.upto > store.base:
+        if command.upto > store.base and store.rows:
             self.cluster.monitor.trimmed(self.process, command)
             store.trim(command.upto)
