@@ -153,30 +153,32 @@ class StreamReader(threading.Thread):
     def _pull(self, address: str) -> bool:
         """Read from one address until that ends; True if it served at all."""
         served = False
+        client = wire.connect(address)  # not closed by hand: acks may be on their way in another thread
         try:
-            with wire.connect(address) as client:
-                # a call that was begun can be given up only afterwards
-                pinged = wire.do(client, "ping", self._silence_ms / 1000)
+            # a call that was begun can be given up only afterwards
+            pinged = wire.do(client, "ping", self._silence_ms / 1000)
+            self._heard = now_ms()
+            self._call = client.do_get(self._ticket(pinged.get("epoch")))
+            for waited, (rows, meta) in enumerate(_messages(self._call)):
                 self._heard = now_ms()
-                self._call = client.do_get(self._ticket(pinged.get("epoch")))
-                for waited, (rows, meta) in enumerate(_messages(self._call)):
-                    self._heard = now_ms()
-                    if meta.get("waiting"):
-                        if waited >= WAITING_LIMIT:
-                            return False
-                        continue
-                    if "refused" in meta:
-                        log.info("refused", stream=self.stream, by=address, why=meta["refused"])
+                if meta.get("waiting"):
+                    if waited >= WAITING_LIMIT:
                         return False
-                    if not served:
-                        served = True
-                        self._begin(address, client, meta["epoch"])
-                    self._deliver(rows, meta)
-                    if self.stopped or self.finished:
-                        return True
+                    continue
+                if "refused" in meta:
+                    log.info("refused", stream=self.stream, by=address, why=meta["refused"])
+                    return False
+                if not served:
+                    served = True
+                    self._begin(address, client, meta["epoch"])
+                self._deliver(rows, meta)
+                if self.stopped or self.finished:
+                    return True
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
         finally:
+            if self._call is not None:
+                self._call.cancel()
             self._client = self._call = self.replicated = None
         return served
 
