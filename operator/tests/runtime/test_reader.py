@@ -15,7 +15,10 @@ from understudy.runtime.reader import Asking, Handler, Incoming, StreamReader
 from understudy.runtime.server import Messages, Server
 from understudy.runtime.serving import InstanceServing
 
+from .troupe import until
+
 SCHEMA = pa.schema([("_seq", pa.int64())])
+REDIRECTIONS = 300
 
 
 class Producer(InstanceServing):
@@ -39,6 +42,16 @@ class Consumer(Handler):
         self.arrived.set()
 
 
+class Brief(Producer):
+    """Sends one tuple, and is gone."""
+
+    def serve_stream(self, request: dict[str, Any]) -> Messages:
+        yield pa.record_batch([pa.array([0])], schema=SCHEMA), wire.pack({"epoch": 1, "next": 1})
+
+    def act(self, kind: str, body: dict[str, Any]) -> Any:
+        return {}
+
+
 @pytest.fixture
 def hung() -> Iterator[str]:
     """A process that is stopped: its kernel takes connections, and nobody answers."""
@@ -54,3 +67,26 @@ def test_who_takes_the_connection_and_says_nothing_is_given_up(hung: str) -> Non
     assert consumer.arrived.wait(20)
     reader.stop()
     server.shutdown()
+
+
+def test_acks_on_their_way_outlive_the_connection() -> None:
+    """It is not closed under them: that is a crash of the whole process, once in some hundred redirections."""
+    server = Server("127.0.0.1", 0, Brief())
+    reader = StreamReader(Asking("s", "c"), Consumer(), lambda: [f"127.0.0.1:{server.port}"], 3_000)
+    over = threading.Event()
+
+    def ack() -> None:
+        while not over.wait(0.0005):
+            reader.ack([(1, 1)])
+
+    acking = [threading.Thread(target=ack) for _ in range(3)]
+    for thread in (reader, *acking):
+        thread.start()
+    try:
+        until(lambda: reader.connections >= REDIRECTIONS, 120)
+    finally:
+        over.set()
+        reader.stop()
+        for thread in acking:
+            thread.join()
+        server.shutdown()
