@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import Any
 
-from understudy.backends.simulation.cluster import Monitor, SubjobSpec
+from understudy.backends.simulation.cluster import Cluster, Monitor, SubjobSpec
 from understudy.backends.simulation.endpoint import HELD
 from understudy.backends.simulation.networks import Job
 from understudy.backends.simulation.operators import Aggregate, Operator, Row, reference
@@ -43,6 +43,7 @@ class Oracle(Monitor):
         self._given_up: dict[str, int] = {}  # seqs before were given up: what had them is sent again under later ones
         self._released1: dict[tuple[str, str], int] = defaultdict(int)  # level-1 acks
         self._taken: dict[tuple[str, int, str], int] = defaultdict(int)
+        self._from_zero: set[str] = set()  # subjobs that lost their state, and can begin anew
         self._said: dict[tuple[str, str, str], on.Subscribed] = {}  # what consumers told a producer that they have
         self.ended: set[str] = set()  # sinks that came to the end
         self.replaced: set[str] = set()  # subjobs whose alternative branch runs
@@ -180,12 +181,14 @@ class Oracle(Monitor):
         if any(self._could_go_on(p) for p in others):
             return
         self._forgot(process)
-        if not self._untouched(process):
+        if self._untouched(process):
+            self._from_zero.add(spec.name)
+        else:
             self.exceeded[spec.name] = f"{process.name} was the last with the state of {spec.name}"
 
     def _forgot(self, process: Process) -> None:
         """A producer in upstream backup that is recovering now can't hear from this consumer what it had."""
-        had = self._had(process)
+        had = self._had(process.cluster, process.spec)
         for producer in (self.stream_of[s] for s in process.spec.inputs if s in self.stream_of and had[s]):
             lead = [p for p in process.cluster.running[producer.name] if p.alive and p.serving]
             if producer.mode == "upstreamBackup" and (not lead or any(p.core.roll_open for p in lead)):
@@ -208,9 +211,19 @@ class Oracle(Monitor):
             if said.epoch < consumer.core.epoch and consumer.core.ledger.received(Stream(stream)) < said.start:
                 self.exceeded.setdefault(consumer.spec.name, f"it failed while its producer of {stream} recovered")
 
-    def _had(self, process: Process) -> dict[str, int]:
-        """How far any life of its subjob has got on each input."""
-        lives = {p.name for p in process.cluster.processes.values() if p.spec is process.spec}
+    def _needed_again(self, process: Process) -> None:
+        """A consumer that lost its state and begins from zero needs what its earlier life had received. That is in the
+        queue of its producer in upstream backup; another life of the producer does not make it again."""
+        stream = process.spec.elements[-1][0]
+        for spec in (self.spec[name] for name in self._from_zero if stream in self.spec[name].inputs):
+            lead = [p for p in process.cluster.running[spec.name] if p.alive and self._leads(p)]
+            got = max((p.core.ledger.received(Stream(stream)) for p in lead), default=0)
+            if got < self._had(process.cluster, spec)[stream]:
+                self.exceeded.setdefault(spec.name, f"its producer of {stream} failed while it began anew")
+
+    def _had(self, cluster: Cluster, spec: SubjobSpec) -> dict[str, int]:
+        """How far any life of a subjob has got on each input."""
+        lives = {p.name for p in cluster.processes.values() if p.spec is spec}
         had: dict[str, int] = defaultdict(int)
         for (life, _, stream), upto in self._taken.items():
             had[stream] = max(had[stream], upto if life in lives else 0)
@@ -253,6 +266,8 @@ class Oracle(Monitor):
     def _failed_together(self, process: Process) -> None:
         """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""
         cluster, spec = process.cluster, process.spec
+        if spec.mode == "upstreamBackup":
+            self._needed_again(process)
         for other in self.job.subjobs:
             near = spec.elements[-1][0] in other.inputs or other.elements[-1][0] in spec.inputs
             if spec.elements[-1][0] in other.inputs and other.name in self.exceeded:
