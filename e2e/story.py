@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -162,12 +163,36 @@ def read_sink(job: Job, sink: str) -> list[Json]:
 
 
 def read_volume(namespace: Namespace, claim: str) -> str:
-    """By a pod that only reads it, on whatever node the volume is."""
-    image = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
-    name = f"read-{claim}"
+    """By a pod that only reads it, on whatever node the volume is. The tail of a pod's log may be lost with its end, so
+    its host name comes last, and another pod reads again if that is not there."""
+    for number in range(5):
+        name = f"read-{claim}-{number}"
+        text = _log_of(namespace, _reading(name, claim))
+        if text.endswith(f"{name}\n"):
+            return text.removesuffix(f"{name}\n")
+        print(f"the log of {name} has no end, after {len(text)} characters")
+    raise AssertionError(f"{claim} can't be read")
+
+
+def _log_of(namespace: Namespace, pod: Json) -> str:
+    name = name_of(pod)
+    namespace.apply(pod)
+    until("it has been read", lambda: _phase_of(namespace.get("pod", name)) == "Succeeded", 120)
+    time.sleep(0.5)
+    text = namespace.kubectl("logs", name)
+    namespace.kubectl("delete", "pod", name, "--wait=false")
+    return text
+
+
+def _phase_of(pod: Json | None) -> str:
+    found: str = ((pod or {}).get("status") or {}).get("phase") or ""
+    return found
+
+
+def _reading(name: str, claim: str) -> Json:
     container = {
         "name": "read",
-        "image": image,
+        "image": os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev"),
         "command": ["cat", "/output/part-00000.jsonl", "/etc/hostname"],
         "volumeMounts": [{"name": "output", "mountPath": "/output"}],
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
@@ -175,14 +200,4 @@ def read_volume(namespace: Namespace, claim: str) -> str:
     restricted = {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}}
     volume = {"name": "output", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
     spec = {"restartPolicy": "Never", "securityContext": restricted, "containers": [container], "volumes": [volume]}
-    namespace.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
-    until("it has been read", lambda: (namespace.get("pod", name) or {})["status"].get("phase") == "Succeeded", 120)
-    mark = f"{name}\n"  # a pod's host name, last: its log may be behind its end
-
-    def log() -> str | None:
-        text = namespace.kubectl("logs", name)
-        return text if text.endswith(mark) else None
-
-    text = until("its log is whole", log, 60)
-    namespace.kubectl("delete", "pod", name, "--wait=false")
-    return text.removesuffix(mark)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
