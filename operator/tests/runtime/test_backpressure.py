@@ -31,16 +31,21 @@ def watch(troupe: Troupe) -> bool:
     return bool(later["outputs"]["first"]["full"] and stands_still and time_goes_on)
 
 
+def lose_the_reader(troupe: Troupe) -> None:
+    """Until everybody waits for room."""
+    for name in ("first-1", "second-1"):
+        troupe.add(name)
+    troupe.begin()
+    troupe.flows()
+    troupe.reader.stop()
+    until(lambda: watch(troupe), 60)
+
+
 @pytest.mark.parametrize("ha", MODES.values(), ids=MODES)
 def test_a_dead_reader_stops_the_source_and_gets_everything_when_it_is_back(ha: str, tmp_path: Path) -> None:
     troupe = Troupe(ha, tmp_path, bounds=BOUNDS)
     try:
-        for name in ("first-1", "second-1"):
-            troupe.add(name)
-        troupe.begin()
-        troupe.flows()
-        troupe.reader.stop()
-        until(lambda: watch(troupe), 60)
+        lose_the_reader(troupe)
         troupe.read(troupe.reader.rows)
         troupe.flows(2 * BOUNDS.waiting)
         rows = list(troupe.reader.rows)
@@ -52,12 +57,7 @@ def test_a_dead_reader_stops_the_source_and_gets_everything_when_it_is_back(ha: 
 def test_what_only_waits_to_be_processed_is_not_acked_as_received(tmp_path: Path) -> None:
     troupe = Troupe(MODES["passiveStandby"], tmp_path, bounds=BOUNDS)
     try:
-        for name in ("first-1", "second-1"):
-            troupe.add(name)
-        troupe.begin()
-        troupe.flows()
-        troupe.reader.stop()
-        until(lambda: watch(troupe), 60)
+        lose_the_reader(troupe)
         first, second = (troupe.players[str(troupe.leader(subjob))] for subjob in ("first", "second"))
 
         def acked() -> bool:

@@ -122,7 +122,7 @@ def _ended(seen: SeenMigration, last: Moved) -> MigrationStatus:
             "message": last.sentence(seen.spec.subjob),
             "to": last.target or None,
             "finished_at": iso_ms(seen.now_ms),
-            "pause_seconds": last.pause_ms / 1000 if last.pause_ms is not None else None,
+            "pause_seconds": last.pause_seconds,
             "moved_bytes": last.bytes,
             "lost": last.lost,
         }

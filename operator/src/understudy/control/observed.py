@@ -138,10 +138,14 @@ class Moved:
     """Why it did not take place."""
     resource: bool = False
 
+    @property
+    def pause_seconds(self) -> float | None:
+        return self.pause_ms / 1000 if self.pause_ms is not None else None
+
     def sentence(self, subjob: str) -> str:
         if self.failure is not None:
             return f"{subjob} did not move from {self.source}: {self.failure}"
-        pause = f", with a pause of {self.pause_ms / 1000:.2f} s" if self.pause_ms is not None else ""
+        pause = f", with a pause of {self.pause_seconds:.2f} s" if self.pause_seconds is not None else ""
         return f"{subjob} has moved from {self.source} to {self.target}{pause}"
 
 

@@ -169,7 +169,7 @@ def _last_move(seen: Observed, subjob: str) -> LastMove | None:
         migration=moved.by,
         succeeded=moved.failure is None,
         message=moved.sentence(subjob),
-        pause_seconds=moved.pause_ms / 1000 if moved.pause_ms is not None else None,
+        pause_seconds=moved.pause_seconds,
         moved_bytes=moved.bytes,
         lost=moved.lost,
     )
