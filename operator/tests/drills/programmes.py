@@ -55,6 +55,7 @@ CHANCE = f"""
   subjobs:
     - {{name: act, inputs: [odd, even], operators: [{{union: {{}}}}], ha: {{mode: activeStandby, guarantee: precise}}}}
     - {{name: pas, inputs: [odd, even], operators: [{{union: {{}}}}], ha: {{guarantee: precise}}}}
+    - {{name: log, inputs: [odd, even], operators: [{{union: {{}}}}], ha: {{mode: upstreamBackup, guarantee: precise}}}}
     - name: swe
       inputs: [odd]
       operators: [{COUNT}, {COUNT}]
@@ -66,16 +67,24 @@ CHANCE = f"""
   sinks:
     - {{name: acts, input: act, files: {{path: out/acts}}}}
     - {{name: pass, input: pas, files: {{path: out/pass}}}}
+    - {{name: logs, input: log, files: {{path: out/logs}}}}
     - {{name: end, input: ind, files: {{path: out/end}}}}
 """
 
-# Neighbours that fail at the same moment; beside them the mode that recovers with duplicates.
+# Neighbours that fail at the same moment; beside them the mode that recovers with duplicates: elements that share a
+# stream keep no log.
 TOGETHER = f"""
   subjobs:
     - {{name: one, inputs: [odd], operators: [{COUNT}], ha: {{mode: savepoint}}}}
     - {{name: two, inputs: [one], operators: [{COUNT}], ha: {{mode: savepoint}}}}
     - {{name: all, inputs: [two], operators: [{{filter: {{where: "n > 0"}}}}], ha: {{mode: savepoint}}}}
-    - {{name: rol, inputs: [odd, even], operators: [{{union: {{}}}}], ha: {{mode: upstreamBackup}}}}
+    - name: rol
+      inputs: [odd]
+      merge: eventTime
+      elements:
+        - {{name: few, inputs: [odd], operators: [{{filter: {{where: "g = 0"}}}}]}}
+        - {{name: both, inputs: [odd, few], operators: [{{union: {{}}}}]}}
+      ha: {{mode: upstreamBackup}}
   sinks:
     - {{name: end, input: all, files: {{path: out/end}}}}
     - {{name: rols, input: rol, files: {{path: out/rols}}}}
@@ -96,7 +105,7 @@ def classes(mode: Mode) -> Programme:
     spec += "  sinks:\n" + "".join(f"    - {{name: {n}s, input: {n}, files: {{path: out/{n}}}}}\n" for n in subjobs)
     kills = [kill for n in subjobs for kill in (f"{n}@standby@18s-20s", f"{n}@protected@30s")]
     stops = [stop for n in subjobs for stop in (f"{n}@4s-6s+150ms", f"{n}@9s-12s+3s")]
-    return Programme(f"classes-{mode.lower()}", spec, 140, tuple(kills), tuple(stops))
+    return Programme(f"classes-{mode.lower()}", spec, 180, tuple(kills), tuple(stops))
 
 
 IN_TURN = ("act@5s-8s", "rep@10s-13s", "ups@16s-19s", "sav@22s-25s")
@@ -108,7 +117,7 @@ QUICK = (
         "chance",
         CHANCE,
         45,
-        ("act@5s-8s", "swe@10s-13s", "ind@standby@16s-18s"),
+        ("act@5s-8s", "swe@10s-13s", "ind@standby@16s-18s", "log@30s-33s"),
         ("pas@20s-23s+3s", "ind@26s-28s+150ms"),
     ),
 )
@@ -128,18 +137,18 @@ ALL = (
         "chance-stops",
         CHANCE,
         50,
-        ("pas@5s-7s", "act@standby@10s-12s", "ind@20s-22s"),
-        ("swe@26s-28s+3s", "act@32s-34s+150ms"),
+        ("pas@5s-7s", "act@standby@10s-12s", "log@standby@15s-17s", "ind@20s-22s"),
+        ("swe@26s-28s+3s", "act@32s-34s+150ms", "log@36s-38s+3s"),
     ),
     # While somebody recovers: the new primary, where upstream can give again all that it keeps; elsewhere the
     # new standby on its way, and the primary once more when there is another.
     Programme(
         "catching-up",
         CHAIN,
-        140,
+        220,
         (
             *("act@5s-7s", "act@standby@8s-12s", "rep@14s-16s", "rep@standby@17s-21s"),
-            *("ups@30s-32s", "ups@recovering@30s", "sav@60s-62s", "sav@recovering@60s"),
+            *("ups@protected@30s", "ups@recovering@30s", "sav@protected@60s", "sav@recovering@60s"),
             *("act@protected@90s", "rep@protected@95s"),
         ),
     ),

@@ -54,6 +54,11 @@ def test_what_was_under_way_at_the_fault_does_not_end_the_silence() -> None:
     assert gaps(times, [40_000]).silence == (900,)
 
 
+def test_a_longer_gap_that_begins_later_does_not_end_the_silence() -> None:
+    times = [*STEADY, *range(40_000, 43_000, 100), *range(43_120, 80_000, 100)]
+    assert gaps(times, [40_050]).silence == (50,)
+
+
 def test_a_pause_long_after_the_fault_is_not_its_doing() -> None:
     times = [*STEADY, *range(40_000, 60_000, 100), *range(70_000, 90_000, 100)]
     assert gaps(times, [40_000]).excess == (0,)

@@ -216,12 +216,34 @@ def test_without_sinks_the_run_is_over_when_every_stream_has_ended() -> None:
     assert isinstance(over, Finish)
 
 
+def test_who_was_replaced_least_is_replaced_first() -> None:
+    dead = [replace(seen(subjob("strong", n)), exit_code=-9) for n in (1, 2)]
+    lone = (
+        seen(SINK),
+        seen(subjob("strong", 0)),
+        *dead,
+        seen(subjob("beats", 0)),
+        replace(seen(subjob("beats", 1)), exit_code=-9),
+    )
+    assert directed(running(*lone), at_once=1) == [Start(subjob("beats", 2))]
+
+
 def test_a_primary_is_hurt_when_it_is_protected() -> None:
     fault = Fault("beats", Target.PROTECTED, 1_000)
     cast = tuple(replace(s, status={**s.status, "protected": False}) for s in everyone())
     assert not any(isinstance(i, Hurt) for i in decide(CAST, Schedule((fault,)), 2, running(*cast)))
     cast = tuple(replace(s, status={**s.status, "protected": True}) for s in everyone())
     assert decide(CAST, Schedule((fault,)), 2, running(*cast)) == [Hurt(fault, subjob("beats", 0))]
+
+
+def test_a_primary_is_not_hurt_as_protected_while_a_neighbour_is_not() -> None:
+    fault = Fault("beats", Target.PROTECTED, 1_000)
+    near = {"protected": True, "inputs": {"strong": {}}, "outputs": {"beats": {"consumers": {"sink/alerts": {}}}}}
+    cast = {s.process.name: replace(s, status={**s.status, **near}) for s in everyone()}
+    assert decide(CAST, Schedule((fault,)), 2, running(*cast.values())) == [Hurt(fault, subjob("beats", 0))]
+    neighbour = subjob("strong", 0).name
+    cast[neighbour] = replace(cast[neighbour], status={**cast[neighbour].status, "protected": False})
+    assert not any(isinstance(i, Hurt) for i in decide(CAST, Schedule((fault,)), 2, running(*cast.values())))
 
 
 @pytest.mark.parametrize(

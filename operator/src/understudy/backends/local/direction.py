@@ -86,6 +86,11 @@ class Observed:
         holder = self.holders.get(subjob)
         return next((s for s in self.living(Kind.SUBJOB, subjob) if s.process.name != holder), None)
 
+    def protected(self, subjob: str) -> bool:
+        """Whether its primary says that somebody could take over now."""
+        primary = self.primary(subjob)
+        return primary is not None and bool(primary.status.get("protected"))
+
     def covered(self, process: Process) -> bool:
         """Whether another instance of the subjob could take over from it at once."""
         return any(s.ready and s.process != process for s in self.of(process.kind, process.owner))
@@ -213,13 +218,26 @@ def victim_of(fault: Fault, observed: Observed) -> Process | None:
             found = observed.standby(fault.owner)
         case Target.PROTECTED:
             primary = observed.primary(fault.owner)
-            found = primary if primary and observed.covered(primary.process) and primary.status["protected"] else None
+            found = primary if primary and all(_protected(n, observed) for n in _around(primary, observed)) else None
         case Target.RECOVERING:
             primary = observed.primary(fault.owner)
             found = primary if primary and _recovers(primary) else None
         case Target.SINK:
             found = next(iter(observed.living(Kind.SINK, fault.owner)), None)
     return found.process if found else None
+
+
+def _around(primary: Seen, observed: Observed) -> set[str]:
+    """Its subjob and those that it reads or that read it: where neighbours fail together, some modes promise less."""
+    outputs = primary.status.get("outputs", {}).values()
+    near = {*primary.status.get("inputs", {}), *(consumer for queue in outputs for consumer in queue["consumers"])}
+    subjobs = {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}
+    return {primary.process.owner, *(near & subjobs)}
+
+
+def _protected(subjob: str, observed: Observed) -> bool:
+    primary = observed.primary(subjob)
+    return primary is not None and observed.covered(primary.process) and observed.protected(subjob)
 
 
 def _recovers(primary: Seen) -> bool:
@@ -339,7 +357,12 @@ def _starts(cast: Cast, at_once: int, observed: Observed) -> Iterator[Start]:
     numbers = {(kind, owner): len(observed.of(kind, owner)) for kind, owner, _ in cast.order()}
     living = {(kind, owner): len(observed.living(kind, owner)) for kind, owner, _ in cast.order()}
     running = observed.started_ms is not None
-    for kind, owner, wanted in sorted(cast.order(), key=lambda post: running and living[post[0], post[1]] > 0):
+
+    def patience(post: tuple[Kind, str, int]) -> tuple[bool, int]:
+        """Who has nobody comes first; then who was replaced least, so that nobody waits for ever behind the others."""
+        return (living[post[0], post[1]] > 0, numbers[post[0], post[1]]) if running else (False, 0)
+
+    for kind, owner, wanted in sorted(cast.order(), key=patience):
         is_sink = kind is Kind.SINK
         bare = running and not living[kind, owner]  # the stream stands still until there is one
         if living[kind, owner] >= wanted or (is_sink and _written(observed, owner)):

@@ -1,10 +1,10 @@
 """What to hurt, and when.
 
 `beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15 s or as
-soon after as somebody could take over from it, `beats@recovering@15s` the first primary since then that has taken over
-and not caught up yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between, drawn from the run's seed.
-A stop adds for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the primary of beats to a new
-instance.
+soon after as somebody could take over from it and from its neighbours, `beats@recovering@15s` the first primary since
+then that has taken over and not caught up yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between,
+drawn from the run's seed. A stop adds for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the
+primary of beats to a new instance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SINK_PREFIX: Final = "sink/"
 class Target(StrEnum):
     PRIMARY = "primary"
     STANDBY = "standby"
-    PROTECTED = "protected"  # the primary, as soon as somebody could take over from it
+    PROTECTED = "protected"  # the primary, as soon as somebody could take over from it and from its neighbours
     RECOVERING = "recovering"  # the primary that has taken over, and has not caught up
     SINK = "sink"
 

@@ -14,7 +14,7 @@ from statistics import median
 from understudy.backends.local.bench.core import TARGET, Core
 from understudy.backends.local.bench.memory import Memory
 from understudy.backends.local.bench.overhead import Overhead, Steady
-from understudy.backends.local.bench.recovery import TARGETS, Recovery
+from understudy.backends.local.bench.recovery import DETECTION_MS, TARGETS, Recovery
 from understudy.backends.local.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
 from understudy.backends.local.bench.suspicion import Suspicion
 from understudy.backends.local.bench.throughput import LEAST, Throughput
@@ -35,7 +35,8 @@ def recovery_text(found: Recovery) -> str:
         for mode, kills in found.modes.items()
     ]
     plain = ("plain PySpark, restarted at once", *_spread(found.plain.excess), "1", _middle(found.plain.silence), "")
-    head = ("excess gap at the sink", "median", "least", "most", "ratio", "fault to new output", "detection")
+    soon = f"detection (at most {DETECTION_MS} ms)"
+    head = ("excess gap at the sink", "median", "least", "most", "ratio", "fault to new output", soon)
     counts = {len(kills.excess) for kills in (*found.modes.values(), found.plain)}
     return _table(head, [*rows, plain]) + f"{min(counts)} kills each; the last two columns are medians."
 

@@ -73,7 +73,7 @@ class KillEach:
         instances = [s for s in observed.seen if s.alive and s.process.kind is Kind.SUBJOB]
         settled = all((s.ready_ms or 0) >= self.quiet_ms for s in instances)
         calm = observed.now_ms - max(changes) >= self.quiet_ms
-        return calm and settled and all(_protected(observed, s) for s in self.subjobs)
+        return calm and settled and all(observed.protected(s) for s in self.subjobs)
 
 
 @dataclass(slots=True)
@@ -105,11 +105,6 @@ def growth(points: Sequence[tuple[float, int]], least: float) -> float:
     counted = [p for p in points if p[1] >= least]
     (began, first), (ended, last) = counted[0], counted[-1]
     return (last - first) / ((ended - began) / 1000)
-
-
-def _protected(observed: Observed, subjob: str) -> bool:
-    primary = observed.primary(subjob)
-    return primary is not None and bool(primary.status.get("protected"))
 
 
 def _caught_up(observed: Observed, subjob: str) -> bool:
