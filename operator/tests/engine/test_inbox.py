@@ -87,6 +87,29 @@ def test_a_plan_is_limited_by_the_rows_in_its_windows() -> None:
     assert plan.stop == 500, "every tuple is in ten windows"
 
 
+def test_a_plan_takes_no_more_than_what_there_is_room_for() -> None:
+    inbox = Inbox(element(["a"], ROW_WISE), [generator_spec("a", 500, x="_seq")])
+    inbox.advance("a", 10_000)
+    inbox.take_at_most(70)
+    plan = inbox.cut(0, timeout=0)
+    assert plan is not None
+    assert plan.stop == 70
+    inbox.done(plan.number)
+    inbox.take_at_most(0)
+    plan = inbox.cut(1, timeout=0)
+    assert plan is not None
+    assert plan.stop == 71, "one tuple is always taken"
+
+
+def test_a_window_that_there_is_no_room_for_is_closed_all_the_same() -> None:
+    inbox = Inbox(element(["a"], count_window(100, 100)), [generator_spec("a", 500, x="_seq")])
+    inbox.advance("a", 10_000)
+    inbox.take_at_most(70)
+    plan = inbox.cut(0, timeout=0)
+    assert plan is not None
+    assert plan.stop == 100
+
+
 def test_a_window_larger_than_a_plan_is_found_however_far_the_source_is_ahead() -> None:
     spec = generator_spec("a", 1000, x="_seq")
     inbox = Inbox(element(["a"], time_window(5000, 5000, 0)), [spec], max_rows=100)

@@ -640,16 +640,20 @@ PROMISES = (
         ("one element", "this subjob has 2"),
     ),
     Bad(
-        "watermarks through several elements",
-        ha("{mode: upstreamBackup, guarantee: precise}", f"[{COUNT}, {COUNT_BY_TIME}]"),
+        "upstreamBackup and precise for what a function draws",
+        ha("{mode: upstreamBackup, guarantee: precise}", '[{filter: {where: "rand() > mv"}}]'),
         f"{HA}.guarantee",
-        ("lead through one element",),
+        ("a batch plan does not hold what is drawn there",),
     ),
     Bad(
-        "upstreamBackup and precise for what is random",
-        ha("{mode: upstreamBackup, guarantee: precise}", "[{sample: {fraction: 0.5}}]"),
+        "upstreamBackup and precise for elements that share a stream",
+        _elements(
+            f"[{{name: a, inputs: [ecg], operators: [{COUNT}]}}, {{name: b, inputs: [ecg], operators: [{COUNT}]}}, "
+            "{name: c, inputs: [a, b], operators: [{union: {}}]}]",
+            rest="ha: {mode: upstreamBackup, guarantee: precise}",
+        ),
         f"{HA}.guarantee",
-        ("shipping determinants is not available yet",),
+        ("two of its elements read the same stream",),
     ),
     Bad(
         "a recovery time out of reach",

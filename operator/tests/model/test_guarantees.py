@@ -10,7 +10,7 @@ import pytest
 from understudy.model.choice import PLANNED, Choice, choose
 from understudy.model.classes import OperatorClass, class_of
 from understudy.model.costs import Load, costs, detection, loads
-from understudy.model.guarantees import AVAILABLE, PRECISE, ROLLBACK, promise, promise_now
+from understudy.model.guarantees import AVAILABLE, PRECISE, ROLLBACK, Addition, addition_of, promise, promise_now
 from understudy.model.ha import Guarantee, Ha, Mode
 from understudy.model.refusal import Refusal
 
@@ -67,12 +67,22 @@ def test_what_is_built_promises_no_more_than_the_paper() -> None:
             assert now is None or now.guarantee.strength <= paper.guarantee.strength
 
 
-def test_only_what_a_batch_plan_chooses_is_precise_in_parallel() -> None:
+TWICE = f"[{ONE_OF_EACH[1][1:-1]}, {ONE_OF_EACH[1][1:-1]}]"
+
+
+@pytest.mark.parametrize("mode", [Mode.ACTIVE_STANDBY, Mode.UPSTREAM_BACKUP])
+def test_determinants_make_precise_only_what_a_batch_plan_chooses(mode: Mode) -> None:
     plan_chooses, function_draws = (job(ha("{}", operators)).subjobs[0] for operators in ONE_OF_EACH[2:])
     for subjob, guarantee in ((plan_chooses, Guarantee.PRECISE), (function_draws, Guarantee.ROLLBACK)):
-        promised = promise_now(Mode.ACTIVE_STANDBY, subjob)
+        promised = promise_now(mode, subjob)
         assert promised is not None
         assert promised.guarantee is guarantee
+
+
+def test_upstream_backup_logs_steps_where_watermarks_do_not_lead_through() -> None:
+    single, several = (job(ha("{}", text)).subjobs[0] for text in (ONE_OF_EACH[1], TWICE))
+    assert addition_of(Mode.UPSTREAM_BACKUP, single) is Addition.HIGH_WATERMARKS
+    assert addition_of(Mode.UPSTREAM_BACKUP, several) is Addition.DETERMINANTS
 
 
 def test_replicas_and_savepoints_number_alike_or_not_at_all() -> None:
@@ -98,6 +108,12 @@ def test_the_defaults_of_table_5_give_about_what_table_6_measured() -> None:
     assert convergent[Mode.UPSTREAM_BACKUP].bandwidth_overhead == pytest.approx(0.0064 + 0.16, abs=0.001)
     assert _ms(convergent[Mode.UPSTREAM_BACKUP].recovery) == pytest.approx(69.86, rel=0.15)
     assert repeatable[Mode.AMNESIA].recovery == timedelta(0)
+
+
+def test_a_log_of_steps_costs_bits_for_each_tuple_and_ids_for_each_message() -> None:
+    watermarks, logged = (costs(FILTER, FIFTY, logs=logs)[Mode.UPSTREAM_BACKUP] for logs in (False, True))
+    assert logged.bandwidth_overhead == pytest.approx(0.0064 + (1000 / 8 + 7 * 8 * 50) / 50_000)
+    assert logged.recovery == watermarks.recovery
 
 
 def test_detection_takes_two_and_a_half_keep_alives() -> None:

@@ -73,6 +73,7 @@ def test_the_secondary_trims_what_has_a_lower_high_watermark_than_what_downstrea
     assert trimming.high == {OUT: {UP: Seq(20)}}
     # the tuple with the same watermarks is kept: they do not prove that it is the one that was received
     assert secondary.handle(on.QueueTrimming(FIRST, trimming.high)) == (do.Trim(OUT, Seq(1)),)
+    assert secondary.ledger.queues[OUT].acks[DOWN].released == 1, "a consumer that asks again is told so"
 
 
 def test_the_secondary_keeps_what_came_of_the_middle_of_a_step_between_elements() -> None:
@@ -128,7 +129,10 @@ def test_nothing_is_sent_before_the_secondary_holds_the_determinants_behind_it()
     assert primary.handle(step(10)) == ()
     (log,) = (c for c in primary.handle(on.Tick(Millis(1))) if isinstance(c, do.ShipDeterminants))
     assert log == do.ShipDeterminants(FIRST, 1, (chosen(10),))
-    assert secondary.handle(on.DeterminantsArrived(FIRST, 1, log.determinants)) == (do.Choose(1, log.determinants),)
+    assert secondary.handle(on.DeterminantsArrived(FIRST, 1, log.determinants)) == (
+        do.Choose(log.determinants),
+        do.ConfirmDeterminants(FIRST, 1),
+    )
     assert primary.handle(on.DeterminantsStored(FIRST, 1)) == (do.Publish(OUT, Seq(1), False),)
 
 

@@ -10,6 +10,7 @@ from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.change import Change
 from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
@@ -56,11 +57,15 @@ def upstream() -> Instance:
     return UpstreamBackup("win-0", WIRING, DETECTOR, interval=50)
 
 
+def logged() -> Instance:
+    return LoggedBackup("win-0", WIRING, DETECTOR, interval=50)
+
+
 def savepoint() -> Instance:
     return SavepointMode("win-0", WIRING, DETECTOR)
 
 
-@pytest.mark.parametrize("successor", [upstream, savepoint])
+@pytest.mark.parametrize("successor", [upstream, logged, savepoint])
 def test_the_new_mode_stands_alone_when_upstream_holds_all_that_it_needs(
     successor: Callable[[], Instance],
 ) -> None:
@@ -76,7 +81,7 @@ def test_the_new_mode_stands_alone_when_upstream_holds_all_that_it_needs(
     assert change.waits_for is None
 
 
-@pytest.mark.parametrize("successor", [upstream, savepoint])
+@pytest.mark.parametrize("successor", [upstream, logged, savepoint])
 def test_upstream_releases_what_neither_mode_needs(successor: Callable[[], Instance]) -> None:
     former = passive()
     change = Change(former, successor())
@@ -121,6 +126,18 @@ def test_a_late_word_about_a_state_of_the_former_mode_does_not_count() -> None:
     assert not successor.protected
     successor.handle(on.CheckpointStored(Epoch(1), successor.number))
     assert successor.protected
+
+
+def test_what_another_mode_held_back_is_sent_when_the_standby_has_the_log() -> None:
+    former = PassiveStandby("win-0", WIRING, DETECTOR, interval=100, hold_back=True)
+    former.handle(on.LeaseWon(LeaseRecord("win-0", "here", Epoch(1))))
+    former.handle(on.SecondaryJoined("win-1"))
+    feed(former, 0, 40)
+    successor = logged()
+    successor.adopt(former)
+    (whole,) = successor.handle(on.SecondaryJoined("win-1"))
+    assert isinstance(whole, do.ShipDeterminants)
+    assert do.Publish(OUT, Seq(4), False) in successor.handle(on.DeterminantsStored(Epoch(1), whole.number))
 
 
 def test_settings_of_the_same_mode_are_taken_over_without_a_change() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
@@ -24,6 +26,10 @@ def taking_over(wiring: Wiring = WIRING) -> UpstreamBackup:
     return found
 
 
+def losses(commands: tuple[do.Command, ...]) -> list[Range]:
+    return [c.missing for c in commands if isinstance(c, do.ReportLoss)]
+
+
 def test_what_was_sent_before_is_made_again_and_dropped() -> None:
     found = taking_over()
     assert found.handle(on.Released(UP, Seq(80))) == (do.Skip(UP, Seq(80)),)
@@ -40,6 +46,22 @@ def test_a_life_of_a_consumer_that_was_replaced_does_not_answer_for_the_newer_on
     assert found.handle(on.Subscribed(OUT, DOWN, Seq(60), Epoch(1), late)) == ()
     _, number = found.handle(on.Released(UP, Seq(80)))
     assert number == do.Number("job", Seq(40), {UP: Seq(100)})
+
+
+def test_a_watermark_of_input_that_was_lost_with_its_producer_does_not_say_what_was_sent_before() -> None:
+    """The producer gives seqs anew that the earlier life had: dropping what is made of them would lose it."""
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(80), anew=Seq(80)))
+    numbered = found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK))
+    assert numbered == (do.Number("job", Seq(50), None),)
+    assert found.anew == {OUT: Seq(50)}
+
+
+def test_a_watermark_of_input_before_the_producer_began_anew_still_counts() -> None:
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(80), anew=Seq(110)))
+    numbered = found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK))
+    assert numbered == (do.Number("job", Seq(40), {UP: Seq(100)}),)
 
 
 def made_again() -> UpstreamBackup:
@@ -126,3 +148,45 @@ def test_what_waits_to_be_processed_is_not_acked_as_received() -> None:
     found.handle(on.Arrived(UP, Range(Seq(0), Seq(10)), Epoch(1)))
     found.handle(on.Processed("job", {UP: Seq(6)}, {UP: Seq(4)}, 5))
     assert do.SendAck(UP, 0, Seq(6)) in found.handle(on.Tick(Millis(50)))
+
+
+def test_a_consumer_in_its_first_life_that_has_nothing_was_sent_nothing() -> None:
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(80)))
+    commands = found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(1)))
+    assert not [c for c in commands if isinstance(c, do.ReportLoss)]
+
+
+# --- neighbours that fail together
+
+
+@pytest.mark.parametrize(
+    ("mark", "missing"), [(None, [Range(Seq(60), Seq(95))]), (MARK, [Range(Seq(90), Seq(95))])], ids=["blind", "marked"]
+)
+def test_input_that_was_not_released_and_is_not_held_is_reported(mark: Step | None, missing: list[Range]) -> None:
+    """The producer began anew, too, and does not make again what an earlier life of ours had received."""
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(95), released=Seq(60)))
+    commands = found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), mark))
+    assert losses(commands) == missing
+    assert do.Number("job", Seq(50), None) in commands
+    assert found.anew == {OUT: Seq(50)}, "what is made of the rest is new"
+
+
+def test_input_behind_what_the_consumers_have_is_not_missed() -> None:
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(80), released=Seq(0)))
+    assert losses(found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK))) == []
+
+
+def test_where_a_queue_begins_anew_is_not_taken_for_what_its_consumers_have_released() -> None:
+    """One of them failed, too: it asks for what is held, and has to learn that its earlier life's input is gone."""
+    other = Consumer("other")
+    found = taking_over(Wiring(WIRING.inputs, {"job": (DOWN, other)}))
+    found.handle(on.Released(UP, Seq(80)))
+    found.handle(on.Subscribed(OUT, other, Seq(0), Epoch(2)))
+    found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK))
+    queue = found.ledger.queues[OUT]
+    assert (queue.trimmed, queue.acks[other].released) == (Seq(40), Seq(0))
+    found.handle(on.Acked(OUT, other, 1, Seq(30), Epoch(2)))
+    assert found.ledger.queues[OUT].acks[other].released == Seq(30)

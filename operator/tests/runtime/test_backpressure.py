@@ -12,7 +12,7 @@ from understudy.protocol.ids import Stream
 from .test_moves import MODES
 from .troupe import Bounds, Troupe, expected, until
 
-BOUNDS = Bounds(memory=1_000, disk=5_000, waiting=100, rows=30)
+BOUNDS = Bounds(memory=1_000, disk=5_000, waiting=100)
 SECONDS = 1.0
 
 

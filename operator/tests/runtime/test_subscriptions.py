@@ -8,14 +8,15 @@ from typing import Any
 import pyarrow.flight as flight
 
 from understudy.modes.build import sink_consumer
+from understudy.protocol.ids import Seq, Stream
 from understudy.runtime import wire
 from understudy.runtime.reader import Origin
 
 from .troupe import Troupe
 
 
-def first_word(client: flight.FlightClient, meant: int) -> dict[str, Any]:
-    asks = {"consumer": sink_consumer("end"), "origin": Origin.POSITION, "start": 0, "mark": None, "epoch": 1}
+def first_word(client: flight.FlightClient, meant: int, origin: Origin = Origin.POSITION) -> dict[str, Any]:
+    asks = {"consumer": sink_consumer("end"), "origin": origin, "start": 0, "mark": None, "epoch": 1}
     call = client.do_get(wire.ticket("stream", stream="second", replica=True, meant=meant, **asks))
     word: dict[str, Any] = wire.unpack(call.read_chunk().app_metadata)
     call.cancel()
@@ -30,5 +31,20 @@ def test_a_subscription_that_was_meant_for_an_earlier_epoch_is_refused(tmp_path:
             assert wire.do(client, "ping", 30) == {"epoch": 1}
             assert "refused" in first_word(client, 0)
             assert "refused" not in first_word(client, 1)
+    finally:
+        troupe.close()
+
+
+def test_who_asks_for_what_is_held_hears_how_much_it_has_released(tmp_path: Path) -> None:
+    """Where a queue begins anew, that is less: what lies between is lost."""
+    troupe = Troupe("{mode: upstreamBackup}", tmp_path)
+    try:
+        scene = troupe.players["second-0"].scene
+        with wire.connect(scene.address) as client:
+            assert wire.do(client, "ping", 30) == {"epoch": 1}
+            with scene.lock:
+                scene.core.ledger = scene.core.ledger.rebased(Stream("second"), Seq(7))
+            word = first_word(client, 1, Origin.HELD)
+            assert (word["held"], word["released"]) == (7, 0)
     finally:
         troupe.close()

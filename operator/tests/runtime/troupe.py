@@ -93,8 +93,6 @@ class Bounds:
     memory: int = 1 << 24
     disk: int = 1 << 28
     waiting: int = 500_000
-    rows: int = 200_000
-    """In a micro-batch."""
 
 
 WIDE = Bounds()
@@ -113,9 +111,7 @@ class Player:
         streams = {s.name: InputSpec(s.name, InputKind.STREAM, PAYLOAD, ordered=True) for s in job.subjobs}
         specs = {"numbers": source, **streams}
         (element,) = elements_of(subjob)
-        self.inbox = Inbox(
-            element, [specs[i] for i in element.inputs], max_rows=bounds.rows, max_waiting=bounds.waiting
-        )
+        self.inbox = Inbox(element, [specs[i] for i in element.inputs], max_waiting=bounds.waiting)
         schema = pa.schema([*WIRE, *PAYLOAD])
         store = Store(schema, folder / name, bounds.memory, bounds.disk)
         serving = InstanceServing()
@@ -250,7 +246,7 @@ class Troupe:
     def flows(self, more: int = 40) -> None:
         """Until so many more results have come."""
         goal = len(self.reader.rows) + more
-        until(lambda: len(self.reader.rows) >= goal, 30)
+        until(lambda: len(self.reader.rows) >= goal)
 
     def close(self) -> None:
         self.reader.stop()
@@ -258,7 +254,7 @@ class Troupe:
             self.remove(name)
 
 
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come to that"

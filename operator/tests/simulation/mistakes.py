@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from understudy.backends.simulation.networks import Cores
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Commands, Instance
+from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.roll import RollCall
@@ -21,6 +23,7 @@ from understudy.protocol.duplicates import DuplicateFilter
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.replay import Replay, ReplayLog
 from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Marks, Step
 
@@ -192,6 +195,56 @@ class DoesNotWaitForTheRollCall(UpstreamBackup):
             return ()
         self._roll = None
         return tuple(do.Number(str(s), Seq(0), None) for s in self.wiring.leaving)
+
+
+# --- upstream backup with determinants
+
+
+class SendsBeforeTheLog(LoggedBackup):
+    def processed(self, event: on.Processed) -> Commands:
+        return (self.publish(event.element),)
+
+
+class ConfirmsWithoutKeeping(LoggedBackup):
+    """Every third message of the log is confirmed, and lost."""
+
+    def _keep(self, event: on.DeterminantsArrived) -> Commands:
+        lost = not event.whole and event.number % 3 == 0
+        return super()._keep(replace(event, determinants=()) if lost else event)
+
+
+class TrimsTheLogTooFar(LoggedBackup):
+    """Drops what was processed, not what no replay begins at."""
+
+    def _keep(self, event: on.DeterminantsArrived) -> Commands:
+        newest = {s: p for step in event.determinants for s, p in step.at.items()}
+        found = super()._keep(event)
+        if all(s in newest for ins in self.wiring.inputs.values() for s in ins):
+            self.log.trim(newest)
+        return found
+
+
+class IgnoresTheLoggedChoices(LoggedBackup):
+    """Does again the last step that a consumer has, as it likes."""
+
+    def _do_again(self, replay: Replay) -> Commands:
+        last = {s: Seq(max(replay.counts[str(s)].made.start - 1, 0)) for s in self.wiring.leaving}
+        earlier = self.log.replay(last)
+        found = earlier if earlier is not None and self._reached(earlier) else replay
+        return super()._do_again(replace(found, script=()))
+
+
+class ReleasesByStepsThatAreNotConfirmed(LoggedBackup):
+    def needed(self) -> dict[Stream, Seq]:
+        return {**super().needed(), **{s: self.ledger.position(s) for s in self.wiring.external}}
+
+
+class OffersNoLog(LoggedBackup):
+    """A new standby gets what is chosen from now on."""
+
+    def _offer(self, name: str) -> Commands:
+        self.log = ReplayLog.beginning(self.ledger)
+        return super()._offer(name)
 
 
 # --- active standby
@@ -421,6 +474,48 @@ class AmnesiaLosesSilently(Amnesia):
         return (do.Skip(stream, missing.stop),)
 
 
+# --- losses beyond what a mode survives
+
+
+class ReplicaLosesSilently(ReplicaBackup):
+    """A restart from nothing does not report what upstream no longer holds."""
+
+    def _lost(self, stream: Stream, missing: Range) -> Commands:
+        return (do.Skip(stream, missing.stop),)
+
+
+class UsesSeqsAgainAfterALoss(ActiveStandby):
+    """Does not wait for its consumers: those take what it makes of the rest for what they have."""
+
+    def takes_up(self, at: Mapping[Stream, Seq], *, differs: bool = False) -> None:
+        super().takes_up(at, differs=differs)
+        self.resumed = {}
+
+
+class LosesWithItsProducerSilently(UpstreamBackup):
+    """Does not report what an earlier life had not released and its producer, which failed, too, makes no more."""
+
+    def _needed_of(self, gone: Mapping[Stream, Range], roll: RollCall) -> dict[Stream, Range]:
+        return {}
+
+
+class FollowsALogOfOtherInput(LoggedBackup):
+    """Skips what its producer, which began anew, has under the seqs of the log."""
+
+    def _replay(self, roll: RollCall) -> Replay | None:
+        self._others = {}
+        return super()._replay(roll)
+
+
+class ReportsWhatIsNotLost(PassiveStandby):
+    """Takes what the former life had and the checkpoint lacks for lost, though it is read again."""
+
+    def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
+        commands = super().start_inputs(checkpoint)
+        began = [c for c in commands if isinstance(c, do.ReadInput) and c.start and checkpoint is not None]
+        return (*commands, *(do.ReportLoss(c.stream, Range(c.start, Seq(c.start + 1))) for c in began if c.start))
+
+
 def _of(says: str, core: type[Instance], mode: str, seen: int) -> Mistake:
     slot = {
         "amnesia": "amnesia",
@@ -432,6 +527,7 @@ def _of(says: str, core: type[Instance], mode: str, seen: int) -> Mistake:
         "passiveStandby/synchronized": "synchronized",
         "passiveStandby/extended": "synchronized",
     }[mode]
+    slot = "logged" if issubclass(core, LoggedBackup) else slot
     return Mistake(says, replace(Cores(), **{slot: core}), mode, seen)  # type: ignore[arg-type]
 
 
@@ -449,13 +545,19 @@ MISTAKES = [
     _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby", 1),
     _of("an old epoch is accepted", LeadsInTheOldEpoch, "passiveStandby", 0),
     _of("a primary that was replaced leads on", NeverStepsDown, "passiveStandby", 15),
-    _of("level-1 acks what was received", AcksWhatWasReceived, "upstreamBackup", 6),
-    _of("level-1 acks what was processed", AcksThePositionNotTheLowWatermark, "upstreamBackup", 6),
-    _of("cause maps to the high watermark", MapsToTheHighWatermark, "upstreamBackup", 60),
-    _of("cause maps the newest ack of any consumer", CausesOfWhatAnyConsumerHas, "upstreamBackup", 60),
+    _of("level-1 acks what was received", AcksWhatWasReceived, "upstreamBackup", 5),
+    _of("level-1 acks what was processed", AcksThePositionNotTheLowWatermark, "upstreamBackup", 5),
+    _of("cause maps to the high watermark", MapsToTheHighWatermark, "upstreamBackup", 31),
+    _of("cause maps the newest ack of any consumer", CausesOfWhatAnyConsumerHas, "upstreamBackup", 31),
     _of("what is made again is numbered as new", RestartsNumberingAtTheFurthest, "upstreamBackup", 5),
     _of("one step too many is dropped", DropsOneStepTooMany, "upstreamBackup", 5),
     _of("a replacement does not wait for its consumers", DoesNotWaitForTheRollCall, "upstreamBackup", 1),
+    _of("tuples are sent before their step is logged", SendsBeforeTheLog, "upstreamBackup", 3),
+    _of("a standby confirms a part of the log and loses it", ConfirmsWithoutKeeping, "upstreamBackup", 7),
+    _of("the log is trimmed too far", TrimsTheLogTooFar, "upstreamBackup", 16),
+    _of("a take-over ignores the logged choices", IgnoresTheLoggedChoices, "upstreamBackup", 8),
+    _of("input is released by steps that are not logged", ReleasesByStepsThatAreNotConfirmed, "upstreamBackup", 21),
+    _of("a new standby gets no log", OffersNoLog, "upstreamBackup", 75),
     _of("a secondary trims what is not duplicate", TrimsEqualWatermarks, "activeStandby", 0),
     _of("a secondary keeps no log", SecondaryTrimsWhatItMade, "activeStandby", 0),
     _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby", 1),
@@ -485,4 +587,9 @@ MISTAKES = [
     _of("inner seqs of a restarted subjob begin at zero", InnerSeqsFromZero, "upstreamBackup", 5),
     _of("a replacement uses seqs again", AmnesiaReusesSeqs, "amnesia", 1),
     _of("losses are not reported", AmnesiaLosesSilently, "amnesia", 8),
+    _of("a restart from nothing loses silently", ReplicaLosesSilently, "replicaBackup", 231),
+    _of("seqs are used again after a loss", UsesSeqsAgainAfterALoss, "activeStandby", 104),
+    _of("what is lost with its producer is not reported", LosesWithItsProducerSilently, "upstreamBackup", 430),
+    _of("a log of other input is followed", FollowsALogOfOtherInput, "upstreamBackup", 96),
+    _of("what is read again is reported as lost", ReportsWhatIsNotLost, "passiveStandby", 0),
 ]

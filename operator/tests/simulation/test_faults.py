@@ -28,6 +28,9 @@ BEYOND = (  # divergent windows, a consumer that has forgotten what it had or is
     *(6810, 12328, 12633, 23085),
     *(70846, 76148, 88138),
 )
+SILENT = (629, 814, 956, 1008, 1291, 1301, 1872)  # what a restarted life made of the rest was taken for known, …
+SILENT_IN_UPSTREAM_BACKUP = (96, 192, 280, 430)  # neighbours fail together; with a log, and without
+COUNTED_BY_NOBODY = (414, 2743)  # a consumer failed after its amnesiac producer
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -92,6 +95,33 @@ def test_a_subscription_that_was_meant_for_an_earlier_epoch_does_not_count_in_a_
 
 def test_who_begins_at_the_newest_tuple_is_served_from_where_the_roll_call_put_it() -> None:
     assert run(232214, only="amnesia").problems == []
+
+
+@pytest.mark.parametrize("seed", SILENT)
+def test_what_is_lost_beyond_a_modes_promise_is_reported(seed: int) -> None:
+    found = run(seed)
+    assert (found.problems, found.exceeded) == ([], True)
+
+
+@pytest.mark.parametrize("seed", SILENT_IN_UPSTREAM_BACKUP)
+def test_what_is_lost_when_neighbours_in_upstream_backup_fail_together_is_reported(seed: int) -> None:
+    found = run(seed, only="upstreamBackup")
+    assert (found.problems, found.exceeded) == ([], True)
+
+
+@pytest.mark.parametrize("seed", [30, 317])
+def test_the_last_rows_of_a_union_may_fill_no_window(seed: int) -> None:
+    found = run(seed, only="upstreamBackup")
+    assert (found.problems, found.exceeded) == ([], False)
+
+
+def test_input_of_which_nothing_was_made_is_not_reported_as_lost() -> None:
+    assert run(1350).problems == []
+
+
+@pytest.mark.parametrize("seed", COUNTED_BY_NOBODY)
+def test_what_was_lost_with_a_life_without_memory_is_not_asked_of_others(seed: int) -> None:
+    assert run(seed).problems == []
 
 
 def test_a_seed_tells_the_same_story_twice() -> None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from .classes import Verdict, class_of
+from .classes import OperatorClass, Verdict, class_of
 from .costs import Cost, Load, costs, detection, print_overhead
-from .elements import elements_of
-from .guarantees import AVAILABLE, PRECISE, Addition, Promise, promise_now, why_not
+from .guarantees import AVAILABLE, PRECISE, Addition, Promise, logs_steps, promise_now, why_not
 from .ha import Guarantee, Mode
 from .job import Subjob
 from .refusal import Refusal, listed, refuse
@@ -37,7 +36,7 @@ class Choice:
 def choose(subjob: Subjob, load: Load, field: str) -> Choice | Refusal:
     """The mode asked for, if it can keep what is asked of it; for `auto` the cheapest that can.
     `field` is the subjob's place in the manifest."""
-    verdict, prices = class_of(subjob), costs(load, subjob.ha)
+    verdict, prices = class_of(subjob), costs(load, subjob.ha, logs=logs_steps(subjob))
     if subjob.ha.mode is Mode.AUTO:
         return _cheapest(subjob, verdict, prices, field)
     return _asked_for(subjob, subjob.ha.mode, verdict, prices, field)
@@ -71,9 +70,10 @@ def _too_weak(subjob: Subjob, mode: Mode, wanted: Guarantee, given: Promise, ver
 def _why_not(subjob: Subjob, mode: Mode, addition: Addition) -> str:
     if addition not in AVAILABLE[mode]:
         return f"{_ADDITIONS[addition]} is not available yet"
-    if len(elements_of(subjob)) > 1:
-        return f"{_ADDITIONS[addition]} lead through one element, and it has {len(elements_of(subjob))}"
-    return "a batch plan does not hold what is drawn there"
+    verdict = class_of(subjob)
+    if verdict.operator_class is OperatorClass.ARBITRARY and not verdict.by_plan:
+        return "a batch plan does not hold what is drawn there"
+    return "two of its elements read the same stream, and a replay begins at one place on each"
 
 
 def _instead(subjob: Subjob, wanted: Guarantee, given: Promise) -> str:

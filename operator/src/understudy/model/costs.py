@@ -29,6 +29,9 @@ WORK: Final = 10e-6
 RECEIVE: Final = TUPLE_BYTES * 8 / 16e6
 """Seconds to take a tuple off a link of 16 Mbit/s."""
 
+LOG_INTERVAL: Final = 0.020
+"""Seconds from one log message to the next: so long, and a round trip, output waits for determinants to be stored."""
+
 ACK_BYTES: Final = 2 * ID_BYTES
 """A level-0 and a level-1 ack; gives the 0.64 % of Table 6."""
 
@@ -123,14 +126,16 @@ def _tuples(extent: int | timedelta, rate: float) -> float:
 # ---- Table 3 ---------------------------------------------------------------------------------------------
 
 
-def costs(load: Load, ha: Ha) -> Mapping[Mode, Cost]:
-    """Of every mode. M is the checkpoint interval for passive standby and the ack interval for the others."""
+def costs(load: Load, ha: Ha, *, logs: bool = False) -> Mapping[Mode, Cost]:
+    """Of every mode. M is the checkpoint interval for passive standby and the ack interval for the others. `logs`: what
+    makes upstream backup precise are determinants, not watermarks (Table 4)."""
     ack = ha.ack_interval.total_seconds()
     acks = _share(load, ACK_BYTES, ack)
+    precise = _determinants(load) if logs else _watermarks(load)
     return {
         Mode.AMNESIA: _cost(0.0, 0.0),
         Mode.PASSIVE_STANDBY: _passive(load, ha.checkpoint.interval.total_seconds(), ack),
-        Mode.UPSTREAM_BACKUP: _cost(_rebuild(load, ack + 2 * DELAY, steps=1.0), acks + _watermarks(load)),
+        Mode.UPSTREAM_BACKUP: _cost(_rebuild(load, ack + 2 * DELAY, steps=1.0), acks + precise),
         Mode.ACTIVE_STANDBY: _cost(((ack + 3 * DELAY) * load.emitted + 1) * RECEIVE, 1.0 + 1.5 * acks),
         Mode.REPLICA_BACKUP: _cost(0.0, 1.0 + load.emitted / load.rate + 2 * acks),
         Mode.SAVEPOINT: _cost(_rebuild(load, ack / 2 + 2 * DELAY) + 2 * DELAY, _savepoints(load, ack)),
@@ -162,6 +167,13 @@ def _passive(load: Load, interval: float, ack: float) -> Cost:
 def _watermarks(load: Load) -> float:
     """Precise recovery: an id with every tuple, for each input."""
     return load.inputs * ID_BYTES / TUPLE_BYTES
+
+
+def _determinants(load: Load) -> float:
+    """Precise recovery with a log: a bit for each tuple, and with every message where the step began and ended, what it
+    kept before and after, and the seqs that it gave; the answer says which message it was."""
+    ids = 4 * load.inputs + 3
+    return (load.rate / 8 + ids * ID_BYTES / LOG_INTERVAL) / (load.rate * TUPLE_BYTES)
 
 
 def _savepoints(load: Load, ack: float) -> float:

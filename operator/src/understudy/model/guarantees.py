@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -52,6 +52,7 @@ class Addition(StrEnum):
     DETERMINANTS = "determinants reach the secondary before the output they explain"
 
 
+_WATERMARKS: Final = (Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS)
 _BY_SEQ: Final = dict.fromkeys(_CLASSES[:3], Addition.FILTER_BY_SEQ)
 
 # Hwang Table 4: what has to be added for precise recovery; a class without an entry cannot have it in that mode.
@@ -73,7 +74,7 @@ PRECISE: Final[Mapping[Mode, Mapping[OperatorClass, Addition]]] = {
 AVAILABLE: Final[Mapping[Mode, frozenset[Addition]]] = {
     Mode.AMNESIA: frozenset(),
     Mode.PASSIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ, Addition.FORWARD_CHECKPOINTED}),
-    Mode.UPSTREAM_BACKUP: frozenset({Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS}),
+    Mode.UPSTREAM_BACKUP: frozenset({Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS, Addition.DETERMINANTS}),
     Mode.ACTIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ, Addition.DETERMINANTS}),
     Mode.REPLICA_BACKUP: frozenset({Addition.FILTER_BY_SEQ}),
     Mode.SAVEPOINT: frozenset({Addition.FILTER_BY_SEQ}),
@@ -91,7 +92,7 @@ class Promise:
 
 def promise(mode: Mode, operator_class: OperatorClass) -> Promise:
     """The strongest that the papers give, whether or not it is built."""
-    return _promise(mode, operator_class, frozenset(Addition))
+    return _promise(mode, operator_class, PRECISE[mode].get(operator_class), frozenset(Addition))
 
 
 def promise_now(mode: Mode, subjob: Subjob) -> Promise | None:
@@ -99,7 +100,31 @@ def promise_now(mode: Mode, subjob: Subjob) -> Promise | None:
     built = AVAILABLE.get(mode)
     if built is None or why_not(mode, subjob):
         return None
-    return _promise(mode, class_of(subjob).operator_class, built & _applicable(subjob))
+    addition = addition_of(mode, subjob)
+    return _promise(mode, class_of(subjob).operator_class, addition, built)
+
+
+def addition_of(mode: Mode, subjob: Subjob) -> Addition | None:
+    """What makes the mode precise for the subjob; None if nothing does. A determinant is a batch plan: it does not hold
+    what a function draws. Watermarks lead through one element; where there are several, their steps are logged."""
+    verdict = class_of(subjob)
+    addition = PRECISE[mode].get(verdict.operator_class)
+    if addition in _WATERMARKS and len(elements_of(subjob)) > 1:
+        addition = Addition.DETERMINANTS
+    drawn = verdict.operator_class is OperatorClass.ARBITRARY and not verdict.by_plan
+    shared = mode is Mode.UPSTREAM_BACKUP and not _read_once(subjob)
+    return None if addition is Addition.DETERMINANTS and (drawn or shared) else addition
+
+
+def logs_steps(subjob: Subjob) -> bool:
+    """Whether its primary, in upstream backup, logs determinants at the standby."""
+    return addition_of(Mode.UPSTREAM_BACKUP, subjob) is Addition.DETERMINANTS
+
+
+def _read_once(subjob: Subjob) -> bool:
+    """Whether each stream has one reader among the elements: a replay begins at one place on it."""
+    read = [name for element in elements_of(subjob) for name in element.inputs]
+    return len(read) == len(set(read))
 
 
 def why_not(mode: Mode, subjob: Subjob) -> str | None:
@@ -114,18 +139,7 @@ def why_not(mode: Mode, subjob: Subjob) -> str | None:
     return None
 
 
-def _applicable(subjob: Subjob) -> frozenset[Addition]:
-    """A determinant is a batch plan: it does not hold what a function draws. Watermarks lead through one element."""
-    lacking: set[Addition] = set()
-    if not class_of(subjob).by_plan:
-        lacking.add(Addition.DETERMINANTS)
-    if len(elements_of(subjob)) > 1:
-        lacking |= {Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS}
-    return frozenset(Addition) - lacking
-
-
-def _promise(mode: Mode, operator_class: OperatorClass, built: frozenset[Addition]) -> Promise:
-    addition = PRECISE[mode].get(operator_class)
+def _promise(mode: Mode, operator_class: OperatorClass, addition: Addition | None, built: Set[Addition]) -> Promise:
     if addition in built:
         return Promise(Recovery.PRECISE, Guarantee.PRECISE, str(addition))
     recovery = ROLLBACK[mode][operator_class]

@@ -10,7 +10,7 @@ from typing import Any
 from .choice import PLANNED, Choice, choose
 from .classes import Verdict, class_of
 from .costs import costs, detection, loads
-from .guarantees import AVAILABLE, Promise, promise, promise_now
+from .guarantees import AVAILABLE, Promise, logs_steps, promise, promise_now
 from .ha import Mode
 from .job import StreamJob
 from .refusal import Refusal, path
@@ -45,7 +45,7 @@ def plan(job: StreamJob) -> Mapping[str, SubjobPlan] | list[Refusal]:
         if isinstance(choice, Refusal):
             refusals.append(choice)
             continue
-        verdict, prices = class_of(subjob), costs(load_of[subjob.name], subjob.ha)
+        verdict, prices = class_of(subjob), costs(load_of[subjob.name], subjob.ha, logs=logs_steps(subjob))
         modes = {
             mode: ModePlan(
                 promise_now(mode, subjob) or promise(mode, verdict.operator_class),

@@ -14,27 +14,25 @@ Rejoin: the primary gives a new secondary its state, positions and sequencer, so
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from understudy.modes.confirming import RESEND, Confirming
 from understudy.modes.instance import Commands, Instance, Role
 from understudy.modes.migration import Phase
+from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
-from understudy.protocol.determinants import Pending
+from understudy.protocol.determinants import Free
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks, Step, StepLog, newest, older
 
-RESEND = 40  # intervals after which an unconfirmed state counts as lost
 
-
-class ActiveStandby(Instance):
+class ActiveStandby(Resuming):
     def __init__(
         self,
         name: str,
@@ -52,19 +50,15 @@ class ActiveStandby(Instance):
         self.forget()
 
     def forget(self) -> None:
+        super().forget()
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self.running = False  # as a secondary: processing in parallel
         self._heard_upto = 0  # the newest determinants message
         self.number = 0
         self._offered_at: Millis | None = None
-        self._secondary: str | None = None
-        self._joiner: str | None = None  # waits until an earlier secondary is fenced off
-        self._fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
+        self._confirming = Confirming(self, self._offer, awaits=self.determinants)
         self._offered: Checkpoint | None = None  # the state on its way to a new secondary
         self._peer: Marks | None = None  # how far the secondary has come; None: nobody follows yet
-        self._pending = Pending()
-        self._awaited: tuple[int | None, Millis] = (None, Millis(0))  # determinants to be confirmed, and since when
-        self._roll: RollCall | None = None
         self._told_at: Millis | None = None
 
     # --- secondary
@@ -120,7 +114,7 @@ class ActiveStandby(Instance):
         if event.number != self._heard_upto + 1:
             return self._rejoin(f"determinants {self._heard_upto + 1} are missing")
         self._heard_upto = event.number
-        return (do.Choose(event.number, event.determinants),)
+        return (do.Choose(event.determinants), do.ConfirmDeterminants(self.epoch, event.number))
 
     def _rejoin(self, why: str) -> Commands:
         self.forget()
@@ -150,35 +144,33 @@ class ActiveStandby(Instance):
         self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
         self.detector = self.detector.forget()
         lead = do.Lead(record.epoch, None, "continues what it has been running", live=True)
+        self.takes_up({s: self.ledger.received(s) for s in self.wiring.entering}, differs=not self.exact)
         if not self.exact:
-            self._roll = RollCall(self.wiring)
             return (lead,)
         return (lead, *(self.publish(str(s)) for s in self.wiring.inputs))
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         """From nothing: what an arbitrary network makes now differs from what an earlier life sent."""
         differs = self.determinants or not self.exact
-        self._roll = RollCall(self.wiring) if differs and self.epoch > Epoch(1) else None
+        self.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)), differs=differs)
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
-    @property
-    def roll_open(self) -> bool:
-        return self._roll is not None
-
     def _send_as_new(self, roll: RollCall) -> Commands:
-        """The log, and all that follows, under seqs that no consumer has seen."""
-        self._roll = None
-        for stream in self.wiring.leaving:
-            start = self.ledger.queues[stream].trimmed
-            self.logs[stream] = self.logs[stream].moved(start, roll.furthest(stream))
-        return self.send_as_new(roll)
+        """A secondary that joined meanwhile has the log under other seqs."""
+        sent = super()._send_as_new(roll)
+        self._offered = self._peer = None
+        return (*sent, *self._confirming.begin_again())
+
+    def renumber(self, stream: Stream, first: Seq) -> Commands:
+        self.logs[stream] = self.logs[stream].moved(self.ledger.queues[stream].trimmed, first)
+        return super().renumber(stream, first)
 
     # --- migration: the secondary is live already
 
     must_withdraw = False
 
     def ready_for(self, target: str) -> bool:
-        return self._secondary == target and self._peer is not None and self._roll is None
+        return self.secondary == target and self._peer is not None and self._roll is None
 
     def advance(self) -> Commands:
         if self.move is None or self.move.phase is not Phase.JOINING or not self.ready_for(self.move.target):
@@ -193,7 +185,7 @@ class ActiveStandby(Instance):
 
     @property
     def settled(self) -> bool:
-        return super().settled and not self._fencing
+        return super().settled and not self._confirming.fencing
 
     def retune(self, like: Instance) -> None:
         super().retune(like)
@@ -204,20 +196,21 @@ class ActiveStandby(Instance):
 
     def lead(self, event: Event) -> Commands:
         match event:
-            case on.Subscribed() if self._roll is not None:
-                self._roll.heard(event)
-                return self._send_as_new(self._roll) if self._roll.complete else ()
+            case on.Subscribed():
+                return self.hear(event)
             case on.SecondaryJoined(name):
-                return self._offer(name)
-            case on.SecondaryLeft(name) if name == self._secondary:
-                return self._left()
+                self._offered = self._peer = None
+                return self._confirming.joined(name)
+            case on.SecondaryLeft(name) if name == self.secondary:
+                self._offered = self._peer = None
+                return self._confirming.left()
             case on.CheckpointStored(epoch, number) if epoch == self.epoch:
                 return self._stored(number)
             case on.SecondaryAt() if event.epoch == self.epoch and self._peer is not None:
                 self._peer = event.positions
                 return ()
             case on.DeterminantsStored(epoch, number) if epoch == self.epoch:
-                return self._publish_upto(self._pending.stored(number))
+                return self._confirming.publish(self._confirming.pending.stored(number))
             case _:
                 return ()
 
@@ -228,59 +221,30 @@ class ActiveStandby(Instance):
             return ()
         self._peer = {s: offered.position(s) or Seq(0) for s in self.wiring.entering}
         self._offered = None
-        return self._publish_upto({s: offered.elements[s].held.stop for s in self.wiring.leaving if self.determinants})
-
-    def _left(self) -> Commands:
-        """With determinants, what the lost secondary has not confirmed may differ from what it would now send itself.
-
-        So the primary takes the Lease anew first: then the secondary can't win it with what it has last seen.
-        """
-        self._offered = self._peer = None
-        self._fencing = self.determinants
-        if self._fencing:
-            return (do.TryLease(self.lease, "to fence off the lost secondary"),)
-        self._secondary = None
-        return ()
+        made = {s: offered.elements[s].held.stop for s in self.wiring.leaving if self.determinants}
+        return self._confirming.publish(Free(upto=made))
 
     def still_ours(self) -> Commands:
-        return self._left() if self._fencing else ()
+        return self._confirming.still_ours()
 
     def renewed(self) -> Commands:
-        if not self._fencing:
+        if not self._confirming.fencing:
             return ()
-        self._secondary, self._fencing = None, False
-        free = self._publish_upto(self._pending.drop())
-        joiner, self._joiner = self._joiner, None
-        return (*free, *self._offer(joiner)) if joiner is not None else free
+        return (*self._confirming.publish(self._confirming.renewed()), *self._confirming.begin())
 
     def _offer(self, name: str) -> Commands:
-        if self.determinants and self._secondary is not None:
-            self._joiner = name
-            return self._left()
-        free = self._pending.drop()
-        self._secondary, self._peer, self.number = name, None, self.number + 1
-        self._offered = self.state(self.number)
-        self._offered_at, self._pending, self._awaited = None, Pending(), (None, Millis(0))
-        return (*self._publish_upto(free), do.Ship(self._offered, None))
+        self._peer, self.number = None, self.number + 1
+        self._offered, self._offered_at = self.state(self.number), None
+        return (do.Ship(self._offered, None),)
 
-    def _offer_again(self, now: Millis) -> Commands:
-        """A state that is never confirmed is offered anew."""
-        if self._offered is None or self._secondary is None:
+    def _begin_again(self, now: Millis) -> Commands:
+        """A state, or determinants, that are never confirmed: the secondary begins anew."""
+        since = self._offered_at = now if self._offered_at is None else self._offered_at
+        late = self._offered is not None and now - since > self.interval * RESEND
+        if not self._confirming.overdue(now, self.interval) and not late:
             return ()
-        self._offered_at = now if self._offered_at is None else self._offered_at
-        if now - self._offered_at <= self.interval * RESEND:
-            return ()
-        return self._offer(self._secondary)
-
-    def _log_again(self, now: Millis) -> Commands:
-        """Determinants that are never confirmed were lost, and no later ones may follow that would show it: the
-        secondary begins anew."""
-        oldest, (awaited, since) = self._pending.oldest, self._awaited
-        if oldest != awaited:
-            self._awaited = (oldest, now)
-            return ()
-        lost = oldest is not None and not self._fencing and now - since > self.interval * RESEND
-        return self._offer(self._secondary) if lost and self._secondary is not None else ()
+        self._offered = self._peer = None
+        return self._confirming.begin_again()
 
     def book(self, event: on.Processed) -> Range:
         """Watermarks are kept as positions on the subjob's inputs: by the time an output is released, the steps between
@@ -291,12 +255,12 @@ class ActiveStandby(Instance):
             at, high = self._certain(before.positions), newest(self.logs, event.positions)
             step = Step(made.start, made.stop, before.selection, at, high)
             self.logs[Stream(event.element)].append(step)
-        if self.role is Role.PRIMARY and self.determinants and self._secondary is not None:
-            self._pending.add(event.choice, Stream(event.element), made.stop)
+        if self.role is Role.PRIMARY:
+            self._confirming.add(event.choice, Stream(event.element), made.stop)
         return made
 
     def processed(self, event: on.Processed) -> Commands:
-        held = self._roll is not None or (self.determinants and self._secondary is not None)
+        held = self._roll is not None or self._confirming.holds
         publish = () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
         return (*publish, *self._release_inner())
 
@@ -306,13 +270,13 @@ class ActiveStandby(Instance):
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        log = (*self._offer_again(now), *self._log_again(now), *self._log_message())
+        log = (*self._begin_again(now), *self._log_message())
         if not self._due(now) or self._peer is None:
             return log
         return (*log, *self._acks(self._peer), *self._queue_trimming())
 
     def _log_message(self) -> Commands:
-        message = self._pending.message() if self._secondary is not None else None
+        message = self._confirming.message()
         return (do.ShipDeterminants(self.epoch, *message),) if message else ()
 
     def _acks(self, peer: Marks) -> Commands:
@@ -352,11 +316,6 @@ class ActiveStandby(Instance):
     def _zero(self) -> dict[Stream, Seq]:
         return dict.fromkeys(self.wiring.entering, Seq(0))
 
-    def _publish_upto(self, free: dict[Stream, Seq]) -> Commands:
-        """An end is a choice, too: a step that drops the last tuples makes no output that would have to wait."""
-        found = (self.publish(str(s), p) for s, p in free.items() if s in self.wiring.leaving)
-        return tuple(replace(p, ended=p.ended and self._pending.settled) for p in found)
-
     # --- both
 
     def _release_inner(self) -> Commands:
@@ -382,4 +341,4 @@ class ActiveStandby(Instance):
 
     @property
     def secondary(self) -> str | None:
-        return self._secondary
+        return self._confirming.secondary

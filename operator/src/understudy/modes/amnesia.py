@@ -34,7 +34,6 @@ class Amnesia(Instance):
         self._roll: RollCall | None = RollCall(self.wiring)
         self._logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._untold = False
-        self._spare: str | None = None
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         self.lossy = self.epoch > Epoch(1)
@@ -55,23 +54,13 @@ class Amnesia(Instance):
             case on.Subscribed() if self._roll is not None:
                 self._roll.heard(event)
                 return self._begin(self._roll) if self._roll.complete else ()
-            case on.SecondaryJoined(name):
-                self._spare = name
-                return ()
-            case on.SecondaryLeft(name) if name == self._spare:
-                self._spare = None
-                return ()
             case _:
                 return ()
 
     @property
     def protected(self) -> bool:
         """Whether a spare could take over now; what is under way is lost all the same."""
-        return self._spare is not None and self._roll is None
-
-    @property
-    def secondary(self) -> str | None:
-        return self._spare
+        return self.secondary is not None and self._roll is None
 
     @property
     def roll_open(self) -> bool:

@@ -7,12 +7,14 @@ from typing import assert_never
 
 from understudy.model.classes import OperatorClass, class_of
 from understudy.model.elements import elements_of
+from understudy.model.guarantees import addition_of, logs_steps
 from understudy.model.ha import Backups, Mode
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.plan import plan
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
+from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby, Strategy
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
@@ -79,8 +81,11 @@ def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
         case Mode.REPLICA_BACKUP:
             return ReplicaBackup(name, wiring, detector, interval=millis(ha.ack_interval))
         case Mode.UPSTREAM_BACKUP:
-            precise = verdict.operator_class in (OperatorClass.REPEATABLE, OperatorClass.CONVERGENT)
-            return UpstreamBackup(name, wiring, detector, interval=millis(ha.ack_interval), forward=precise)
+            acks = millis(ha.ack_interval)
+            if logs_steps(subjob):
+                return LoggedBackup(name, wiring, detector, interval=acks)
+            precise = addition_of(mode, subjob) is not None
+            return UpstreamBackup(name, wiring, detector, interval=acks, forward=precise)
         case Mode.SAVEPOINT:
             return SavepointMode(name, wiring, detector)
         case Mode.AUTO:

@@ -74,6 +74,7 @@ class Instance:
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
         self._only_here: dict[Stream, Seq] = {}  # input before these seqs came from a producer that began anew since
         self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # newest acks that came during a roll call
+        self._first: dict[tuple[Stream, Consumer], Epoch] = {}  # of its consumers' lives, the first that subscribed
         self._trying = False
         self._retries = 0
         self._waits = False  # for a standby that has its state to take over from a dead primary
@@ -143,6 +144,7 @@ class Instance:
         self.keep_what_others_said(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.lossy, self.anew, self.resumed, self._only_here, self._early = False, {}, {}, {}, {}
+        self._first = {}
         if checkpoint is not None and live:
             return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
@@ -221,7 +223,7 @@ class Instance:
         self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
         self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
         self.move = self._follower = None
-        self._retries, self._early = 0, {}
+        self._retries, self._early, self._first = 0, {}, {}
 
     # --- migration
 
@@ -339,6 +341,7 @@ class Instance:
             case on.Subscribed() if self.ledger.queues[event.stream].replaced(event.consumer, event.epoch):
                 return ()  # it may have had more than the life that has taken its place
             case on.Subscribed():
+                self._first.setdefault((event.stream, event.consumer), event.epoch)
                 self.ledger = self.ledger.subscribed(event)
                 return (*self._rebase(), *self.lead(event))
             case on.Redirected():
@@ -347,9 +350,9 @@ class Instance:
                 return (*self.lead(event), *self._moves(event))
 
     def _redirected(self, event: on.Redirected) -> Commands:
-        """A producer that sends watermarks makes again, when it begins anew, only what was not received."""
+        """A producer in upstream backup makes again, when it begins anew, only what was not received."""
         before, self.ledger = self.ledger, self.ledger.redirected(event.stream, event.epoch)
-        if self.ledger is not before and event.stream in self.marks:
+        if self.ledger is not before:
             self._only_here[event.stream] = self.ledger.received(event.stream)
         return self.redirected(event.stream)
 
@@ -393,6 +396,18 @@ class Instance:
             return ()
         self.lossy = True
         return self._rebase()
+
+    def goes_on_from(self, stream: Stream) -> Seq:
+        """What a subscription asks for. What only waits here is lost to the instance that this one moves to: a producer
+        that begins anew now has to make it again."""
+        return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
+
+    def anew_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
+        """From where on the stream has other tuples than an earlier life of this consumer may have had: if none of this
+        subjob has served an earlier one, and it began anew."""
+        known = self.ledger.queues[stream].acks.get(consumer)
+        first = self._first.get((stream, consumer))
+        return self.anew.get(stream) if known is not None and first == known.epoch else None
 
     def mark_of(self, stream: Stream, position: Seq) -> Step | None:
         """What a subscription from `position` on tells the producer: the step behind the last tuple taken from it."""
@@ -446,7 +461,8 @@ class Instance:
             furthest = queue.received_by_any
             if len(queue.held) and furthest > queue.next:
                 commands += self.renumber(stream, furthest)
-            self.ledger = self.ledger.rebased(stream, furthest)
+            elif furthest > queue.next:
+                self.ledger = self.ledger.renumbered(stream, furthest)
             if furthest > queue.next:
                 self.anew[stream] = furthest
             elif self.resumed:
@@ -499,7 +515,7 @@ class Instance:
         self.role, self.epoch, self.lease = former.role, former.epoch, former.lease
         self.ledger, self.lossy = former.ledger, former.lossy
         self.anew, self.resumed = dict(former.anew), former.resumed
-        self.marks, self.trees = former.marks, former.trees
+        self.marks, self.trees, self._first = former.marks, former.trees, dict(former._first)
         self.number = former.number  # states have higher ones: a late word about one of the former mode counts for none
         self.taken_up()
 
@@ -535,7 +551,7 @@ class Instance:
     @property
     def secondary(self) -> str | None:
         """As a primary: who would take over."""
-        return None
+        return self._follower
 
     def stored(self) -> Checkpoint | None:
         """What a new primary continues from."""

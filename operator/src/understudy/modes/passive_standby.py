@@ -26,13 +26,13 @@ from enum import Enum
 
 from understudy.modes.instance import Commands, Instance
 from understudy.modes.migration import Move, Phase
-from understudy.modes.roll import RollCall
+from understudy.modes.resuming import Resuming
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Step, StepLog
@@ -48,7 +48,7 @@ class Strategy(Enum):
     SWEEPING = "sweeping"
 
 
-class PassiveStandby(Instance):
+class PassiveStandby(Resuming):
     def __init__(
         self,
         name: str,
@@ -68,6 +68,7 @@ class PassiveStandby(Instance):
         self.forget()
 
     def forget(self) -> None:
+        super().forget()
         self._kept: Checkpoint | None = None  # as a secondary: the newest stored
         self._secondary: str | None = None
         self._fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
@@ -82,9 +83,6 @@ class PassiveStandby(Instance):
         self._changed = False
         self._now = Millis(0)
         self._logs = {Stream(name): StepLog() for name in self.wiring.inputs} if self._goes_back else {}
-        self._roll: RollCall | None = None
-        self._answers = RollCall(self.wiring)  # what consumers said when they subscribed to this life
-        self._differs_from: dict[Stream, Seq] = {}  # from these seqs on, what waits for the roll call is made anew
 
     @property
     def _goes_back(self) -> bool:
@@ -109,10 +107,8 @@ class PassiveStandby(Instance):
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
-        self._answers, self._differs_from = RollCall(self.wiring), {}
-        self._roll = self._answers if differs and self.epoch > Epoch(1) else None
         at = {s: (checkpoint.covers(s) if checkpoint else None) or Seq(0) for s in self.wiring.entering}
-        self.resumed = at if self.epoch > Epoch(1) else {}
+        self.takes_up(at, differs=differs)
         resent = () if self._roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
         return (*resent, *(do.ReadInput(s, at[s]) for s in self.wiring.entering))
 
@@ -132,8 +128,7 @@ class PassiveStandby(Instance):
             case on.CheckpointStored(epoch, number) if epoch == self.epoch:
                 return self._confirm(number)
             case on.Subscribed():
-                self._answers.heard(event)
-                return self._send_as_new(self._roll) if self._roll is not None and self._roll.complete else ()
+                return self.hear(event)
             case _:
                 return ()
 
@@ -168,28 +163,6 @@ class PassiveStandby(Instance):
         if self.hold_back and self._kept is not None and self._kept.epoch < self.epoch:
             self._kept = None  # the primary may have been alone since, and have sent what this checkpoint lacks
         return commands
-
-    @property
-    def roll_open(self) -> bool:
-        return self._roll is not None
-
-    def _rebase(self) -> Commands:
-        """After a take-over, which seqs are taken is known only when all consumers have subscribed: until then, what is
-        made of input that is not what the former life had waits."""
-        if self.lossy and self.resumed and self._roll is None and not self._answers.complete:
-            self._roll = self._answers
-            self._differs_from = {s: self.ledger.queues[s].next for s in self.wiring.leaving}
-        return super()._rebase() if self._roll is None else ()
-
-    def _send_as_new(self, roll: RollCall) -> Commands:
-        """The queue of the checkpoint, and all that follows, under seqs that no consumer has seen; those that none has
-        seen anyway stay."""
-        self._roll, unseen = None, {s: at for s, at in self._differs_from.items() if roll.furthest(s) <= at}
-        if not unseen:
-            return self.send_as_new(roll)
-        self.anew |= {s: unseen.get(s, roll.furthest(s)) for s in self.wiring.leaving}
-        sent = ((self.publish(s),) if s in unseen else self.renumber(s, self.anew[s]) for s in self.wiring.leaving)
-        return tuple(c for commands in sent for c in commands)
 
     # --- migration: the last checkpoint is one like any other
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from understudy.modes.instance import Commands, Instance, Role
 from understudy.modes.migration import Phase
+from understudy.modes.resuming import Resuming
+from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
@@ -26,7 +28,7 @@ from understudy.protocol.watermarks import Marks
 CONFIRM = 100  # times τ in which a newcomer confirms the state that it was given: it may be large
 
 
-class ReplicaBackup(Instance):
+class ReplicaBackup(Resuming):
     replicated = True
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
@@ -35,6 +37,7 @@ class ReplicaBackup(Instance):
         self.forget()
 
     def forget(self) -> None:
+        super().forget()
         self.number = 0
         self._offered: Checkpoint | None = None  # the state on its way to a replica that joins
         self._offered_at: Millis | None = None
@@ -139,6 +142,7 @@ class ReplicaBackup(Instance):
         if not event.fresh:
             return ()  # the survivor will send its state
         self.role = Role.PRIMARY
+        self.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)))
         inputs = tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
         return (do.Lead(self.epoch, None, "starts empty, as its peer does"), *inputs)
 
@@ -187,11 +191,11 @@ class ReplicaBackup(Instance):
 
     def lead(self, event: Event) -> Commands:
         match event:
+            case on.Subscribed():
+                return self.hear(event)
             case on.SecondaryJoined(name):
-                self.number += 1
                 self._peer, self._secondary = None, name
-                self._offered, self._offered_at = self.state(self.number), None
-                return (do.Ship(self._offered, None),)
+                return self._offer() if not self.roll_open else ()
             case on.SecondaryAt() if event.epoch == self.epoch and self._offered is None:
                 self._peer = event.positions
                 return ()
@@ -202,6 +206,16 @@ class ReplicaBackup(Instance):
                 return ()
             case _:
                 return ()
+
+    def _offer(self) -> Commands:
+        self.number += 1
+        self._offered, self._offered_at = self.state(self.number), None
+        return (do.Ship(self._offered, None),)
+
+    def _send_as_new(self, roll: RollCall) -> Commands:
+        """Who joined meanwhile waits for a state with the seqs that are settled now."""
+        sent = super()._send_as_new(roll)
+        return (*sent, *(self._offer() if self._secondary is not None else ()))
 
     def _beat(self, now: Millis) -> Commands:
         if self.role is Role.STANDBY and self.lease is not None:

@@ -44,7 +44,6 @@ class SavepointMode(Instance):
         self._answers: dict[Stream, Tree | None] | None = None
         self._oldest: dict[Stream, Seq] = {}
         self._sent: dict[str, Tree] = {}  # the newest tree of each element
-        self._spare: str | None = None
         self._progressed = False
         self._tried: dict[str, Seq] = {}  # each element's savepoint: the one it began with, or its newest since
         self._stuck = False  # upstream has none but those: what it lacks for them is lost
@@ -65,23 +64,9 @@ class SavepointMode(Instance):
             case _:
                 return super().handle(event)
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.SecondaryJoined(name):
-                self._spare = name
-            case on.SecondaryLeft(name) if name == self._spare:
-                self._spare = None
-            case _:
-                pass
-        return ()
-
     @property
     def protected(self) -> bool:
-        return self._spare is not None
-
-    @property
-    def secondary(self) -> str | None:
-        return self._spare
+        return self.secondary is not None
 
     # --- recovery (Figure 7)
 

@@ -42,8 +42,9 @@ class UpstreamBackup(Instance):
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._roll: RollCall | None = None
         self._starts: dict[Stream, Seq] = {}  # where the inputs of this life begin
+        self._others: dict[Stream, Seq] = {}  # from these seqs on, inputs are not what an earlier life had
+        self._gone: dict[Stream, Range] = {}  # input that an earlier life may not have released, and that nobody holds
         self._acked_at: Millis | None = None
-        self._spare: str | None = None
         self._unlogged: dict[Stream, Seq] = {}  # what precedes was made in another mode
         self._named: dict[tuple[Stream, Consumer], Step | None] = {}  # the steps with which consumers subscribed
         self._silent: set[tuple[Stream, Consumer]] = set()  # consumers of a queue that moved here, not heard of yet
@@ -73,12 +74,6 @@ class UpstreamBackup(Instance):
         match event:
             case on.Subscribed():
                 return self._subscribed(event)
-            case on.SecondaryJoined(name):
-                self._spare = name
-                return ()
-            case on.SecondaryLeft(name) if name == self._spare:
-                self._spare = None
-                return ()
             case on.Released() if self._roll is not None and event.stream not in self._starts:
                 return (*self._released(event), *self._begin_if_ready())
             case _:
@@ -99,6 +94,10 @@ class UpstreamBackup(Instance):
     def _released(self, event: on.Released) -> Commands:
         """Upstream sends from there on. A source is read only when it is known what consumers have."""
         self._starts[event.stream] = event.start
+        if event.anew is not None:
+            self._others[event.stream] = event.anew
+        if event.released is not None and event.released < event.start:
+            self._gone[event.stream] = Range(event.released, event.start)
         if event.stream in self.wiring.replayable:
             return ()
         self.ledger = self.ledger.moved(event.stream, event.start)
@@ -109,17 +108,31 @@ class UpstreamBackup(Instance):
         if roll is None or not roll.complete or any(s not in self._starts for s in self.wiring.entering):
             return ()
         self._roll = None
+        return self._begin(roll)
+
+    def _begin(self, roll: RollCall) -> Commands:
+        """It is known what consumers have, and what upstream holds."""
         skips = self._skip_sources(roll)
+        self._gone = self._needed_of(self._gone, roll)
         marks = {s: self._mark(roll, s) for s in self.wiring.leaving}
         border = [self._number(roll, s, mark) for s, mark in marks.items()]
         inner = self._inner([m for m in marks.values() if m is not None])
         passed = [c for s, mark in marks.items() if mark is None for c in self._passed(roll, s)]
         reads = (do.ReadInput(s, self._starts[s]) for s in self.wiring.entering if s in self.wiring.replayable)
-        return (*self._lost_with_the_consumers(roll), *skips, *passed, *inner, *border, *reads)
+        lost = (do.ReportLoss(s, missing) for s, missing in self._gone.items())
+        return (*self._lost_with_the_consumers(roll), *lost, *skips, *passed, *inner, *border, *reads)
+
+    def _needed_of(self, gone: Mapping[Stream, Range], roll: RollCall) -> dict[Stream, Range]:
+        """The input behind what the hindmost consumers have is needed for nothing; their watermarks tell which."""
+        answers = [self._hindmost(roll, s) for s in self.wiring.leaving]
+        lows = [a.mark.entering() if a is not None and a.mark is not None else {} for a in answers]
+        needed = {s: missing.from_(min(low.get(s, Seq(0)) for low in lows)) for s, missing in gone.items()}
+        return {s: missing for s, missing in needed.items() if len(missing)}
 
     def _lost_with_the_consumers(self, roll: RollCall) -> Commands:
-        """Consumers that all begin anew want what was made of input that upstream no longer holds: that is lost."""
-        if _something_received(self.wiring, roll):
+        """Consumers that all begin anew want what was made of input that upstream no longer holds: that is lost. One in
+        its first life that has nothing yet was sent nothing: what is released made nothing."""
+        if _something_received(self.wiring, roll) or not _another_life(self.wiring, roll):
             return ()
         gone = {s: Range(Seq(0), start) for s in self.wiring.external if (start := self._starts[s])}
         return tuple(do.ReportLoss(s, missing) for s, missing in gone.items())
@@ -143,7 +156,14 @@ class UpstreamBackup(Instance):
         """
         fresh = not any(self._starts.values())
         known = (a for a in roll.answers(stream) if a.mark is not None or (a.start == 0 and fresh))
-        return next(known, None) if self.forward else None
+        return next(known, None) if self.forward and not self._outdated(roll, stream) else None
+
+    def _outdated(self, roll: RollCall, stream: Stream) -> bool:
+        """Whether a consumer's watermark speaks of input that was lost together with the earlier life: its producer
+        began anew, too, and has other tuples under these seqs. No step is done again; what is made now is new."""
+        marks = [answer.mark for answer in roll.answers(stream) if answer.mark is not None]
+        ends = [item for m in marks for item in (*m.high.items(), *((s, p + 1) for s, p in m.entering().items()))]
+        return any(s in self._others and p > self._others[s] for s, p in ends)
 
     def _mark(self, roll: RollCall, stream: Stream) -> Step | None:
         """The step from which the hindmost consumer goes on, if upstream holds what is needed to do it again."""
@@ -157,11 +177,11 @@ class UpstreamBackup(Instance):
         answer = self._hindmost(roll, stream)
         if mark is not None:
             first, until = mark.first, mark.at
-        elif answer is not None and (answer.mark is None or self._whole(answer.mark)):
+        elif answer is not None and not self._gone and (answer.mark is None or self._whole(answer.mark)):
             first = answer.start  # the elements hold nothing: all they make now is new
-        elif len(self.wiring.inputs) > 1:
+        elif len(self.wiring.inputs) > 1 and not self._outdated(roll, stream):
             as_new = True  # watermarks that do not tell about the elements behind
-        if as_new:
+        if as_new or self._gone or self._outdated(roll, stream):
             self.anew[stream] = first
         self.ledger = self.ledger.rebased(stream, first)
         return do.Number(str(stream), first, until, as_new=as_new)
@@ -274,11 +294,7 @@ class UpstreamBackup(Instance):
 
     @property
     def protected(self) -> bool:
-        return self._spare is not None and self._roll is None
-
-    @property
-    def secondary(self) -> str | None:
-        return self._spare
+        return self.secondary is not None and self._roll is None
 
     def mark(self, stream: Stream, position: Seq) -> Step | None:
         step = self.logs[stream].before(position) if self.forward else None
@@ -287,6 +303,10 @@ class UpstreamBackup(Instance):
 
 def _something_received(wiring: Wiring, roll: RollCall) -> bool:
     return any(e.start for s in wiring.leaving for e in roll.answers(s))
+
+
+def _another_life(wiring: Wiring, roll: RollCall) -> bool:
+    return any(e.epoch > Epoch(1) for s in wiring.leaving for e in roll.answers(s))
 
 
 def _behind_all(mark: Step) -> Iterator[tuple[Stream, Step]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from understudy.protocol.determinants import Determinant
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
 from understudy.protocol.savepoints import Trees
 from understudy.protocol.watermarks import Step
@@ -35,6 +36,7 @@ class Checkpoint:
     marks: Mapping[Stream, Step] = field(default_factory=dict)  # watermarks that upstream sent with the last tuples
     trees: Trees = field(default_factory=dict)  # savepoint trees of consumers
     steps: Mapping[Stream, tuple[Step, ...]] = field(default_factory=dict)  # behind the queues, where a mode logs them
+    log: tuple[Determinant, ...] = ()  # where a mode logs determinants to do its steps again
     extended: Mapping[Stream, Seq] = field(default_factory=dict)  # input kept beyond a position (Brettlecker §4.6)
 
     def position(self, stream: Stream) -> Seq | None:

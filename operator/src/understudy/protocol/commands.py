@@ -189,13 +189,22 @@ class ShipDeterminants:
     epoch: Epoch
     number: int
     determinants: tuple[Determinant, ...]
+    whole: bool = False  # upstream backup: the log begins anew with these
+    needed: Mapping[Stream, Seq] = field(default_factory=dict)  # upstream backup: a replay begins there, not before
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmDeterminants:
+    """Tell the primary that this instance holds all of its determinants up to message `number`."""
+
+    epoch: Epoch
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """Non-deterministic steps take these choices, in this order, before any of their own; then confirm `number`."""
+    """Non-deterministic steps take these choices, in this order, before any of their own."""
 
-    number: int
     determinants: tuple[Determinant, ...]
 
 
@@ -341,6 +350,7 @@ Command = (
     | ReportProgress
     | SendQueueTrimming
     | ShipDeterminants
+    | ConfirmDeterminants
     | Choose
     | Elect
     | RequestRecovery

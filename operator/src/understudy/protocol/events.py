@@ -132,10 +132,17 @@ class Redirected:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Upstream holds the stream for us from `start` on: the answer to Replay."""
+    """Upstream holds the stream for us from `start` on: the answer to Replay.
+
+    `anew`: where upstream began anew since an earlier life of ours read from it. Watermarks of that life which lie
+    behind speak of other tuples.
+    `released`: so much an earlier life of ours has released, as far as upstream knows; what follows up to `start` was
+    lost with upstream's earlier life. None: all before `start`."""
 
     stream: Stream
     start: Seq
+    anew: Seq | None = None
+    released: Seq | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +167,8 @@ class DeterminantsArrived:
     epoch: Epoch
     number: int
     determinants: tuple[Determinant, ...]
+    whole: bool = False  # upstream backup: the log begins anew with these
+    needed: Mapping[Stream, Seq] = field(default_factory=dict)  # upstream backup: a replay begins there, not before
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,16 +138,16 @@ class Ledger:
         return self.filters.get(stream, DuplicateFilter()).expected
 
     def released(self, stream: Stream, upto: Seq) -> Ledger:
-        """Drop the tuples of a queue before `upto`, whatever its consumers have said (a silent replica's log)."""
+        """Drop the tuples of a queue before `upto`: the primary has heard from all consumers that they released them (a
+        silent replica's log)."""
         queue = self.queues[stream]
         trimmed = Seq(min(max(queue.trimmed, upto), queue.next))
-        return replace(self, queues={**self.queues, stream: replace(queue, trimmed=trimmed)})
+        acks = {c: a.advance(1, trimmed, a.epoch) for c, a in queue.acks.items()}
+        return replace(self, queues={**self.queues, stream: replace(queue, trimmed=trimmed, acks=acks)})
 
     def renumbered(self, stream: Stream, first: Seq) -> Ledger:
         """What is held of a stream gets the seqs from `first` on."""
-        queue = self.queues[stream]
-        fresh = replace(queue.begun_anew(first), next=Seq(first + len(queue.held)))
-        return replace(self, queues={**self.queues, stream: fresh})
+        return replace(self, queues={**self.queues, stream: self.queues[stream].renumbered(first)})
 
     def processed(self, event: Processed) -> tuple[Ledger, Range]:
         stream = Stream(event.element)

@@ -43,9 +43,15 @@ class OutputQueue:
         return cls(stream, at, at, {c: Acks(at, at) for c in consumers})
 
     def begun_anew(self, at: Seq) -> OutputQueue:
-        """Empty, from `at` on, for the same lives of its consumers."""
-        acks = {c: Acks(at, at, a.epoch) for c, a in self.acks.items()}
+        """Empty, from `at` on, for the same lives of its consumers. That it begins there is no word of theirs: they
+        have released what they said."""
+        acks = {c: Acks(at, Seq(min(a.released, at)), a.epoch) for c, a in self.acks.items()}
         return OutputQueue(self.stream, at, at, acks, self.ended)
+
+    def renumbered(self, first: Seq) -> OutputQueue:
+        """What is held gets the seqs from `first` on; those before are given up, and nobody needs them."""
+        acks = {c: Acks(first, first, a.epoch) for c, a in self.acks.items()}
+        return OutputQueue(self.stream, first, Seq(first + len(self.held)), acks, self.ended)
 
     @property
     def held(self) -> Range:

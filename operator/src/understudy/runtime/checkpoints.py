@@ -18,6 +18,8 @@ from understudy.protocol.checkpoint import Checkpoint, ElementState, missing
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
 from understudy.runtime.spill import Kept, Spill
 from understudy.runtime.watermarks import (
+    log_from_json,
+    log_to_json,
     positions_from_json,
     step_from_json,
     step_to_json,
@@ -187,7 +189,7 @@ def _checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:
     numbers = {"epoch": checkpoint.epoch, "number": checkpoint.number}
     steps = {s: [step_to_json(step) for step in log] for s, log in checkpoint.steps.items()}
     rest = {"trees": trees_to_json(checkpoint.trees), "steps": steps, "extended": dict(checkpoint.extended)}
-    return numbers | {"elements": elements, "marks": marks} | rest
+    return numbers | {"elements": elements, "marks": marks, "log": log_to_json(checkpoint.log)} | rest
 
 
 def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
@@ -203,7 +205,8 @@ def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
     marks = {Stream(s): mark for s, step in value["marks"].items() if (mark := step_from_json(step)) is not None}
     steps = {Stream(s): tuple(filter(None, map(step_from_json, log))) for s, log in value["steps"].items()}
     trees, extended = trees_from_json(value["trees"]), positions_from_json(value["extended"])
-    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees, steps, extended)
+    log = log_from_json(value["log"])
+    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees, steps, log, extended)
 
 
 def table_to_bytes(table: pa.Table) -> bytes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from understudy.model.classes import OperatorClass, class_of_element
 from understudy.model.elements import Element
@@ -41,14 +40,3 @@ def lead(inboxes: Mapping[str, Inbox]) -> None:
 def choose(inboxes: Mapping[str, Inbox], determinants: Iterable[Determinant]) -> None:
     for step in determinants:
         inboxes[step.element].follow([Choice.of(step.choice)])
-
-
-def to_json(determinants: Iterable[Determinant]) -> list[Any]:
-    return [[d.element, dict(d.at), dict(d.to), list(d.choice)] for d in determinants]
-
-
-def from_json(value: Iterable[Sequence[Any]]) -> tuple[Determinant, ...]:
-    return tuple(
-        Determinant(element, positions_from_json(at), positions_from_json(to), tuple(choice))
-        for element, at, to, choice in value
-    )

@@ -33,7 +33,7 @@ class Hooks:
     extension: Callable[[int, int, str, pa.Table], None]  # epoch, number, stream, its input beyond the position
     handed: Callable[[LeaseRecord, Message | None], None]  # the primary wants to be succeeded; its live state
     trimming: Callable[[int, dict[str, dict[str, int]], dict[str, Any]], None]  # epoch, high watermarks, trees
-    determinants: Callable[[int, int, list[Any]], None]  # epoch, number, what was chosen
+    determinants: Callable[[dict[str, Any]], None]  # the message
     closed: Callable[[], None]  # the primary's process is gone
     refused: Callable[[], None]  # it is no primary (any more)
     waiting: Callable[[], None]  # it has another secondary
@@ -100,7 +100,7 @@ class Follower(threading.Thread):
         if "trimming" in meta:
             self._hooks.trimming(meta["epoch"], meta["trimming"], meta["trees"])
         if "determinants" in meta:
-            self._hooks.determinants(meta["epoch"], meta["number"], meta["determinants"])
+            self._hooks.determinants(meta)
         if "permanent" in meta:
             self._hooks.permanent(meta["epoch"], meta["permanent"], meta["extended"], meta["trees"])
         blobs = data.column(0).to_pylist()

@@ -135,12 +135,12 @@ class Inputs(Handler):
 
     def expected(self, stream: str) -> int:
         with self._scene.lock:
-            return self._scene.core.ledger.received(Stream(stream))
+            return self._scene.core.goes_on_from(Stream(stream))
 
     def mark(self, stream: str) -> Step | None:
         with self._scene.lock:
             core = self._scene.core
-            return core.mark_of(Stream(stream), core.ledger.received(Stream(stream)))
+            return core.mark_of(Stream(stream), core.goes_on_from(Stream(stream)))
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         scene, stream = self._scene, reader.stream
@@ -176,8 +176,10 @@ class Inputs(Handler):
     def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
         self._report(reader, on.BackupRequested(Stream(reader.stream), Seq(upto), Epoch(epoch)))
 
-    def released(self, reader: StreamReader, start: int) -> None:
-        self._report(reader, on.Released(Stream(reader.stream), Seq(start)))
+    def held(self, reader: StreamReader, start: int, anew: int | None, released: int | None) -> None:
+        others = Seq(anew) if anew is not None else None
+        known = Seq(released) if released is not None else None
+        self._report(reader, on.Released(Stream(reader.stream), Seq(start), others, known))
 
     def _report(self, reader: StreamReader, event: Event) -> None:
         with self._scene.lock:

@@ -22,6 +22,8 @@ from understudy.runtime.watermarks import positions_from_json
 log = structlog.get_logger()
 ROOM_SECONDS = 0.2
 BYTES_PER_SEQ = 8
+SOME_BYTES = 32  # of a text or the like
+SHARE = 4  # a micro-batch should make no more than this part of what the queue may hold
 
 
 class Outputs:
@@ -30,6 +32,8 @@ class Outputs:
         self._sent_until: dict[str, int] = {}  # per element: what precedes this place was sent by an earlier life
         self._owed: set[str] = set()  # elements whose readers in the subjob had no room for all that they made
         self._repeating: set[str] = set()  # elements that send anew what an earlier life may have sent
+        for name, store in scene.stores.items():  # until a micro-batch has shown better: as many rows as tuples
+            scene.inboxes[name].take_at_most(store.limit // (SHARE * _width(store.schema)))
 
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
         """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own thread."""
@@ -54,6 +58,8 @@ class Outputs:
         """Backpressure: while the micro-batch is under way its element takes no further input."""
         inbox, store = self._scene.inboxes[element], self._scene.stores[element]
         size, was_full = rows.nbytes + rows.num_rows * BYTES_PER_SEQ, store.full
+        if size:
+            inbox.take_at_most((plan.stop - plan.start) * store.limit // (SHARE * size))
         while not store.wait_for_room(size, ROOM_SECONDS) and inbox.is_current(plan):
             if not was_full:
                 log.warning("output queue full", element=element, bytes=store.bytes)
@@ -132,14 +138,16 @@ class Outputs:
         self._owed.clear()
 
     def number(self, command: do.Number) -> None:
-        """What an earlier life sent is made again in one plan that ends where that life's step did."""
+        """What an earlier life sent is made again in one plan that ends where that life's step did; where its choices
+        are known, in its own plans."""
         inbox = self._scene.inboxes[command.element]
         self._scene.stores[command.element].reset(command.first)
         if command.until is not None:
             until = inbox.place_of({str(s): int(n) for s, n in command.until.items()})
             if until > inbox.position.merged:
                 self._sent_until[command.element] = until
-                inbox.follow([Choice(inbox.position.merged, until, 0, ())])
+                if not inbox.is_told:
+                    inbox.follow([Choice(inbox.position.merged, until, 0, ())])
         if command.as_new:
             self._scene.superseded[command.element] = command.first
             self._repeating.add(command.element)
@@ -169,6 +177,11 @@ class Outputs:
             self._scene.superseded[command.stream] = command.first
             if (take_over := self._scene.story.take_over) is not None:
                 take_over.duplicated += max(0, command.first - command.held.start)
+
+
+def _width(schema: pa.Schema) -> int:
+    """Bytes of a row, roughly."""
+    return sum(f.type.bit_width // 8 + 1 if pa.types.is_primitive(f.type) else SOME_BYTES for f in schema)
 
 
 def _numbers(first: int, count: int) -> pa.Array:

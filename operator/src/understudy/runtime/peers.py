@@ -20,14 +20,20 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.watermarks import Marks
-from understudy.runtime import determinants, wire
+from understudy.runtime import wire
 from understudy.runtime.checkpoints import QUEUE, Letter, Message, Shelf, Unpacking, encode, table_to_bytes, to_ship
 from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.state import InboxState
 from understudy.runtime.following import Follower, Hooks, Me
 from understudy.runtime.leases import lease_to_json
 from understudy.runtime.scene import Scene
-from understudy.runtime.watermarks import positions_from_json, trees_from_json, trees_to_json
+from understudy.runtime.watermarks import (
+    log_from_json,
+    log_to_json,
+    positions_from_json,
+    trees_from_json,
+    trees_to_json,
+)
 
 log = structlog.get_logger()
 FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connection may take its time
@@ -138,9 +144,9 @@ class Peers:
         if self._outbox is not None:
             self._outbox.put({"epoch": command.epoch, "positions": positions})
 
-    def confirm_choices(self, command: do.Choose) -> None:
+    def confirm_determinants(self, command: do.ConfirmDeterminants) -> None:
         if self._follower is not None:
-            self._follower.say("chosen", epoch=self._scene.core.epoch, number=command.number)
+            self._follower.say("chosen", epoch=command.epoch, number=command.number)
 
     def _heard(self, epoch: int, positions: dict[str, int]) -> None:
         self.heard_ms = now_ms()
@@ -213,8 +219,9 @@ class Peers:
         marks = {Stream(s): positions_from_json(per) for s, per in high.items()}
         self._scene.post(on.QueueTrimming(Epoch(epoch), marks, trees_from_json(trees)))
 
-    def _determinants(self, epoch: int, number: int, chosen: list[Any]) -> None:
-        self._scene.post(on.DeterminantsArrived(Epoch(epoch), number, determinants.from_json(chosen)))
+    def _determinants(self, meta: Mapping[str, Any]) -> None:
+        steps, needed = log_from_json(meta["determinants"]), positions_from_json(meta["needed"])
+        self._scene.post(on.DeterminantsArrived(Epoch(meta["epoch"]), meta["number"], steps, meta["whole"], needed))
 
     def _closed(self) -> None:
         if now_ms() < self._behind_until and not self._scene.leading:
@@ -284,8 +291,9 @@ class Peers:
 
     def ship_determinants(self, command: do.ShipDeterminants) -> None:
         if self._outbox is not None:
-            chosen = determinants.to_json(command.determinants)
-            self._outbox.put({"epoch": command.epoch, "number": command.number, "determinants": chosen})
+            log = {"determinants": log_to_json(command.determinants), "whole": command.whole}
+            needed = {s: int(n) for s, n in command.needed.items()}
+            self._outbox.put({"epoch": command.epoch, "number": command.number, "needed": needed, **log})
 
     def make_permanent(self, command: do.MakePermanent) -> None:
         if self._outbox is not None:
@@ -351,8 +359,7 @@ class Peers:
         try:
             item = outbox.get(timeout=timeout)
         except queue.Empty:
-            with self._scene.lock:
-                item = {"epoch": self._scene.core.epoch, "positions": self._scene.positions()}
+            item = self._sign_of_life()
         match item:
             case Message():
                 yield from self._counted({"epoch": item.checkpoint.epoch}, encode(item))
@@ -365,6 +372,17 @@ class Peers:
                 yield item, []
             case _:
                 assert_never(item)
+
+    def _sign_of_life(self) -> dict[str, Any]:
+        """With our positions, unless somebody is at the books: on a busy machine that may take longer than the others'
+        patience, and positions can wait for the next one."""
+        scene = self._scene
+        if not scene.lock.acquire(blocking=False):
+            return {"epoch": scene.core.epoch}
+        try:
+            return {"epoch": scene.core.epoch, "positions": scene.positions()}
+        finally:
+            scene.lock.release()
 
     def _counted(self, said: dict[str, Any], letters: Iterable[Letter]) -> Iterator[Letter]:
         for words, blobs in letters:

@@ -71,8 +71,9 @@ class Handler:
     def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
         """The producer asks for a backup at this position. A sink's acks say as much."""
 
-    def released(self, reader: StreamReader, start: int) -> None:
-        """The producer holds the stream for us from `start` on."""
+    def held(self, reader: StreamReader, start: int, anew: int | None, released: int | None) -> None:
+        """The producer holds the stream for us from `start` on; from `anew` on, it is not what an earlier life had. All
+        that it knows an earlier life to have released is before `released`."""
         raise NotImplementedError
 
 
@@ -210,7 +211,7 @@ class StreamReader(threading.Thread):
             self._handler.resumes(self, meta["resumes"]["released"], meta["resumes"]["start"])
             self.origin = Origin.POSITION
         if "held" in meta:
-            self._handler.released(self, meta["held"])
+            self._handler.held(self, meta["held"], meta.get("others"), meta.get("released"))
             self.origin = Origin.POSITION
         mark = step_from_json(meta.get("mark"))
         told = (meta.get("progress"), meta["next"], meta.get("end"), mark, meta.get("anew"))

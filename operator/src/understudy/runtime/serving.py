@@ -103,7 +103,8 @@ class InstanceServing:
                 return queue.next, {"resumes": {"released": released, "start": queue.next}}
             case Origin.HELD:
                 held = max(released, queue.trimmed)
-                return held, {"held": held}
+                others = scene.core.anew_for(stream, consumer)
+                return held, {"held": held, "others": others, "released": released}
             case Origin.POSITION:
                 start = request["start"]
                 if queue.refusal(Seq(start)) is None:

@@ -139,7 +139,8 @@ class Shell:
                 self.peers.ship_determinants(command)
             case do.Choose():
                 choose(self.scene.inboxes, command.determinants)
-                self.peers.confirm_choices(command)
+            case do.ConfirmDeterminants():
+                self.peers.confirm_determinants(command)
             case do.Elect():
                 self._try_lease(do.TryLease(command.expected, command.why))
             case do.RequestRecovery():

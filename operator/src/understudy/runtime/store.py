@@ -47,7 +47,7 @@ class Store:
         self.schema = schema
         self._spill = spill
         self._memory_limit = memory_limit
-        self._limit = memory_limit + disk_limit
+        self.limit = memory_limit + disk_limit
         self._changed = threading.Condition()
         self.reset(0)
 
@@ -99,7 +99,7 @@ class Store:
     def wait_for_room(self, size: int, timeout: float) -> bool:
         """Backpressure: False while so many bytes more are too many. An empty queue takes any number."""
         with self._changed:
-            room = self._changed.wait_for(lambda: not self._chunks or self.bytes + size <= self._limit, timeout)
+            room = self._changed.wait_for(lambda: not self._chunks or self.bytes + size <= self.limit, timeout)
             self._full = not room
             return room
 

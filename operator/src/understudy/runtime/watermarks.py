@@ -1,11 +1,12 @@
-"""Watermarks and savepoint trees as JSON: they travel with tuples, subscriptions, checkpoints and acks."""
+"""Watermarks, savepoint trees and determinants as JSON, as they travel with tuples, checkpoints, acks and logs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from understudy.protocol.ids import Consumer, Seq, Stream
+from understudy.protocol.determinants import Determinant
+from understudy.protocol.ids import Consumer, Range, Seq, Stream
 from understudy.protocol.savepoints import Savepoint, Tree, Trees
 from understudy.protocol.watermarks import Step
 
@@ -27,6 +28,21 @@ def step_from_json(value: list[Any] | None) -> Step | None:
     low, at, high = (positions_from_json(marks) for marks in value[2:5])
     behind = {Stream(s): step for s, b in value[5].items() if (step := step_from_json(b)) is not None}
     return Step(Seq(value[0]), Seq(value[1]), low, at, high, behind)
+
+
+def log_to_json(steps: Iterable[Determinant]) -> list[Any]:
+    return [
+        [d.element, dict(d.at), dict(d.to), list(d.choice), dict(d.low), dict(d.kept), [d.made.start, d.made.stop]]
+        for d in steps
+    ]
+
+
+def log_from_json(value: Iterable[Sequence[Any]]) -> tuple[Determinant, ...]:
+    found = []
+    for element, before, after, choice, *marks, (start, stop) in value:
+        at, to, low, kept = (positions_from_json(each) for each in (before, after, *marks))
+        found.append(Determinant(element, at, to, tuple(choice), low, kept, Range(Seq(start), Seq(stop))))
+    return tuple(found)
 
 
 def tree_to_json(tree: Tree | None) -> dict[str, Any] | None:

@@ -36,6 +36,7 @@ class Computing:
         self.slowdown = 1  # an overloaded machine takes so many times as long
         self._free = 0  # when the machine has done what it was given
         self._under_way: dict[str, Batch] = {}
+        process.carry[do.Choose] = self._choose
 
     def clear(self) -> None:
         self.standing, self._under_way = False, {}
@@ -90,6 +91,11 @@ class Computing:
         if element.until == element.positions:
             element.until = None
         self.world.at(0, self.kick, element)
+
+    def _choose(self, command: do.Choose) -> None:
+        for step in command.determinants:
+            self.elements[step.element].script.append(step)
+        self.kick_all()
 
     # --- micro-batches
 

@@ -67,6 +67,8 @@ class Element:
 
     def jump(self, i: int, to: int) -> None:
         """The position on input i becomes `to`; what lies before is not there."""
+        for _ in range(self.positions[i], min(to, self.inbox[i].stop) if self.arrivals else 0):
+            self.arrivals.remove(i)
         if to > self.inbox[i].stop:
             self.inbox[i].append(to, [])
         if to > self.positions[i]:

@@ -30,6 +30,7 @@ class Chunk:
     exceeded: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     modes: Counter[str] = field(default_factory=Counter)
+    reports: Counter[str] = field(default_factory=Counter)  # of losses: all, and those in vain
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -39,12 +40,13 @@ class Chunk:
             "exceeded": self.exceeded,
             "faults": self.faults,
             "modes": self.modes,
+            "reports": self.reports,
         }
 
     @classmethod
     def of(cls, value: dict[str, Any]) -> Chunk:
         failures = {int(seed): problems for seed, problems in value["failures"].items()}
-        counted = Counter(value["faults"]), Counter(value["modes"])
+        counted = Counter(value["faults"]), Counter(value["modes"]), Counter(value.get("reports", {}))
         return cls(value["first"], value["seeds"], failures, value["exceeded"], *counted)
 
 
@@ -64,15 +66,17 @@ def run_chunk(first: int, seeds: int, only: str | None) -> Chunk:
     failures: dict[int, list[str]] = {}
     faults: Counter[str] = Counter()
     modes: Counter[str] = Counter()
+    reports: Counter[str] = Counter()
     exceeded = 0
     for seed in range(first, first + seeds):
         outcome = run(seed, None, only)
         exceeded += outcome.exceeded
         faults.update(f.kind for f in outcome.faults)
         modes.update(s.mode for s in outcome.job.subjobs)
+        reports.update(dict(zip(("all", "in vain"), outcome.reports, strict=True)))
         if outcome.problems:
             failures[seed] = outcome.problems
-    return Chunk(first, seeds, failures, exceeded, faults, modes)
+    return Chunk(first, seeds, failures, exceeded, faults, modes, reports)
 
 
 @dataclass
@@ -95,11 +99,13 @@ class Report:
     def text(self) -> str:
         failures = self.failures
         first = min((c.first for c in self.chunks), default=0)
+        reports = sum((c.reports for c in self.chunks), Counter())
         head = (
             f"{self.seeds} seeds from {first} on: {len(failures)} with a broken promise\n"
             f"faults: {_listed(c.faults for c in self.chunks)}\n"
             f"subjobs: {_listed(c.modes for c in self.chunks)}\n"
-            f"{self.exceeded} seeds had more failures than some mode survives: there losses must only be reported"
+            f"{self.exceeded} seeds had more failures than some mode survives: there losses must only be reported\n"
+            f"losses were reported of {reports['all']} inputs, of {reports['in vain']} though nothing was missing"
         )
         told = [tale(shrink(seed, None, self.only)) for seed in list(failures)[:TOLD]]
         rest = [f"seed {seed}: {found[0]}" for seed, found in list(failures.items())[TOLD:]]
@@ -114,6 +120,7 @@ class Report:
             self.exceeded,
             sum((c.faults for c in self.chunks), Counter()),
             sum((c.modes for c in self.chunks), Counter()),
+            sum((c.reports for c in self.chunks), Counter()),
         )
         return merged.to_json()
 

@@ -88,6 +88,7 @@ class Outcome:
     job: Job
     history: list[str] = field(default_factory=list)
     exceeded: bool = False
+    reports: tuple[int, int] = (0, 0)  # inputs of which a loss was reported; in vain
 
 
 def schedule(rng: random.Random, job: Job) -> list[Fault]:
@@ -272,8 +273,10 @@ def run(
         oracle.problem(f"{type(error).__name__}: {error}")
         finished = cluster.finished
     oracle.ended = {n for n, s in cluster.sinks.items() if s.elements[n].finished}
+    oracle.at_the_end = {p.spec.name for p in cluster.processes.values() if p.at_the_end}
     oracle.stranded = oracle.waits_in_vain(cluster)
-    return Outcome(seed, oracle.judge(finished), faults, job, world.history or [], bool(oracle.exceeded))
+    problems = oracle.judge(finished)
+    return Outcome(seed, problems, faults, job, world.history or [], bool(oracle.exceeded), oracle.reports)
 
 
 def _until_quiet(world: World, held: Callable[[], list[str]]) -> list[str]:

@@ -75,18 +75,18 @@ class Inputs:
     def _subscribe(self, stream: str, connection: Connection, producer: Endpoint) -> None:
         process, core = self.process, self.process.core
         connection.targets[producer.name] = self.world.now
-        start = int(self._received(stream)) if connection.answered else connection.start
+        start = int(core.goes_on_from(Stream(stream))) if connection.answered else connection.start
         mark = core.mark_of(Stream(stream), Seq(start)) if start is not None and start >= 0 else None
         asked = self.cluster.epoch_of(stream)
         process.post(on.Redirected(Stream(stream), asked))
         args = (stream, process.consumer, process, start, mark, process.epoch)
         process.send(producer, "control", 0, "rx_subscribe", *args, *((asked,) if asked else ()))
 
-    def rx_held(self, stream: str, start: int, by: str) -> None:
+    def rx_held(self, stream: str, start: int, by: str, anew: Seq | None = None, released: Seq | None = None) -> None:
         connection = self.connections.get(stream)
         if connection is not None and not connection.answered and connection.start == HELD:
             connection.answered = True
-            self.process.post(on.Released(Stream(stream), Seq(start)))
+            self.process.post(on.Released(Stream(stream), Seq(start), anew, released))
 
     def rx_resumes(self, stream: str, released: int, start: int, by: str) -> None:
         connection = self.connections.get(stream)

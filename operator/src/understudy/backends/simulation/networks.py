@@ -25,6 +25,7 @@ from understudy.backends.simulation.operators import (
 from understudy.backends.simulation.world import MS
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
+from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby, Strategy
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
@@ -42,6 +43,7 @@ MODES = (
     "savepoint",
 )
 INTERVAL = 40  # M, milliseconds
+LOGGED = 0.4  # of the deterministic subjobs in upstream backup that could forward watermarks
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Cores:
     amnesia: type[Amnesia] = Amnesia
     passive: type[PassiveStandby] = PassiveStandby
     upstream: type[UpstreamBackup] = UpstreamBackup
+    logged: type[LoggedBackup] = LoggedBackup
     active: type[ActiveStandby] = ActiveStandby
     replica: type[ReplicaBackup] = ReplicaBackup
     savepoint: type[SavepointMode] = SavepointMode
@@ -159,6 +162,8 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
     match mode:
         case "amnesia":
             return (lambda n, w, d: cores.amnesia(n, w, d)), "lease", "gap", True
+        case "upstreamBackup" if strong and (op.arbitrary or rng.random() < LOGGED):
+            return (lambda n, w, d: cores.logged(n, w, d, interval=m)), "lease", "precise", True
         case "upstreamBackup":
             forward = strong and not op.arbitrary
             promise = "precise" if forward else "rollback"

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from understudy.backends.simulation.cluster import Cluster, Monitor, SubjobSpec
 from understudy.backends.simulation.endpoint import HELD
+from understudy.backends.simulation.losses import Losses
 from understudy.backends.simulation.networks import Job
 from understudy.backends.simulation.operators import Aggregate, Operator, Row, reference
 from understudy.backends.simulation.process import Process
 from understudy.modes.instance import Role
+from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Handling, Report
 from understudy.protocol.ids import Epoch, Range, Stream
 from understudy.protocol.watermarks import newest
@@ -30,10 +35,13 @@ class Oracle(Monitor):
         self.problems: list[str] = []
         self.tuples: dict[str, dict[int, Row | None]] = defaultdict(dict)
         self.arrived: dict[str, list[Row | None]] = defaultdict(list)
-        self.losses: set[str] = set()
+        self.losses = Losses(job)
+        self.reports = (0, 0)  # inputs of which a loss was reported; in vain
         self.exceeded: dict[str, str] = {}  # subjob: why more failed than its mode survives
         self.spec = {s.name: s for s in job.subjobs}
         self.stream_of = {spec.elements[-1][0]: spec for spec in job.subjobs}
+        self.divergent: set[str] = set()  # subjobs that were taken over by a standby without the log of their steps
+        self._without_log: set[tuple[str, int]] = set()  # process, epoch
         self._writers: dict[tuple[str, int], str] = {}
         self._stored: dict[tuple[str, str], int] = defaultdict(int)
         self._next: dict[str, int] = defaultdict(int)
@@ -46,6 +54,7 @@ class Oracle(Monitor):
         self._from_zero: set[str] = set()  # subjobs that lost their state, and can begin anew
         self._said: dict[tuple[str, str, str], on.Subscribed] = {}  # what consumers told a producer that they have
         self.ended: set[str] = set()  # sinks that came to the end
+        self.at_the_end: set[str] = set()  # the same, and subjobs that have read all of their inputs
         self.replaced: set[str] = set()  # subjobs whose alternative branch runs
         self.stranded: set[str] = set()  # subjobs that can't begin anew without one that nobody runs any more
 
@@ -62,6 +71,7 @@ class Oracle(Monitor):
         self._taken[life] = start + len(rows)
         if process.spec.promise == "gap":
             self._accounted[process.spec.name, stream].update(range(start, start + len(rows)))
+        self.losses.took(process.spec.name, stream, start, rows)
         known = self.tuples[stream]
         for seq, row in enumerate(rows, start):
             if seq in known and known[seq] != row and stream not in self._conflicts:
@@ -74,15 +84,24 @@ class Oracle(Monitor):
             self.arrived[process.name] += rows
 
     def lost(self, process: Process, stream: str, missing: Range) -> None:
-        self.losses.add(process.spec.name)
+        self.losses.reported(process.spec.name, stream, missing)
         self._accounted[process.spec.name, stream].update(range(missing.start, missing.stop))
+
+    def elected(self, process: Process, lease: LeaseRecord) -> None:
+        core = process.core
+        if isinstance(core, LoggedBackup) and core.role is Role.STANDBY and core.logged_in != lease.epoch - 1:
+            self._without_log.add((process.name, lease.epoch))
 
     def leads(self, process: Process, command: do.Lead) -> None:
         self._goes_back(process.spec.elements[-1][0], command.checkpoint)
         if process.spec.family != "lease" or process.spec.side_by_side:
             return
+        if process.spec.promise == "gap" and command.checkpoint is None:
+            self.losses.begun_anew(process.spec.elements[-1][0])
         if process.spec.mode in ("upstreamBackup", "amnesia") and command.epoch > 1 and command.checkpoint is None:
             self._failed_together(process)  # one that was suspected wrongly is replaced as if it had died
+            if (process.name, command.epoch) in self._without_log:
+                self.divergent.add(process.spec.name)
         if process.spec.mode != "savepoint" and command.epoch > 1 and not command.live and not self._moved(process):
             self._served_by_a_new_life(process.spec)
         other = self._writers.setdefault((process.spec.name, command.epoch), process.name)
@@ -135,7 +154,7 @@ class Oracle(Monitor):
         """A queue may drop what each consumer's recovery no longer needs: for passive standby, what was stored; for
         active standby and replica backup, what both replicas have processed."""
         producer = self.stream_of.get(command.stream)
-        if producer is not None and (producer.promise != "precise" or producer.name in self.exceeded):
+        if producer is not None and self._renumbers(producer):
             return  # seqs may be given up
         for spec in self.job.subjobs:
             replicated = spec.mode == "activeStandby" or (spec.side_by_side and spec.name not in self.exceeded)
@@ -158,10 +177,11 @@ class Oracle(Monitor):
     def handled(self, subjob: str, handling: Handling) -> None:
         match handling:
             case AlternativeBranch():
+                self.losses.told(subjob)
                 self.replaced.add(subjob)
                 self.exceeded[subjob] = handling.why
             case FailureProcess() | Report():
-                self.losses.add(subjob)
+                self.losses.told(subjob)
                 self.exceeded.setdefault(subjob, handling.why)
             case _:
                 pass
@@ -249,6 +269,10 @@ class Oracle(Monitor):
         record = process.world.lease(process.spec.name)
         return process.core.hold_back and record is not None and epoch < record.epoch
 
+    def _renumbers(self, spec: SubjobSpec) -> bool:
+        """Whether seqs of its stream may be given up."""
+        return spec.promise != "precise" or spec.name in self.exceeded or spec.name in self.divergent
+
     def _leads(self, process: Process) -> bool:
         """Whether the Lease is its own: a primary that was replaced forgets its state as soon as it learns of it."""
         record = process.world.lease(process.spec.name)
@@ -259,7 +283,7 @@ class Oracle(Monitor):
     def _untouched(self, process: Process) -> bool:
         """Nothing was released and nothing non-deterministic was sent: a start from zero does the same again."""
         spec = process.spec
-        if any(op.arbitrary for _, op, _ in spec.elements):
+        if _arbitrary(spec):
             return False
         return all(self._released1[spec.name, s] == 0 for s in spec.inputs)
 
@@ -303,7 +327,18 @@ class Oracle(Monitor):
                     self._judge_gap(spec, stream, len(rows[stream]))
         for sink, stream in self.job.sinks.items():
             self._judge_sink(sink, stream, quality[stream], rows.get(stream), finished)
+        for text in (*self.losses.silent(rows, self.at_the_end), *self.losses.unfounded(partial(self._sound, quality))):
+            self.problem(text)
+        self.reports = self.losses.reports(rows)
         return self.problems
+
+    def _sound(self, quality: dict[str, str], reader: str, stream: str, last: int) -> bool:
+        """Whether nothing that the reader needs of the stream can have been lost. Seqs that a renumbering gave up are
+        sent again under others; a backup does not say so, and who continues from it calls them lost."""
+        if last < self._given_up.get(stream, 0):
+            return False
+        gaps = reader in self.spec and self.spec[reader].promise == "gap"
+        return quality[stream] != "gap" and reader not in self.exceeded and not gaps
 
     def _behind(self, stream: str, subjobs: Collection[str]) -> bool:
         """Whether one of these subjobs is before this stream. Of one that lost more than its mode survives, the stream
@@ -316,7 +351,7 @@ class Oracle(Monitor):
         worst = [quality[s] for s in spec.inputs]
         if spec.name in self.exceeded or spec.promise == "gap" or "gap" in worst:
             quality[out] = "gap"
-        elif spec.promise == "rollback" or "covered" in worst:
+        elif spec.promise == "rollback" or spec.name in self.divergent or "covered" in worst:
             quality[out] = "covered"
         else:
             quality[out] = "exact"
@@ -326,18 +361,20 @@ class Oracle(Monitor):
             rows[out] = self._exact(spec, rows, finished)
         elif quality[out] == "covered" and out in self._begins and _diverges(spec):
             rows[out] = None
-            if finished and self._read_to_the_end(out):
+            known = all(isinstance(rows[s], list) for s in spec.inputs) and not _arbitrary(spec)
+            if known and finished and self._read_to_the_end(out):
                 self._in_some_window(spec, rows)
         else:
             rows[out] = None if spec.name in self.replaced else self._expected_rows(spec, rows)
 
     def _exact(self, spec: SubjobSpec, rows: dict[str, Any], finished: bool) -> list[Row]:
         got = self.tuples[spec.elements[-1][0]]
-        if any(op.arbitrary for _, op, _ in spec.elements):
+        if _arbitrary(spec):
             made = [got[i] for i in sorted(got)]
             if len(made) == len(got) == max(got, default=-1) + 1:
                 whole = finished and self._read_to_the_end(spec.elements[-1][0])
-                self._valid_choice(spec, [rows[s] for s in spec.inputs], made, whole)
+                judge = self._valid_choice if len(spec.elements) == 1 else self._valid_chain
+                judge(spec, [rows[s] for s in spec.inputs], made, whole)
             return made  # type: ignore[return-value]
         known = dict(rows)
         for name, op, ins in spec.elements:
@@ -384,6 +421,31 @@ class Oracle(Monitor):
         got = Counter(made)
         if got - wanted or (finished and op.arity == 2 and wanted - got):
             self.problem(f"{spec.name} did not pass on each row of its input once")
+
+    def _valid_chain(self, spec: SubjobSpec, inputs: list[list[Row]], made: list[Any], finished: bool) -> None:
+        """As above, where another element follows: rows that look at one row each come once; windows are as many as the
+        rows make. That a seq names one tuple is asked elsewhere."""
+        (_, first, _), (_, last, _) = spec.elements
+        images = [first.take(0, [0], lambda _i, _s, r=row: r, 1)[0] for rows in inputs for row in rows]  # type: ignore[misc]
+        if isinstance(last, Aggregate):
+            most = max(0, (len(images) - last.window) // last.advance + 1)
+            if len({r[1] for r in images if r[1].bit_count() == 1}) == len(images):  # rows can be told apart
+                self._overlapping(spec, last, made)
+        else:
+            wanted = Counter(r for row in images for r in last.take(0, [0], lambda _i, _s, r=row: r, 1))  # type: ignore[misc]
+            most = wanted.total()
+            if Counter(made) - wanted:
+                self.problem(f"{spec.name} made rows that come of no row of its input, or more than once")
+        if len(made) > most or (finished and first.arity == 2 and len(made) < most):
+            self.problem(f"{spec.name} made {len(made)} rows; its input makes {most}")
+
+    def _overlapping(self, spec: SubjobSpec, windows: Aggregate, made: list[Any]) -> None:
+        """Windows over one stream: each has as many rows as it should, and shares as many with the next."""
+        shared = max(0, windows.window - windows.advance)
+        for seq, (row, following) in enumerate(zip_longest(made, made[1:])):
+            met = (row[1] & following[1]).bit_count() if following is not None else shared
+            if row[1].bit_count() != windows.window or met != shared:
+                return self.problem(f"{spec.name}[{seq}] is no window over the same stream as the next")
 
     def _expected_rows(self, spec: SubjobSpec, rows: dict[str, Any]) -> set[Row] | None:
         """What must be among the output, if that can be told."""
@@ -473,7 +535,7 @@ class Oracle(Monitor):
         for spec in reversed(self.job.subjobs):
             running = cluster.running[spec.name]
             alone = spec.mode != "savepoint" and sum(p.alive for p in running) < spec.replicas
-            renumbers = spec.promise == "rollback" or spec.name in self.exceeded
+            renumbers = spec.promise == "rollback" or spec.name in self.exceeded or spec.name in self.divergent
             if renumbers and self._over(cluster, spec.elements[-1][0]):
                 late.add(spec.elements[-1][0])  # its end was reached before it was sent again under new seqs
             waits = spec.elements[-1][0] in late and any(self._waits_for_acks(p) for p in running)
@@ -544,6 +606,10 @@ def _holds(spec: SubjobSpec) -> bool:
 def _diverges(spec: SubjobSpec) -> bool:
     """Whether a restart from nothing cuts other windows: the stream between the elements is numbered anew."""
     return spec.mode == "upstreamBackup" and isinstance(spec.elements[-1][1], Aggregate) and len(spec.elements) > 1
+
+
+def _arbitrary(spec: SubjobSpec) -> bool:
+    return any(op.arbitrary for _, op, _ in spec.elements)
 
 
 def _passive(spec: SubjobSpec) -> bool:

@@ -157,7 +157,9 @@ class Outputs:
         process, start_at = self.process, self._start_at(stream, consumer, start)
         trimmed = int(process.core.ledger.queues[Stream(stream)].trimmed)
         if start == HELD:
-            process.send(target, "control", 0, "rx_held", stream, start_at, process.name)
+            anew = process.core.anew_for(Stream(stream), Consumer(consumer))
+            known = Seq(self._released(stream, consumer))
+            process.send(target, "control", 0, "rx_held", stream, start_at, process.name, anew, known)
         elif start is None:
             released = self._released(stream, consumer)
             process.send(target, "control", 0, "rx_resumes", stream, released, start_at, process.name)

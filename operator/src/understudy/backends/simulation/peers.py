@@ -10,7 +10,6 @@ from understudy.modes.instance import Role
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, missing
-from understudy.protocol.determinants import Determinant
 from understudy.protocol.ids import Epoch, Millis, Stream
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Peers:
             do.ReportProgress: self._report_progress,
             do.SendQueueTrimming: self._send_trimming,
             do.ShipDeterminants: self._ship_determinants,
-            do.Choose: self._choose,
+            do.ConfirmDeterminants: self._confirm_determinants,
         }
 
     # --- following
@@ -194,20 +193,18 @@ class Peers:
 
     def _ship_determinants(self, command: do.ShipDeterminants) -> None:
         if self.secondary is not None:
-            size = 8 + sum(len(d.choice) for d in command.determinants) // 8
-            args = (self.process, command.epoch, command.number, command.determinants)
-            self.process.send(self.secondary, "determinants", size, "rx_determinants", *args)
+            ids = sum(2 * len(d.at) + 1 for d in command.determinants if d.low)
+            size = 8 + sum(len(d.choice) for d in command.determinants) // 8 + ids * self.cluster.id_size
+            log = (command.epoch, command.number, command.determinants, command.whole, command.needed)
+            self.process.send(self.secondary, "determinants", size, "rx_determinants", self.process, *log)
 
-    def rx_determinants(self, by: Process, epoch: Epoch, number: int, steps: tuple[Determinant, ...]) -> None:
+    def rx_determinants(self, by: Process, *log: Any) -> None:
         self.primary = by
-        self.process.post(on.DeterminantsArrived(epoch, number, steps))
+        self.process.post(on.DeterminantsArrived(*log))
 
-    def _choose(self, command: do.Choose) -> None:
-        for step in command.determinants:
-            self.process.elements[step.element].script.append(step)
-        self.process.computing.kick_all()
+    def _confirm_determinants(self, command: do.ConfirmDeterminants) -> None:
         if self.primary is not None:
-            args = (self.process.core.epoch, command.number)
+            args = (command.epoch, command.number)
             self.process.send(self.primary, "acks", 8, "rx_determinants_stored", *args)
 
     def rx_determinants_stored(self, epoch: Epoch, number: int) -> None:

@@ -67,6 +67,10 @@ class Process(Endpoint):
         return self.computing.elements
 
     @property
+    def at_the_end(self) -> bool:
+        return self.alive and all(e.finished for e in self.elements.values())
+
+    @property
     def epoch(self) -> Epoch:
         """What its messages carry. The lives of a savepoint operator are equals: nobody is fenced (Koldehofe §7.2)."""
         return Epoch(1) if self.spec.family == "savepoint" else self.core.epoch

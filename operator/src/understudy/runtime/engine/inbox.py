@@ -54,6 +54,7 @@ class Inbox:
         self._limits = Limits(max_rows, parallelism, part_rows)
         self._changed = threading.Condition()
         self._closed = self._held = False
+        self._most: int | None = None
         self._newest = self._under_way = 0
         self._plans: dict[int, tuple[BatchPlan, Intake]] = {}
         self._rehearsals: deque[Intake] = deque()
@@ -123,7 +124,7 @@ class Inbox:
             scene = self._rehearsals.popleft()
             self._plans[number] = scene.rehearsal(number), scene
         else:
-            plan = None if self._held else self._intake.next_plan(number)
+            plan = None if self._held else self._intake.next_plan(number, self._most)
             if plan is None:
                 return False
             self._plans[number] = plan, self._intake
@@ -135,6 +136,11 @@ class Inbox:
         with self._changed:
             plan, intake = self._plans[self._under_way if number is None else number]
             return intake.rows(plan, part, place, self.schema)
+
+    def take_at_most(self, tuples: int) -> None:
+        """Plans that are cut here take no more from now on; what comes of more has no room."""
+        with self._changed:
+            self._most = max(tuples, 1)
 
     # --- the query
 
@@ -264,16 +270,18 @@ class Inbox:
             return self._plans[plan.number][1] is self._intake
 
     def skip(self, name: str, to: int) -> None:
-        """What precedes `to` was lost: go on there, without a tail. Other inputs keep what has arrived."""
+        """What precedes `to` was lost, or is not needed: go on there, without a tail. What has arrived behind that, and
+        of other inputs, is kept."""
         with self._changed:
             past, at = self._intake, self._intake.state()
             seqs = tuple(max(to, s) if i.name == name else s for i, s in zip(self.inputs, at.seqs, strict=True))
             place = seqs[0] if len(seqs) == 1 else sum(seqs)
             log = LogState(place, seqs, UNKNOWN, b"") if len(seqs) > 1 else None
             self.restore(InboxState(place, seqs, seqs, (UNKNOWN,) * len(seqs), log), {})
-            for spec, lane, seq in zip(self.inputs, past.lanes, at.seqs, strict=True):
-                if isinstance(lane, StoredLane) and spec.name != name and self.wanted(spec.name) == seq:
-                    self.offer(spec.name, lane.rows(seq, lane.stop))
+            for spec, lane, seq in zip(self.inputs, past.lanes, seqs, strict=True):
+                if isinstance(lane, StoredLane) and lane.stop >= seq and self.wanted(spec.name) == seq:
+                    self.offer(spec.name, lane.rows(seq, lane.stop), lane.progress)
+                    self.learn(spec.name, None, lane.end)
 
     # --- determinants
 
@@ -283,6 +291,12 @@ class Inbox:
             self._intake.choices.follow(choices)
             self._intake.extend_all()
             self._changed.notify_all()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether choices made elsewhere are to be followed next."""
+        with self._changed:
+            return self._intake.choices.first is not None
 
     def lead(self) -> None:
         """Choose for ourselves, once all choices made elsewhere are used up."""

@@ -97,13 +97,13 @@ class Intake:
 
     # --- plans
 
-    def next_plan(self, number: int) -> BatchPlan | None:
-        """The next plan: as another process chose it, or as seems best here."""
+    def next_plan(self, number: int, most: int | None = None) -> BatchPlan | None:
+        """The next plan: as another process chose it, or as seems best here, with at most so many tuples."""
         if self.choices.drop_done(self.cut):
             self.extend_all()
         theirs = self.choices.first
         if theirs is None:
-            stop = self._bordered(self.target())
+            stop = self._bordered(self.target(most))
             choice = None if stop is None else Choice(self.cut, stop, self.choices.salt(), ())
         else:
             choice = theirs if self._can(theirs) else None
@@ -125,9 +125,9 @@ class Intake:
     def _can(self, choice: Choice) -> bool:
         return self._lacking is None and self.sequence.adopt(choice.runs) and self.sequence.stop >= choice.stop
 
-    def target(self) -> int | None:
+    def target(self, most: int | None = None) -> int | None:
         """Where a plan of our own would end."""
-        return self.cutter.target(self.cut) if self._lacking is None and self.choices.are_ours else None
+        return self.cutter.target(self.cut, most) if self._lacking is None and self.choices.are_ours else None
 
     def starved(self, place: int) -> bool:
         """Whether it takes more of this input until the next plan can be cut."""

@@ -1,0 +1,86 @@
+"""A new life that finds input gone: what it makes must not take the seqs of what the former one sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
+from understudy.modes.active_standby import ActiveStandby
+from understudy.modes.amnesia import Amnesia
+from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.replica_backup import ReplicaBackup
+from understudy.modes.resuming import Resuming
+from understudy.modes.upstream_backup import UpstreamBackup
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.detector import Detector
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq
+
+DOWN = Consumer("down")
+DETECTOR = Detector.of(100, 3)
+MODES: dict[str, Callable[[str], Resuming]] = {
+    "passiveStandby": lambda name: PassiveStandby(name, WIRING, DETECTOR, interval=50),
+    "activeStandby": lambda name: ActiveStandby(name, WIRING, DETECTOR, interval=50),
+    "replicaBackup": lambda name: ReplicaBackup(name, WIRING, DETECTOR, interval=50),
+}
+
+
+def from_nothing(mode: str) -> Resuming:
+    """The last with the state has died; upstream holds its input from 80 on. Sixteen tuples were made of it."""
+    found = MODES[mode]("job-1")
+    found.handle(on.LeaseSeen(lease("job-0", 1)))
+    found.handle(on.LeaseWon(lease("job-1", 2)))
+    lost = found.handle(on.Resumes(UP, Seq(0), Seq(80)))
+    assert do.ReportLoss(UP, Range(Seq(0), Seq(80))) in lost
+    assert found.handle(processed(100, 16)) == ()
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_made_of_the_rest_gets_seqs_that_no_consumer_has(mode: str) -> None:
+    """Also if more was made by then than the consumer has: it would take the first eleven for duplicates."""
+    found = from_nothing(mode)
+    sent = found.handle(on.Subscribed(OUT, DOWN, Seq(11), Epoch(1)))
+    assert sent == (do.Renumber(OUT, Range(Seq(0), Seq(16)), Seq(11)), do.Publish(OUT, Seq(27), False))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_ack_for_the_former_lifes_seqs_trims_nothing_of_it(mode: str) -> None:
+    found = from_nothing(mode)
+    assert found.handle(on.Acked(OUT, DOWN, 1, Seq(11), Epoch(1))) == ()
+    found.handle(on.Subscribed(OUT, DOWN, Seq(11), Epoch(1)))
+    assert found.ledger.queues[OUT].held == Range(Seq(11), Seq(27))
+
+
+@pytest.mark.parametrize("mode", ["activeStandby", "replicaBackup"])
+def test_who_joined_meanwhile_gets_the_state_with_the_new_seqs(mode: str) -> None:
+    found = from_nothing(mode)
+    found.handle(on.SecondaryJoined("job-2"))
+    *_, ship = found.handle(on.Subscribed(OUT, DOWN, Seq(11), Epoch(1)))
+    assert isinstance(ship, do.Ship)
+    assert ship.checkpoint.elements["job"].held == Range(Seq(11), Seq(27))
+
+
+@pytest.mark.parametrize("former", [ActiveStandby, UpstreamBackup])
+def test_after_a_change_of_mode_nobody_waits_for_consumers_that_have_spoken(
+    former: type[ActiveStandby | UpstreamBackup],
+) -> None:
+    before = former("job-1", WIRING, DETECTOR, interval=50)
+    before.handle(on.LeaseWon(lease("job-1", 2)))
+    before.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(1)))
+    before.handle(on.Released(UP, Seq(0)))
+    after = PassiveStandby("job-1", WIRING, DETECTOR, interval=50)
+    after.adopt(before)
+    after.handle(on.Resumes(UP, Seq(0), Seq(80)))
+    assert not after.roll_open
+
+
+def test_who_has_served_an_earlier_life_of_a_consumer_has_nothing_new_for_it() -> None:
+    found = Amnesia("job-1", WIRING, DETECTOR)
+    found.handle(on.LeaseWon(lease("job-1", 2)))
+    found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(3)))
+    assert found.anew_for(OUT, DOWN) == Seq(5)
+    found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(4)))
+    assert found.anew_for(OUT, DOWN) is None
