@@ -94,6 +94,15 @@ def test_a_take_over_from_one_that_lived_is_a_false_suspicion() -> None:
     assert real["promotedMs"] == 21
 
 
+def test_a_take_over_belongs_to_the_last_fault_before_it() -> None:
+    of = record()
+    stop = replace(of.done[0], fault=Fault("beats", Target.PRIMARY, 9_000, stop_ms=150), at_ms=FAULT - 6_000)
+    of.done = [stop, *of.done]
+    short, killed = report(of).to_json()["incidents"]
+    assert (short["cause"], short["promotedMs"]) == ("primary stopped for 0.15 s (SIGSTOP)", None)
+    assert (killed["cause"], killed["promotedMs"]) == ("primary killed (SIGKILL)", 21)
+
+
 def test_protection_comes_back_after_it_was_lost() -> None:
     assert incidents_of(record(), JOB)[0].reprotected_ms == 14_000
 

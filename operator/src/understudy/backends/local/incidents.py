@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from understudy.backends.local.cast import Kind, Process
@@ -44,7 +45,7 @@ class _Loss:
 def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
     """One for each process that was lost, and one for each take-over from a process that lived."""
     losses = [loss for loss in _losses(record) if loss.process.kind is Kind.SUBJOB]
-    found = [_incident(loss, record, job) for loss in losses]
+    found = [_incident(loss, _next(loss, losses), record, job) for loss in losses]
     told = {(i.subjob, i.successor, i.at_ms + i.promoted_ms) for i in found if i.promoted_ms is not None}
     false = [
         _false_suspicion(instance, story, record, job)
@@ -83,7 +84,13 @@ def _losses(record: Record) -> Iterator[_Loss]:
         yield _Loss(death.process, death.at_ms, f"process ended by itself ({cause})", death.had_standby)
 
 
-def _incident(loss: _Loss, record: Record, job: StreamJob) -> Incident:
+def _next(loss: _Loss, losses: Sequence[_Loss]) -> float:
+    """When the same process was hurt again, if ever."""
+    mates = (other.at_ms for other in losses if other.process == loss.process)
+    return min((at for at in mates if at > loss.at_ms), default=inf)
+
+
+def _incident(loss: _Loss, until: float, record: Record, job: StreamJob) -> Incident:
     subjob = job.subjob(loss.process.owner)
     assert subjob is not None
     name = loss.process.name
@@ -99,7 +106,7 @@ def _incident(loss: _Loss, record: Record, job: StreamJob) -> Incident:
         detected_ms=_since(noticed, loss.at_ms),
         reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms), loss.at_ms),
     )
-    successor, story = _takeover(record, name, subjob.name, loss.at_ms)
+    successor, story = _takeover(record, loss, until)
     return _with_story(incident, successor, story, noticed if not loss.had_standby else None) if story else incident
 
 
@@ -119,10 +126,11 @@ def _with_story(incident: Incident, successor: str | None, story: Mapping[str, A
     )
 
 
-def _takeover(record: Record, victim: str, subjob: str, after: int) -> tuple[str | None, Mapping[str, Any]]:
-    """Who took over from the victim once it was gone, and its story."""
+def _takeover(record: Record, loss: _Loss, until: float) -> tuple[str | None, Mapping[str, Any]]:
+    """Who took over from the victim once it was gone, and before it was hurt again; and its story."""
+    victim = (loss.process.owner, loss.process.name)
     for (instance, _epoch), story in record.takeovers.items():
-        if story["subjob"] == subjob and story["from"] == victim and story["promotedMs"] >= after:
+        if (story["subjob"], story["from"]) == victim and loss.at_ms <= story["promotedMs"] < until:
             return instance, story
     return None, {}
 
