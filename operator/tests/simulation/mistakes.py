@@ -434,11 +434,10 @@ class LastBackupWithoutTheQueue(SynchronizedBackup):
 
 
 class MovesWithoutTheSequencer(UpstreamBackup):
-    def hand_over(self, checkpoint: Checkpoint | None) -> Commands:
-        if checkpoint is None:
-            return super().hand_over(None)
-        reset = {n: replace(e, held=Range(e.held.start, e.held.start)) for n, e in checkpoint.elements.items()}
-        return super().hand_over(replace(checkpoint, elements=reset))
+    def state(self, number: int) -> Checkpoint:
+        state = super().state(number)
+        reset = {n: replace(e, held=Range(e.held.start, e.held.start)) for n, e in state.elements.items()}
+        return replace(state, elements=reset)
 
 
 class TargetLeadsWithoutTheLease(PassiveStandby):

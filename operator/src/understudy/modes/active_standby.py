@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from understudy.modes.confirming import RESEND, Confirming
 from understudy.modes.instance import Commands, Instance, Role
-from understudy.modes.migration import Phase
 from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
@@ -167,19 +166,10 @@ class ActiveStandby(Resuming):
 
     # --- migration: the secondary is live already
 
-    must_withdraw = False
+    stands_still = False
 
     def ready_for(self, target: str) -> bool:
         return self.secondary == target and self._peer is not None and self._roll is None
-
-    def advance(self) -> Commands:
-        if self.move is None or self.move.phase is not Phase.JOINING or not self.ready_for(self.move.target):
-            return ()
-        return self.hand_over(None)
-
-    @property
-    def moving(self) -> bool:
-        return False
 
     # --- a live change
 

@@ -10,7 +10,7 @@
 | primary   | newer epoch           | standby   | steps down, forgets everything |
 | standby   | handed over to        | standby   | tries the Lease |
 
-A primary may be asked to move (`migration`), and asks for it itself when its backlog only grows (`load`).
+A primary may be asked to move (`moving`), and asks for it itself when its backlog only grows (`load`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import replace
 from enum import Enum
 
 from understudy.modes.migration import Move, Phase
+from understudy.modes.moving import Moving
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -54,13 +55,13 @@ class Instance:
     ships_state = True  # whether a standby has to get a state from the primary before it can play the mode
     hold_back = False  # whether output waits until the secondary has what it came of
     replicated = False  # whether all instances send
+    stands_still = True  # whether a move begins with a pause, and can be given up only by fencing off the target
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         self.name = name
         self.wiring = wiring
         self.detector = detector
-        self.move: Move | None = None
-        self._follower: str | None = None  # as a primary: who joined last
+        self.moves = Moving(self)
         self._handed: on.HandedOver | None = None  # as a standby: a primary stands still and wants to be succeeded
         self.role = Role.STANDBY
         self.epoch = Epoch(0)
@@ -118,13 +119,7 @@ class Instance:
     def _lease_seen_leading(self, record: LeaseRecord | None) -> Commands:
         if record is not None and record.holder != self.name:
             return self._newer(record.epoch)
-        return (*self.still_ours(), *self.asked_to_move(record))
-
-    def asked_to_move(self, record: LeaseRecord | None) -> Commands:
-        """Whoever deploys the job writes into the Lease to whom its holder should move."""
-        if record is None or record.successor in (None, self.name):
-            return ()
-        return self._moves(on.MigrationRequested(str(record.successor), "the Lease names it as successor"))
+        return (*self.still_ours(), *self.moves.asked_by(record))
 
     def _inherit(self) -> Commands:
         """The Lease names an earlier life of this instance. A standby that has its state must have the first chance."""
@@ -137,7 +132,7 @@ class Instance:
         self._trying = False
         if self.role is Role.PRIMARY:
             self.lease, self.epoch = record, record.epoch
-            return (*self.renewed(), *self._withdrawn())
+            return (*self.renewed(), *self.moves.withdrawn())
         self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
         self.detector = self.detector.forget()
         checkpoint, live = self._inheritance(record)
@@ -170,7 +165,7 @@ class Instance:
 
     def _tick(self, now: Millis) -> Commands:
         if self.role is Role.PRIMARY:
-            return (*self.lead_tick(now), *self._move_tick(now), *self._watch_load(now))
+            return (*self.lead_tick(now), *self.moves.tick(now), *self.moves.watch_load(now))
         self.detector = self.detector.on_tick(now)
         if self.detector.suspects(now):
             return self._suspect(f"no keep-alive for {self.detector.tau} ms")
@@ -222,82 +217,10 @@ class Instance:
         """Nothing of what was known as a primary counts any more."""
         self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
         self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
-        self.move = self._follower = None
+        self.moves.forget()
         self._retries, self._early, self._first = 0, {}, {}
 
     # --- migration
-
-    def _watch_load(self, now: Millis) -> Commands:
-        """A resource failure is noticed by the side it affects: its backlog grows and grows."""
-        if self.load is None or self.move is not None:
-            return ()
-        backlog = max((self._backlog(ins) for ins in self.wiring.inputs.values()), default=0)
-        self.load, overload = self.load.look(now, backlog)
-        return (do.RequestMigration(overload.why),) if overload is not None else ()
-
-    def _backlog(self, inputs: tuple[Stream, ...]) -> int:
-        """What waits on every input from outside: a tuple that waits for another input is no load."""
-        outside = [s for s in inputs if s in self.wiring.external]
-        return min((self.ledger.received(s) - self.ledger.position(s) for s in outside), default=0)
-
-    def _moves(self, event: Event) -> Commands:
-        match event:
-            case on.MigrationRequested() if self.move is None:
-                self.move = Move(event.target, event.why)
-                return self.advance()
-            case on.Paused() if self.move is not None and self.move.phase is Phase.PAUSING:
-                return self.move_state(self.move)
-            case on.SecondaryJoined(name):
-                self._follower = name
-                return self.advance()
-            case on.SecondaryLeft(name):
-                self._follower = None if name == self._follower else self._follower
-                return self._target_left() if self.move is not None and self.move.target == name else ()
-            case _:
-                return ()
-
-    def _target_left(self) -> Commands:
-        """It failed, or it leads already: then the Lease says so."""
-        if self.move is not None and self.move.handed and not self.must_withdraw:
-            return (do.ReadLease("to see whether the target has taken over"),)
-        return self._give_up()
-
-    def advance(self) -> Commands:
-        """Begin the move as soon as the target is ready for it, and producers can send it what waits here."""
-        if self.move is None or self.move.phase is not Phase.JOINING or not self.ready_for(self.move.target):
-            return ()
-        if any(self.ledger.position(s) < seq for s, seq in self._only_here.items()):
-            return ()
-        self.move = self.move.enters(Phase.PAUSING)
-        return (do.Pause(f"moves to {self.move.target}: {self.move.why}"),)
-
-    def _move_tick(self, now: Millis) -> Commands:
-        if self.move is None:
-            return ()
-        self.move = self.move.seen(now)
-        return self._give_up() if self.move.overdue(now, self.detector.tau) else self.advance()
-
-    def hand_over(self, checkpoint: Checkpoint | None) -> Commands:
-        if self.move is None or self.lease is None:
-            return ()
-        self.move = self.move.enters(Phase.HANDING_OVER)
-        return (do.HandOver(self.move.target, self.lease, checkpoint),)
-
-    def _give_up(self) -> Commands:
-        move = self.move
-        if move is None or move.phase is Phase.WITHDRAWING:
-            return ()
-        if move.handed and self.must_withdraw:
-            self.move = move.enters(Phase.WITHDRAWING)
-            return (do.TryLease(self.lease, f"to fence off {move.target}, which did not take over"),)
-        self.move = None
-        return () if move.phase is Phase.JOINING else (do.Resume(f"{move.target} did not take over"),)
-
-    def _withdrawn(self) -> Commands:
-        if self.move is None or self.move.phase is not Phase.WITHDRAWING:
-            return ()
-        move, self.move = self.move, None
-        return (do.Resume(f"{move.target} is fenced off"),)
 
     def _handed_over(self, event: on.HandedOver) -> Commands:
         if self.role is Role.PRIMARY or event.lease.epoch < self.epoch:
@@ -309,9 +232,19 @@ class Instance:
         return (*kept, *self._try(f"{event.lease.holder} hands over"))
 
     @property
+    def move(self) -> Move | None:
+        """As a primary: the move that is under way."""
+        return self.moves.move
+
+    @property
     def moving(self) -> bool:
         """Whether processing stands still for a move."""
-        return self.move is not None and self.move.phase is not Phase.JOINING
+        return self.stands_still and self.move is not None and self.move.phase is not Phase.JOINING
+
+    @property
+    def holds_what_is_only_here(self) -> bool:
+        """Whether input waits here that no producer can send to another instance."""
+        return any(self.ledger.position(s) < seq for s, seq in self._only_here.items())
 
     # --- the primary's books
 
@@ -347,7 +280,7 @@ class Instance:
             case on.Redirected():
                 return self._redirected(event)
             case _:
-                return (*self.lead(event), *self._moves(event))
+                return (*self.lead(event), *self.moves.handle(event))
 
     def _redirected(self, event: on.Redirected) -> Commands:
         """A producer in upstream backup makes again, when it begins anew, only what was not received."""
@@ -551,7 +484,7 @@ class Instance:
     @property
     def secondary(self) -> str | None:
         """As a primary: who would take over."""
-        return self._follower
+        return self.moves.follower
 
     def stored(self) -> Checkpoint | None:
         """What a new primary continues from."""
@@ -563,11 +496,11 @@ class Instance:
 
     def ready_for(self, target: str) -> bool:
         """Whether a move to this instance can begin."""
-        return self._follower == target and not self.roll_open
+        return self.moves.follower == target and not self.roll_open
 
-    def move_state(self, move: Move) -> Commands:
+    def move_state(self) -> Commands:
         """Processing stands still: give the state away. The number of a live state is 0: it is no checkpoint."""
-        return self.hand_over(replace(self.state(0), steps=self.steps()))
+        return self.moves.hand_over(replace(self.state(0), steps=self.steps()))
 
     def kept_back(self) -> Checkpoint | None:
         """After a hand-over: the state that can be taken up again if the target fails at once."""
@@ -575,8 +508,6 @@ class Instance:
 
     def keep(self, checkpoint: Checkpoint | None) -> None:
         """As a standby again, hold on to it."""
-
-    must_withdraw = True  # whether a move can be given up only by fencing off the target
 
     def steps(self) -> dict[Stream, tuple[Step, ...]]:
         """The steps behind what is in the queues, in modes that log them."""

@@ -25,7 +25,7 @@ from dataclasses import replace
 from enum import Enum
 
 from understudy.modes.instance import Commands, Instance
-from understudy.modes.migration import Move, Phase
+from understudy.modes.migration import Phase
 from understudy.modes.resuming import Resuming
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -169,8 +169,8 @@ class PassiveStandby(Resuming):
     def ready_for(self, target: str) -> bool:
         return self._secondary == target and self._confirmed is not None and self._roll is None
 
-    def move_state(self, move: Move) -> Commands:
-        self.move = move.enters(Phase.SHIPPING)
+    def move_state(self) -> Commands:
+        self.moves.enter(Phase.SHIPPING)
         return self.ship_final()
 
     def ship_final(self) -> Commands:
@@ -305,7 +305,7 @@ class PassiveStandby(Resuming):
         self._confirmed, self._in_flight = self._in_flight, None
         released = (*self._release(self._confirmed), *self._forward(self._confirmed))
         if self.move is not None and self.move.phase is Phase.SHIPPING:
-            return (*released, *self.hand_over(None))
+            return (*released, *self.moves.hand_over(None))
         return (*self._sweep(), *released)  # what is shipped now has the queues as they were before the acks
 
     def _release(self, checkpoint: Checkpoint) -> Commands:

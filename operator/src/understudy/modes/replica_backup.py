@@ -11,7 +11,6 @@ then is what tells a replica that was only silent that it has been replaced.
 from __future__ import annotations
 
 from understudy.modes.instance import Commands, Instance, Role
-from understudy.modes.migration import Phase
 from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
@@ -89,7 +88,7 @@ class ReplicaBackup(Resuming):
         if record.holder != self.name and record.epoch > self.epoch:
             return self._newer(record.epoch)
         elected = self._elect("a replica is needed") if self._electing else ()
-        return (*elected, *(self.asked_to_move(record) if record.holder == self.name else ()))
+        return (*elected, *(self.moves.asked_by(record) if record.holder == self.name else ()))
 
     def _won(self, record: LeaseRecord) -> Commands:
         self._trying, self.lease = False, record
@@ -115,19 +114,10 @@ class ReplicaBackup(Resuming):
 
     # --- migration: the newcomer leads beside this replica already, only the Lease changes hands
 
-    must_withdraw = False
+    stands_still = False
 
     def ready_for(self, target: str) -> bool:
         return self._secondary == target and self._peer is not None
-
-    def advance(self) -> Commands:
-        if self.move is None or self.move.phase is not Phase.JOINING or not self.ready_for(self.move.target):
-            return ()
-        return self.hand_over(None)
-
-    @property
-    def moving(self) -> bool:
-        return False
 
     def _succeed(self, event: on.HandedOver) -> Commands:
         if self.role is not Role.PRIMARY or event.lease.epoch < self.epoch:
@@ -177,7 +167,7 @@ class ReplicaBackup(Resuming):
     def _alone(self, why: str) -> Commands:
         self.detector = self.detector.forget()
         self._peer = self._offered = None
-        self._secondary = self.move = None
+        self._secondary = self.moves.move = None
         self._joined = False
         if self.role is not Role.PRIMARY or self._electing:
             return ()
@@ -227,7 +217,7 @@ class ReplicaBackup(Resuming):
             return self._alone("it does not confirm the state that it was given")
         if self.role is not Role.PRIMARY:
             return ()
-        moves = self._move_tick(now)
+        moves = self.moves.tick(now)
         if not due(self._told_at, now, self.interval):
             return moves
         self._told_at = now

@@ -53,6 +53,19 @@ class SubjobSpec:
         found = dict.fromkeys(s for _, _, ins in self.elements for s in ins if s not in own)
         object.__setattr__(self, "inputs", tuple(found))
 
+    @property
+    def stream(self) -> str:
+        """What leaves it."""
+        return self.elements[-1][0]
+
+    @property
+    def arbitrary(self) -> bool:
+        return any(op.arbitrary for _, op, _ in self.elements)
+
+    @property
+    def passive(self) -> bool:
+        return self.mode.startswith("passiveStandby")
+
 
 @dataclass(frozen=True)
 class SourceSpec:

@@ -8,7 +8,7 @@ the control plane; an unreachable Lease store.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -16,6 +16,7 @@ from understudy.backends.simulation.cluster import Cluster
 from understudy.backends.simulation.networks import INTERVAL, Cores, Job, draw
 from understudy.backends.simulation.oracle import Oracle
 from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.stillness import Stillness
 from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.protocol.failures import LoadWatch
 
@@ -267,25 +268,25 @@ def run(
         finished = cluster.finished
         if finished:
             world.run(max([world.now, *(f.over for f in faults)]))
-            for text in _until_quiet(world, lambda: [*oracle.quiet(cluster), *oracle.unprotected(cluster)]):
+            for text in _until_quiet(world, oracle.stillness(cluster)):
                 oracle.problem(text)
     except Exception as error:  # a broken core may do anything: that is a finding too
         oracle.problem(f"{type(error).__name__}: {error}")
         finished = cluster.finished
     oracle.ended = {n for n, s in cluster.sinks.items() if s.elements[n].finished}
     oracle.at_the_end = {p.spec.name for p in cluster.processes.values() if p.at_the_end}
-    oracle.stranded = oracle.waits_in_vain(cluster)
+    oracle.stranded = oracle.stillness(cluster).waits_in_vain()
     problems = oracle.judge(finished)
     return Outcome(seed, problems, faults, job, world.history or [], bool(oracle.exceeded), oracle.reports)
 
 
-def _until_quiet(world: World, held: Callable[[], list[str]]) -> list[str]:
+def _until_quiet(world: World, stillness: Stillness) -> list[str]:
     """All has arrived: queues must become short and subjobs protected, though rejoins may take their time. Says which
     do not."""
     patience = world.now + QUIET
     while world.now < patience:
         world.run(world.now + 100 * MS)
-        if not (found := held()):
+        if not (found := [*stillness.long_queues(), *stillness.unprotected()]):
             break
     return found
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from understudy.backends.simulation.cluster import SubjobSpec
 from understudy.backends.simulation.networks import Job
-from understudy.backends.simulation.operators import Aggregate, Operator, Row, Union
+from understudy.backends.simulation.operators import Aggregate, Operator, Row, Union, Zip, made_alone, rowwise
 from understudy.protocol.ids import Range
 
 Rows = Mapping[str, Any]  # stream: what must be on it without failures; None where that can't be told
@@ -26,7 +26,7 @@ Elements = Sequence[tuple[str, Operator, tuple[str, ...]]]
 
 class Losses:
     def __init__(self, job: Job) -> None:
-        self._maker = {spec.elements[-1][0]: spec for spec in job.subjobs}
+        self._maker = job.maker
         self._edges = [(spec.name, stream) for spec in job.subjobs for stream in spec.inputs] + list(job.sinks.items())
         self._got: dict[tuple[str, str], dict[Row, list[int]]] = defaultdict(dict)  # by any life, newest last: its seqs
         self._over: dict[tuple[str, str], set[Row]] = defaultdict(set)  # taken of a life that left nothing behind
@@ -149,7 +149,7 @@ def _through(elements: Elements, stream: str, row: Row) -> list[Row]:
     flow, last = {stream: [row]}, stream
     for last, op, inputs in elements:
         each = ((i, r) for i, s in enumerate(inputs) for r in flow.get(s, ()))
-        flow[last] = [m for i, r in each for m in op.take(i, [0] * op.arity, lambda _i, _s, r=r: r, 1)]  # type: ignore[misc]
+        flow[last] = [m for i, r in each for m in made_alone(op, r, i)]
     return flow[last]
 
 
@@ -158,5 +158,5 @@ def _simple(spec: SubjobSpec) -> bool:
 
 
 def _one_by_one(op: Operator) -> bool:
-    """As the oracle's row-wise operators; a zip, too, makes one row of each."""
-    return type(op).__name__ in ("Operator", "Filter", "Union", "Zip")
+    """A zip, too, makes one row of each."""
+    return rowwise(op) or type(op) is Zip

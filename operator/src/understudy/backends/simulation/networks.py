@@ -8,7 +8,9 @@ the same stream stand behind exact producers only: a roll call hears a consumer 
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from understudy.backends.simulation.cluster import Build, SourceSpec, SubjobSpec
 from understudy.backends.simulation.operators import (
@@ -66,6 +68,16 @@ class Job:
     subjobs: list[SubjobSpec] = field(default_factory=list)
     sinks: dict[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def maker(self) -> dict[str, SubjobSpec]:
+        """Who makes a stream that is no source, once the job is whole."""
+        return {spec.stream: spec for spec in self.subjobs}
+
+    def behind(self, stream: str, subjobs: Collection[str]) -> bool:
+        """Whether one of these subjobs is before this stream."""
+        spec = self.maker.get(stream)
+        return spec is not None and (spec.name in subjobs or any(self.behind(s, subjobs) for s in spec.inputs))
+
     def describe(self) -> str:
         lines = [f"source {s.name}: {len(s.rows)} tuples, {s.burst} every {s.every / MS:g} ms" for s in self.sources]
         for spec in self.subjobs:
@@ -89,7 +101,7 @@ def draw(rng: random.Random, cores: Cores, only: str | None = None) -> Job:
     for k in range(rng.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 8))):
         spec = _subjob(rng, f"j{k}", quality, family, cores, only)
         job.subjobs.append(spec)
-        stream = spec.elements[-1][0]
+        stream = spec.stream
         exact = spec.promise == "precise" and all(quality[s] == "exact" for s in spec.inputs)
         quality[stream] = "exact" if exact else "rowwise"
         family[stream] = spec.mode

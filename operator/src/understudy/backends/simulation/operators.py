@@ -145,6 +145,16 @@ class RandomFilter(Operator):
         return int(bit % 3 > 0)
 
 
+def rowwise(op: Operator) -> bool:
+    """Whether it makes its rows of one row each."""
+    return type(op) in (Operator, Filter, Union)
+
+
+def made_alone(op: Operator, row: Row, i: int = 0) -> list[Row]:
+    """What such an operator makes of a row of its input i; of a random filter, what it may make."""
+    return op.take(i, [0] * op.arity, lambda _i, _seq: row, 1)
+
+
 def reference(op: Operator, inputs: Sequence[Sequence[Row]]) -> list[Row]:
     """What a deterministic operator makes of whole streams."""
     positions, out = [0] * op.arity, []

@@ -63,6 +63,14 @@ class Process(Endpoint):
         return self.core.role is Role.PRIMARY
 
     @property
+    def leads(self) -> bool:
+        """Whether the Lease is its own: a primary that was replaced forgets its state as soon as it learns of it."""
+        record = self.world.lease(self.spec.name)
+        if self.spec.side_by_side:
+            return record is not None and record.epoch == self.core.epoch
+        return record is not None and record.address == self.name
+
+    @property
     def elements(self) -> dict[str, Element]:
         return self.computing.elements
 
