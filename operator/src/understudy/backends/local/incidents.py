@@ -95,7 +95,8 @@ def _incident(loss: _Loss, until: float, record: Record, job: StreamJob) -> Inci
     assert subjob is not None
     name = loss.process.name
     role = str(record.last.get(name, {}).get("role", "standby"))
-    noticed = record.noticed_ms.get(loss.process)
+    gone = record.noticed_ms.get(loss.process)
+    noticed = gone if gone is not None and gone < until else None
     incident = Incident(
         subjob=subjob.name,
         mode=_mode(record, name, subjob),
@@ -104,7 +105,7 @@ def _incident(loss: _Loss, until: float, record: Record, job: StreamJob) -> Inci
         role=role,
         at_ms=loss.at_ms,
         detected_ms=_since(noticed, loss.at_ms),
-        reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms), loss.at_ms),
+        reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms, until), loss.at_ms),
     )
     successor, story = _takeover(record, loss, until)
     return _with_story(incident, successor, story, noticed if not loss.had_standby else None) if story else incident
@@ -135,10 +136,10 @@ def _takeover(record: Record, loss: _Loss, until: float) -> tuple[str | None, Ma
     return None, {}
 
 
-def _reprotected(record: Record, subjob: str, after: int) -> int | None:
+def _reprotected(record: Record, subjob: str, after: int, until: float) -> int | None:
     """When the subjob, unprotected since the fault, was protected again."""
     changes = [(at, protected) for at, protected in record.protections.get(subjob, []) if at > after]
-    unprotected = next((at for at, protected in changes if not protected), None)
+    unprotected = next((at for at, protected in changes if not protected and at < until), None)
     if unprotected is None:
         return None
     return next((at for at, protected in changes if protected and at > unprotected), None)
