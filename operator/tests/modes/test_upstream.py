@@ -64,6 +64,15 @@ def test_a_watermark_of_input_before_the_producer_began_anew_still_counts() -> N
     assert numbered == (do.Number("job", Seq(40), {UP: Seq(100)}),)
 
 
+def test_who_makes_less_than_its_consumers_have_forgotten_says_that_it_began_anew() -> None:
+    """A consumer that logs its steps would take the tuples behind the loss for those that it had under these seqs."""
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(80), released=Seq(80)))
+    commands = found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
+    assert losses(commands) == [Range(Seq(0), Seq(80))]
+    assert found.anew == {OUT: Seq(0)}
+
+
 def made_again() -> UpstreamBackup:
     """What the consumer has was made in one step, and is now made again in two."""
     found = taking_over()

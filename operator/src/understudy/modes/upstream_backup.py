@@ -113,14 +113,14 @@ class UpstreamBackup(Instance):
     def _begin(self, roll: RollCall) -> Commands:
         """It is known what consumers have, and what upstream holds."""
         skips = self._skip_sources(roll)
-        self._gone = self._needed_of(self._gone, roll)
+        self._gone = self._needed_of(self._gone, roll) | self._lost_with_the_consumers(roll)
         marks = {s: self._mark(roll, s) for s in self.wiring.leaving}
         border = [self._number(roll, s, mark) for s, mark in marks.items()]
         inner = self._inner([m for m in marks.values() if m is not None])
         passed = [c for s, mark in marks.items() if mark is None for c in self._passed(roll, s)]
         reads = (do.ReadInput(s, self._starts[s]) for s in self.wiring.entering if s in self.wiring.replayable)
         lost = (do.ReportLoss(s, missing) for s, missing in self._gone.items())
-        return (*self._lost_with_the_consumers(roll), *lost, *skips, *passed, *inner, *border, *reads)
+        return (*lost, *skips, *passed, *inner, *border, *reads)
 
     def _needed_of(self, gone: Mapping[Stream, Range], roll: RollCall) -> dict[Stream, Range]:
         """The input behind what the hindmost consumers have is needed for nothing; their watermarks tell which."""
@@ -129,13 +129,12 @@ class UpstreamBackup(Instance):
         needed = {s: missing.from_(min(low.get(s, Seq(0)) for low in lows)) for s, missing in gone.items()}
         return {s: missing for s, missing in needed.items() if len(missing)}
 
-    def _lost_with_the_consumers(self, roll: RollCall) -> Commands:
+    def _lost_with_the_consumers(self, roll: RollCall) -> dict[Stream, Range]:
         """Consumers that all begin anew want what was made of input that upstream no longer holds: that is lost. One in
         its first life that has nothing yet was sent nothing: what is released made nothing."""
         if _something_received(self.wiring, roll) or not _another_life(self.wiring, roll):
-            return ()
-        gone = {s: Range(Seq(0), start) for s in self.wiring.external if (start := self._starts[s])}
-        return tuple(do.ReportLoss(s, missing) for s, missing in gone.items())
+            return {}
+        return {s: Range(Seq(0), start) for s in self.wiring.external if (start := self._starts[s])}
 
     def _passed(self, roll: RollCall, stream: Stream) -> Commands:
         """An input whose producer restarted meanwhile is held from earlier on than the others: what was behind the last
