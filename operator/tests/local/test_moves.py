@@ -68,7 +68,12 @@ def test_without_standbys_the_old_primary_is_retired() -> None:
 def test_a_move_ends_with_its_target_or_its_source() -> None:
     assert decided(running(), MOVE) == [End(MOVE, "beats-2 is gone")]
     replaced = with_target("ready", holders={"beats": "beats-1"})
-    assert decided(replaced, MOVE) == [End(MOVE, "beats-0 is no longer primary")]
+    retired = Retire(subjob("beats", 2), "beats-1 has taken over instead")
+    assert decided(replaced, MOVE) == [End(MOVE, "beats-0 is no longer primary"), retired]
+    alone = with_target("ready", standby=False, holders={"beats": "beats-2"})
+    assert decided(alone, replace(MOVE, target=subjob("beats", 0), source=subjob("beats", 1))) == [
+        End(replace(MOVE, target=subjob("beats", 0), source=subjob("beats", 1)), "beats-1 is no longer primary")
+    ]
 
 
 def test_what_can_not_move_is_refused() -> None:

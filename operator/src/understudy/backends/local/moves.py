@@ -6,6 +6,7 @@
 | the target is warm, another standby lives | that standby is retired: a primary has one at a time |
 | the target is warm, no other standby lives | the Lease names it as successor, again and again until it leads |
 | the target holds the Lease | over; an instance too many is retired |
+| another than the target has taken over | over; the target, if it is one too many, is retired |
 | the target or the primary is gone | over; who is missing is replaced like after any loss |
 """
 
@@ -95,15 +96,15 @@ def _is_due(plan: Planned, observed: Observed) -> bool:
 def _next(cast: Cast, move: Underway, observed: Observed) -> Iterator[Step]:
     subjob, living = move.planned.subjob, observed.living(Kind.SUBJOB, move.planned.subjob)
     target = next((s for s in living if s.process == move.target), None)
-    primary = observed.primary(subjob)
+    primary, too_many = observed.primary(subjob), len(living) > cast.instances[subjob]
     if target is None:
         yield End(move, f"{move.target.name} is gone")
     elif primary is target:
         yield End(move)
-        if len(living) > cast.instances[subjob]:
-            yield from (Retire(s.process, "it has moved") for s in living if s.process == move.source)
+        yield from (Retire(s.process, "it has moved") for s in living if too_many and s.process == move.source)
     elif primary is not None and primary.process != move.source:
         yield End(move, f"{move.source.name} is no longer primary")
+        yield from (Retire(target.process, f"{primary.process.name} has taken over instead"),) if too_many else ()
     elif target.state in WARM:
         yield from _hand_over(move, primary, [s for s in living if s not in (target, primary)], observed)
 
