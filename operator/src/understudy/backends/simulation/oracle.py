@@ -45,7 +45,7 @@ class Oracle(Monitor):
         self._given_up: dict[str, int] = {}  # seqs before were given up: what had them is sent again under later ones
         self._released1: dict[tuple[str, str], int] = defaultdict(int)  # level-1 acks
         self._taken: dict[tuple[str, int, str], int] = defaultdict(int)
-        self._from_zero: set[str] = set()  # subjobs that lost their state, and can begin anew
+        self._told: dict[tuple[str, str], int] = defaultdict(int)  # how much a subjob's producer has heard that it has
         self._said: dict[tuple[str, str, str], on.Subscribed] = {}  # what consumers told a producer that they have
         self.ended: set[str] = set()  # sinks that came to the end
         self.at_the_end: set[str] = set()  # the same, and subjobs that have read all of their inputs
@@ -113,6 +113,10 @@ class Oracle(Monitor):
 
     def subscribed(self, process: Process, event: on.Subscribed) -> None:
         self._said[process.name, event.stream, event.consumer] = event
+        self._has(event.consumer, event.stream, event.start)
+
+    def _has(self, consumer: str, stream: str, upto: int) -> None:
+        self._told[consumer, stream] = max(self._told[consumer, stream], upto)
 
     def numbered(self, process: Process, stream: str, first: int) -> None:
         self._begins[stream] = first
@@ -122,6 +126,7 @@ class Oracle(Monitor):
         self._given_up[stream] = first
 
     def acked(self, process: Process, command: do.SendAck) -> None:
+        self._has(process.spec.name, command.stream, command.upto)
         if command.level == 1:
             key = (process.spec.name, command.stream)
             self._released1[key] = max(self._released1[key], command.upto)
@@ -199,9 +204,7 @@ class Oracle(Monitor):
         if any(self._could_go_on(p) for p in others):
             return
         self._forgot(process)
-        if self._untouched(process):
-            self._from_zero.add(spec.name)
-        else:
+        if not self._untouched(process):
             self.exceeded[spec.name] = f"{process.name} was the last with the state of {spec.name}"
 
     def _forgot(self, process: Process) -> None:
@@ -230,14 +233,13 @@ class Oracle(Monitor):
                 self.exceeded.setdefault(consumer.spec.name, f"it failed while its producer of {stream} recovered")
 
     def _needed_again(self, process: Process) -> None:
-        """A consumer that lost its state and begins from zero needs what its earlier life had received. That is in the
-        queue of its producer in upstream backup; another life of the producer does not make it again."""
+        """A consumer that goes on from its checkpoint, or from zero, needs what its earlier life had received. That is
+        in the queue of its producer in upstream backup; another life of the producer does not make it again."""
         stream = process.spec.stream
-        for spec in (self.spec[name] for name in self._from_zero if stream in self.spec[name].inputs):
-            lead = [p for p in process.cluster.running[spec.name] if p.alive and p.leads]
-            got = max((p.core.ledger.received(Stream(stream)) for p in lead), default=0)
-            if got < self._had(process.cluster, spec)[stream]:
-                self.exceeded.setdefault(spec.name, f"its producer of {stream} failed while it began anew")
+        for spec in (s for s in self.job.subjobs if stream in s.inputs and s.mode not in ("upstreamBackup", "amnesia")):
+            living = [p for p in process.cluster.running[spec.name] if p.alive]
+            if max((_goes_on_from(p, Stream(stream)) for p in living), default=0) < self._told[spec.name, stream]:
+                self.exceeded.setdefault(spec.name, f"its producer of {stream} failed before it had again what it had")
 
     def _had(self, cluster: Cluster, spec: SubjobSpec) -> dict[str, int]:
         """How far any life of a subjob has got on each input."""
@@ -396,6 +398,14 @@ class Oracle(Monitor):
         skipped = set(range(made)) - self._accounted[spec.name, stream]
         if skipped:
             self.problem(f"{spec.name} skipped {stream}[{min(skipped)}] and {len(skipped) - 1} more without a report")
+
+
+def _goes_on_from(process: Process, stream: Stream) -> int:
+    """How much of an input it has, or has in its checkpoint."""
+    if process.leads or getattr(process.core, "running", False):
+        return process.core.ledger.received(stream)
+    stored = process.core.stored()
+    return int(stored.covers(stream) or 0) if stored is not None else 0
 
 
 def _diverges(spec: SubjobSpec) -> bool:
