@@ -121,16 +121,20 @@ class Losses:
         return [row for row in made if row not in got]
 
     def _made(self, spec: SubjobSpec, elements: Elements, rows: Rows, believing: bool) -> list[Row]:
-        """What elements make of the input that the subjob took, in the order in which it was taken last (who begins
-        anew may number from zero again); of several inputs, a zip takes alternately."""
+        """What elements make of the input that the subjob took, in the order of the stream where that is known, else in
+        that in which it was taken last (who begins anew may number from zero again); a zip takes alternately."""
         taken: list[tuple[int, str, Row]] = []
         for stream in spec.inputs:
             needed = set(rows[stream]) - self._over[spec.name, stream]
             lost = self._reported[spec.name, stream] if believing else set()
             got = self._got[spec.name, stream].items()
             taken += [(seqs[-1], stream, row) for row, seqs in got if row in needed and not lost.intersection(seqs)]
-        in_order = taken if len(spec.inputs) == 1 else sorted(taken)
-        return [made for _, stream, row in in_order for made in _through(elements, stream, row)]
+        if len(spec.inputs) > 1:
+            taken.sort()
+        elif isinstance(exact := rows[spec.inputs[0]], list):  # a life that was replaced may have taken some last
+            place = {row: n for n, row in enumerate(exact)}
+            taken.sort(key=lambda found: place[found[2]])
+        return [made for _, stream, row in taken for made in _through(elements, stream, row)]
 
 
 def _in_no_window(windows: Aggregate, made: list[Row], got: Iterable[Row], chosen: bool) -> list[Row]:
