@@ -362,10 +362,10 @@ class NeverRequestsAgain(SavepointMode):
     """A recovery request that a failed predecessor lost is not repeated; answers nothing while it waits."""
 
     def _restore_if_all_answered(self) -> Commands:
-        answers = self._answers or {}
-        if self._answers is None or len(answers) < 1:
+        answers = self._information or {}
+        if self._information is None or len(answers) < 1:
             return ()
-        self._answers = None
+        self._information = None
         return self._lead({}, "does not wait for all predecessors")
 
 

@@ -34,5 +34,9 @@ class RollCall:
         """All of them, the consumer that has come least far first."""
         return sorted(self._answers(stream), key=lambda e: e.start)
 
+    @property
+    def all(self) -> tuple[on.Subscribed, ...]:
+        return tuple(e for stream in self._heard for e in self._answers(stream))
+
     def _answers(self, stream: Stream) -> list[on.Subscribed]:
         return [e for e in self._heard[stream].values() if e is not None]

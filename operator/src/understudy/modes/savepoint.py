@@ -14,7 +14,8 @@ Where there is a Lease, whoever takes it restarts: a spare that waits, or the fi
 
 from __future__ import annotations
 
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import Commands, Role
+from understudy.modes.resuming import Resuming
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
@@ -27,7 +28,7 @@ from understudy.protocol.savepoints import Savepoint, Tree, latest
 from understudy.protocol.watermarks import Step, StepLog
 
 
-class SavepointMode(Instance):
+class SavepointMode(Resuming):
     """Each element is an operator of the paper. Those of one subjob ACK each other like any others."""
 
     sources_keep_acks = sends_trees = True
@@ -40,22 +41,24 @@ class SavepointMode(Instance):
         self.forget()
 
     def forget(self) -> None:
+        super().forget()
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
-        self._answers: dict[Stream, Tree | None] | None = None
+        self._information: dict[Stream, Tree | None] | None = None
         self._oldest: dict[Stream, Seq] = {}
         self._sent: dict[str, Tree] = {}  # the newest tree of each element
         self._progressed = False
         self._tried: dict[str, Seq] = {}  # each element's savepoint: the one it began with, or its newest since
         self._stuck = False  # upstream has none but those: what it lacks for them is lost
+        self._said: tuple[on.Subscribed, ...] = ()  # what consumers told this life before it recovered again
 
     def handle(self, event: Event) -> Commands:
         match event:
             case on.Started():
                 return self._started(event)
-            case on.RecoveryInformation() if self._answers is not None:
-                self._answers[event.stream] = event.tree
+            case on.RecoveryInformation() if self._information is not None:
+                self._information[event.stream] = event.tree
                 return self._restore_if_all_answered()
-            case on.RecoveryNotified() if self._answers is not None and event.stream not in self._answers:
+            case on.RecoveryNotified() if self._information is not None and event.stream not in self._information:
                 return (do.RequestRecovery(event.stream),)
             case on.Resumes() if self.role is Role.PRIMARY and not self._stuck and self.missed(event):
                 return self._recover_again()
@@ -73,8 +76,8 @@ class SavepointMode(Instance):
     @property
     def unanswered(self) -> tuple[Stream, ...]:
         """Inputs whose producers have not answered the RECOVERYREQUEST yet."""
-        answers = self._answers
-        return () if answers is None else tuple(s for s in self.wiring.entering if s not in answers)
+        known = self._information
+        return () if known is None else tuple(s for s in self.wiring.entering if s not in known)
 
     def _won(self, record: LeaseRecord) -> Commands:
         if self.role is Role.PRIMARY or self._is_handed_over(record):
@@ -85,7 +88,7 @@ class SavepointMode(Instance):
 
     def _lease_seen(self, record: LeaseRecord | None) -> Commands:
         """Whoever recovers holds the Lease. If another has it meanwhile, what the predecessors still answer is his."""
-        if self._answers is None or record is None or record.epoch <= self.epoch:
+        if self._information is None or record is None or record.epoch <= self.epoch:
             return super()._lease_seen(record)
         why = f"epoch {record.epoch} has begun, ours was {self.epoch}, and we still recovered"
         self.leave_role()
@@ -113,24 +116,25 @@ class SavepointMode(Instance):
         self.epoch = event.epoch
         if event.fresh:
             return self._lead({}, "starts empty")
-        self._answers = {}
+        self._information = {}
         asked = tuple(do.RequestRecovery(s) for s in self.wiring.entering)
         return asked or self._restore_if_all_answered()
 
     def _recover_again(self) -> Commands:
         """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer one is
-        there, and it may ack again. (In the paper the answer carries the events with the tree.)"""
-        tried, self.role = self._tried, Role.STANDBY
+        there, and it may ack again. (In the paper the answer carries the events with the tree.) Consumers have said
+        already what they have."""
+        tried, said, self.role = self._tried, self._answers.all, Role.STANDBY
         self.forget()
         self.ledger = Ledger.empty(self.wiring)
-        self._answers, self._tried = {}, tried
+        self._information, self._tried, self._said = {}, tried, said
         return tuple(do.RequestRecovery(s) for s in self.wiring.entering)
 
     def _restore_if_all_answered(self) -> Commands:
-        answers = self._answers
+        answers = self._information
         if answers is None or any(s not in answers for s in self.wiring.entering):
             return ()
-        self._answers = None
+        self._information = None
         return self._lead(self.chosen(answers), f"continues from the latest of {len(answers)} savepoint trees")
 
     def chosen(self, answers: dict[Stream, Tree | None]) -> dict[str, Tree]:
@@ -161,6 +165,10 @@ class SavepointMode(Instance):
         skips = self._restore(trees, roots) if trees else ()
         numbers = tuple(do.Number(n, at.next, at.positions or None) for n, at in roots.items())
         at = {s: p for root in roots.values() for s, p in root.selection.items()}
+        self.takes_up({s: at[s] for s in self.wiring.entering})
+        for said in self._said:
+            self.ledger = self.ledger.subscribed(said)
+            self._answers.heard(said)
         starts = tuple(do.ReadInput(s, at[s]) for s in self.wiring.entering)
         recovered = tuple(do.NotifyRecovered(s) for s in self.wiring.leaving)
         return (do.Lead(self.epoch, None, why), *skips, *numbers, *starts, *recovered)
@@ -171,6 +179,13 @@ class SavepointMode(Instance):
         self._oldest = {Stream(n): at.next for n, at in roots.items()}
         self.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
         return tuple(do.Skip(s, p) for at in roots.values() for s, p in at.selection.items())
+
+    def lead(self, event: Event) -> Commands:
+        return self.hear(event) if isinstance(event, on.Subscribed) else ()
+
+    def renumber(self, stream: Stream, first: Seq) -> Commands:
+        self.logs[stream] = self.logs[stream].moved(self.ledger.queues[stream].trimmed, first)
+        return super().renumber(stream, first)
 
     # --- a live change
 
