@@ -403,8 +403,10 @@ class Instance:
         return tuple(commands)
 
     def send_as_new(self, roll: RollCall) -> Commands:
-        """What is held, and all that follows, under seqs that no consumer has seen."""
-        self.anew.update({s: roll.furthest(s) for s in self.wiring.leaving})
+        """What is held, and all that follows, under seqs that no consumer has seen. If all have forgotten what they
+        had, it keeps its own: they have to learn that something is missing before it."""
+        held_from = {s: self.ledger.queues[s].trimmed for s in self.wiring.leaving}
+        self.anew.update({s: roll.furthest(s) or held_from[s] for s in self.wiring.leaving})
         return tuple(c for s in self.wiring.leaving for c in self.renumber(s, self.anew[s]))
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
@@ -421,7 +423,7 @@ class Instance:
     def _keep_tree(self, stream: Stream, consumer: Consumer, tree: Tree) -> None:
         """The newest counts: a life that was replaced may still speak."""
         known = self.trees.setdefault(stream, {}).get(consumer)
-        if known is None or tree.root.next >= known.root.next:
+        if known is None or tree.root.progress >= known.root.progress:
             self.trees[stream][consumer] = tree
 
     def keep_trees(self, trees: Trees) -> None:

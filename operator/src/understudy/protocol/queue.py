@@ -104,6 +104,18 @@ class OutputQueue:
             return self, trimmed
         return OutputQueue(self.stream, trimmed, self.next, self.acks, self.ended), trimmed
 
+    def known_until(self, start: Seq, given_up: Range | None) -> Seq:
+        """Up to where nothing is missing to a consumer that asks for `start` and is served from what is held on.
+
+        `given_up`: seqs that a renumbering gave up; what had them is sent again behind them. Who asks for everything
+        also lacks what was not held any more then. (How much else does can't be told: another instance may have counted
+        differently.)
+        """
+        if given_up is None:
+            return start
+        gone = given_up.start if start == 0 else Seq(0)
+        return Seq(max(start, min(given_up.stop, self.trimmed) - gone))
+
     def refusal(self, start: Seq) -> str | None:
         """Why a consumer can't be served from `start`, or None."""
         if start < self.trimmed:

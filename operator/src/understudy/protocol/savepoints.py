@@ -19,6 +19,12 @@ class Savepoint:
     positions: Marks
     next: Seq
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Of two with the same next event, the later one needs less input: a step between made nothing. Predecessors
+        have pruned by it."""
+        return self.next, sum(self.selection.values())
+
     @classmethod
     def of(cls, step: Step) -> Savepoint:
         """Where the step `step` can be done again; its first output is the first event that follows."""
@@ -41,7 +47,7 @@ Trees = Mapping[Stream, Mapping[Consumer, Tree]]  # of the consumers of each str
 def latest(trees: Iterable[Tree | None]) -> Tree | None:
     """Of the answers of all predecessors, the one with the highest next seq (Koldehofe §7.1.1)."""
     known = [t for t in trees if t is not None]
-    return max(known, key=lambda t: t.root.next) if known else None
+    return max(known, key=lambda t: t.root.progress) if known else None
 
 
 def size(tree: Tree | None) -> int:

@@ -11,7 +11,7 @@ import structlog
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Seq, Stream
+from understudy.protocol.ids import Range, Seq, Stream
 from understudy.runtime.clock import now_ms
 from understudy.runtime.determinants import determinant_of
 from understudy.runtime.engine.inbox import Inbox
@@ -149,7 +149,7 @@ class Outputs:
                 if not inbox.is_told:
                     inbox.follow([Choice(inbox.position.merged, until, 0, ())])
         if command.as_new:
-            self._scene.superseded[command.element] = command.first
+            self._scene.given_up[command.element] = Range(Seq(0), command.first)
             self._repeating.add(command.element)
             self._cut_where_the_earlier_life_was(inbox)
         inbox.lead()
@@ -174,7 +174,7 @@ class Outputs:
         store.reset(command.first)
         store.append(rows.set_column(0, "_seq", _numbers(command.first, rows.num_rows)), command.first, None)
         if not self._scene.core.lossy:
-            self._scene.superseded[command.stream] = command.first
+            self._scene.given_up[command.stream] = Range(min(command.held.start, command.first), command.first)
             if (take_over := self._scene.story.take_over) is not None:
                 take_over.duplicated += max(0, command.first - command.held.start)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from understudy.model.job import StreamJob, Subjob
 from understudy.modes.instance import Instance, Role
 from understudy.protocol.events import Event
+from understudy.protocol.ids import Range
 from understudy.runtime.checkpoints import Shelf
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.ports import Surroundings
@@ -79,7 +80,7 @@ class Scene:
         self.shelf = Shelf(spill)
         self.temporary: Shelf | None = None  # as a secondary: a backup that is not in force yet
         self.backups_wanted: dict[str, int] = {}  # per stream: where its consumers are asked for a backup
-        self.superseded: dict[str, int] = {}  # per stream: seqs before were given up by a renumbering, not lost
+        self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up: they are not lost
         self.story = Story()
         self.wanted = subjob.ha  # what the manifest says now; `subjob` has what is in force
         self.post: Callable[[Event], None]

@@ -109,7 +109,7 @@ class InstanceServing:
                 start = request["start"]
                 if queue.refusal(Seq(start)) is None:
                     return start, {}
-                known = max(start, min(scene.superseded.get(stream, 0), queue.trimmed))
+                known = queue.known_until(Seq(start), scene.given_up.get(stream))
                 return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
 
     def _send(self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int) -> Messages:

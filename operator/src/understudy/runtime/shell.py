@@ -223,7 +223,7 @@ class Shell:
 
     def _reset(self, checkpoint: Checkpoint | None, *, follows: bool = False) -> None:
         self.scene.generation += 1
-        self.scene.superseded.clear()
+        self.scene.given_up.clear()
         self.scene.backups_wanted.clear()
         self.inputs.stop()
         self.outputs.reset()

@@ -189,7 +189,7 @@ class Source(Endpoint):
             self.cluster.monitor.trimmed(self, do.Trim(stream, held))  # type: ignore[arg-type]
             self.store.trim(held)
         known = self.trees.get(consumer)
-        if tree is not None and (known is None or tree.root.next >= known.root.next):
+        if tree is not None and (known is None or tree.root.progress >= known.root.progress):
             self.trees[consumer] = tree
 
     def rx_recovery_request(self, stream: str, consumer: Process) -> None:

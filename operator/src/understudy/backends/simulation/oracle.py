@@ -21,7 +21,7 @@ from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Handling, Report
-from understudy.protocol.ids import Epoch, Range, Stream
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 
 
 class Oracle(Monitor):
@@ -101,7 +101,7 @@ class Oracle(Monitor):
             if (process.name, command.epoch) in self._without_log:
                 self.divergent.add(process.spec.name)
         if process.spec.mode != "savepoint" and command.epoch > 1 and not command.live and not self._moved(process):
-            self._served_by_a_new_life(process.spec)
+            self._served_by_a_new_life(process)
         other = self._writers.setdefault((process.spec.name, command.epoch), process.name)
         if other != process.name:
             self.problem(f"{process.spec.name}: {other} and {process.name} both lead in epoch {command.epoch}")
@@ -195,7 +195,7 @@ class Oracle(Monitor):
         if spec.mode == "savepoint":
             return
         if process.serving:
-            self._served_by_a_new_life(spec)
+            self._served_by_a_new_life(process)
         if spec.mode in ("upstreamBackup", "amnesia"):
             if process.serving and process.core.role is Role.PRIMARY:
                 self._failed_together(process)
@@ -215,14 +215,22 @@ class Oracle(Monitor):
             if producer.mode == "upstreamBackup" and (not lead or any(p.core.roll_open for p in lead)):
                 self.exceeded.setdefault(producer.name, f"its consumer {process.spec.name} has forgotten what it had")
 
-    def _served_by_a_new_life(self, spec: SubjobSpec) -> None:
+    def _served_by_a_new_life(self, process: Process) -> None:
         """Upstream backup makes again what consumers had not *received* (Hwang §5.2.1: level-1 acks follow level-0
         acks). One that fails before it has released what it received from the earlier life asks for what is gone."""
-        for stream in spec.inputs:
-            producer = self.job.maker.get(stream)
-            gone = producer is not None and producer.mode == "upstreamBackup"
-            if gone and self._released1[spec.name, stream] < self._begins.get(stream, 0):
-                self.exceeded.setdefault(spec.name, f"it failed too soon after its producer of {stream}")
+        for stream in process.spec.inputs:
+            producer, begins = self.job.maker.get(stream), self._begins.get(stream, 0)
+            if producer is None or producer.mode != "upstreamBackup":
+                continue
+            if self._released(process, producer, stream) < begins:
+                self.exceeded.setdefault(process.spec.name, f"it failed too soon after its producer of {stream}")
+
+    def _released(self, process: Process, producer: SubjobSpec, stream: str) -> int:
+        """Of an input, as far as its producer has heard of it: an ack may die with who sent it."""
+        leading = [p for p in process.cluster.running[producer.name] if p.alive and p.serving]
+        acks = (p.core.ledger.queues[Stream(stream)].acks.get(Consumer(process.spec.name)) for p in leading)
+        heard = (known.released for known in acks if known is not None)
+        return max(heard, default=Seq(self._released1[process.spec.name, stream]))
 
     def _answered_by_another_life(self, process: Process, stream: str) -> None:
         """As above, where the producer still asked: the life that was replaced has answered for one that has less."""

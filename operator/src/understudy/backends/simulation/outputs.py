@@ -9,7 +9,7 @@ from understudy.backends.simulation.endpoint import HELD, LOG, Endpoint, Subscri
 from understudy.backends.simulation.operators import Row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.watermarks import Step
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Outputs:
         self.published: dict[str, int] = {}
         self.ended: dict[str, int] = {}
         self.over: set[str] = set()  # streams whose end may be told
-        self.superseded: dict[str, int] = {}  # stream: seqs before were given up by a renumbering
+        self.given_up: dict[str, Range] = {}  # stream: seqs that a renumbering gave up
         self.subscriptions: dict[tuple[str, str], Subscription] = {}
         self.waiting: dict[tuple[str, str], tuple[Any, ...]] = {}
         self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # acks that came before this process serves
@@ -38,7 +38,7 @@ class Outputs:
         elements = self.process.elements
         self.stores = {n: Shelf() for n in elements}
         self.published = dict.fromkeys(elements, 0)
-        self.ended, self.superseded, self.over = {}, {}, set()
+        self.ended, self.given_up, self.over = {}, {}, set()
 
     def close(self) -> None:
         """Readers whose connection ends notice it."""
@@ -164,7 +164,8 @@ class Outputs:
             released = self._released(stream, consumer)
             process.send(target, "control", 0, "rx_resumes", stream, released, start_at, process.name)
         elif start_at < trimmed:
-            known_from = max(start_at, min(self.superseded.get(stream, 0), trimmed))
+            queue = process.core.ledger.queues[Stream(stream)]
+            known_from = int(queue.known_until(Seq(start_at), self.given_up.get(stream)))
             start_at = trimmed
             process.send(target, "control", 0, "rx_resumes", stream, known_from, start_at, process.name)
         sub = self.subscriptions[stream, target.name] = Subscription(stream, consumer, target, start_at)
@@ -219,7 +220,7 @@ class Outputs:
         self.stores[command.element] = Shelf(command.first)
         self.published[command.element] = command.first
         if command.until is None and command.first and command.as_new:
-            self.superseded[command.element] = command.first
+            self.given_up[command.element] = Range(Seq(0), command.first)
         self.world.at(0, self.settle)
         self.process.computing.number(command)
 
@@ -229,7 +230,7 @@ class Outputs:
         self.stores[command.stream] = Shelf(command.first, rows)
         self.published[command.stream] = command.first
         if not self.process.core.lossy:
-            self.superseded[command.stream] = command.first
+            self.given_up[command.stream] = Range(min(command.held.start, command.first), command.first)
         if command.stream in self.ended:
             self.ended[command.stream] = command.first + len(rows)
         self._part_with_those_before(command.stream, command.first)
