@@ -132,8 +132,7 @@ class LoggedBackup(UpstreamBackup):
     def _take_up(self, stream: Stream, begin: Seq) -> do.Skip:
         """What upstream holds may begin earlier than the log: an ack was late."""
         received = Seq(max(self.ledger.received(stream), begin))
-        if stream in self._starts:
-            self._starts[stream] = begin
+        self._pass_over(stream, begin)
         self.ledger = self.ledger.moved(stream, begin).skipped_to(stream, received)
         return do.Skip(stream, begin)
 

@@ -43,6 +43,7 @@ class UpstreamBackup(Instance):
         self._roll: RollCall | None = None
         self._starts: dict[Stream, Seq] = {}  # where the inputs of this life begin
         self._others: dict[Stream, Seq] = {}  # from these seqs on, inputs are not what an earlier life had
+        self._passed_over: dict[Stream, Range] = {}  # input that upstream holds, and an earlier life had
         self._gone: dict[Stream, Range] = {}  # input that an earlier life may not have released, and that nobody holds
         self._acked_at: Millis | None = None
         self._unlogged: dict[Stream, Seq] = {}  # what precedes was made in another mode
@@ -144,9 +145,24 @@ class UpstreamBackup(Instance):
         behind = {s: p for s, p in high.items() if s in self._starts and self._starts[s] < p}
         for s, position in behind.items():
             received = max(self.ledger.received(s), position)
-            self._starts[s] = position
+            self._pass_over(s, position)
             self.ledger = self.ledger.moved(s, position).skipped_to(s, received)
         return tuple(do.Skip(s, position) for s, position in behind.items())
+
+    def _pass_over(self, stream: Stream, upto: Seq) -> None:
+        """What upstream holds before is not taken again."""
+        if stream in self._starts:
+            self._passed_over[stream] = Range(self._starts[stream], max(upto, self._starts[stream]))
+            self._starts[stream] = upto
+
+    def _began_anew(self, event: on.Arrived) -> Commands:
+        """A producer may learn only after its answer that its input is gone, and that it makes other tuples than
+        before: then those that were passed over are not what an earlier life had."""
+        commands, passed = super()._began_anew(event), self._passed_over.pop(event.stream, None)
+        if passed is None or event.anew is None or event.stream in self._others:
+            return commands
+        missing = passed.from_(event.anew)
+        return (*commands, do.ReportLoss(event.stream, missing)) if len(missing) else commands
 
     def _hindmost(self, roll: RollCall, stream: Stream) -> on.Subscribed | None:
         """The consumer that has come least far, of those that can tell how far.

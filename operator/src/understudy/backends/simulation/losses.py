@@ -59,10 +59,11 @@ class Losses:
         """What was made of what is over, or of what its maker reported as lost, can't be made again either: who needs
         it again is told of it by that report."""
         for stream, spec in self._maker.items():
-            gone = [(s, row) for s in spec.inputs for row in self._gone(spec.name, s)] if _simple(spec) else []
-            made = {m for s, row in gone for m in _through(spec.elements, s, row)}
+            gone = [(s, row) for s in spec.inputs for row in self._gone(spec.name, s)]
+            made = {m for s, row in gone for m in _through(spec.elements, s, row)} if _simple(spec) else set()
+            within = 0 if _simple(spec) else _lineage(row for _, row in gone)
             for edge in (e for e in self._edges if e[1] == stream):
-                self._over[edge] |= made
+                self._over[edge] |= made | {row for row in self._got[edge] if row[1] & within}
 
     def _gone(self, reader: str, stream: str) -> set[Row]:
         said = self._reported[reader, stream]
@@ -139,13 +140,19 @@ class Losses:
 
 def _in_no_window(windows: Aggregate, made: list[Row], got: Iterable[Row], chosen: bool) -> list[Row]:
     """The last rows may fill none. `chosen`: which are the last is the choice of a union, so it may be any."""
-    seen = 0
-    for row in got:
-        seen |= row[1]
+    seen = _lineage(got)
     spare = windows.window - 1
     if chosen:
         return [row for row in made if row[1] & ~seen][spare:]
     return [row for row in made[: max(0, len(made) - spare)] if row[1] & ~seen]
+
+
+def _lineage(rows: Iterable[Row]) -> int:
+    """What is behind any of them: no window and no pair of which one is missing can be made again."""
+    found = 0
+    for row in rows:
+        found |= row[1]
+    return found
 
 
 def _through(elements: Elements, stream: str, row: Row) -> list[Row]:

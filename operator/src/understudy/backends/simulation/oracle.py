@@ -69,7 +69,8 @@ class Oracle(Monitor):
         self._taken[life] = start + len(rows)
         if process.spec.promise == "gap":
             self._accounted[process.spec.name, stream].update(range(start, start + len(rows)))
-        self.losses.took(process.spec.name, stream, start, rows)
+        if not _replaced(process):
+            self.losses.took(process.spec.name, stream, start, rows)
         known = self.tuples[stream]
         for seq, row in enumerate(rows, start):
             if seq in known and known[seq] != row and stream not in self._conflicts:
@@ -406,6 +407,11 @@ class Oracle(Monitor):
         skipped = set(range(made)) - self._accounted[spec.name, stream]
         if skipped:
             self.problem(f"{spec.name} skipped {stream}[{min(skipped)}] and {len(skipped) - 1} more without a report")
+
+
+def _replaced(process: Process) -> bool:
+    """Whether another leads in its place, and it has not learned of it yet: what it still takes counts for nothing."""
+    return process.spec.family == "lease" and process.core.role is Role.PRIMARY and not process.leads
 
 
 def _goes_on_from(process: Process, stream: Stream) -> int:
