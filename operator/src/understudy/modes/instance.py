@@ -75,7 +75,6 @@ class Instance:
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
         self._only_here: dict[Stream, Seq] = {}  # input before these seqs came from a producer that began anew since
         self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # newest acks that came during a roll call
-        self._first: dict[tuple[Stream, Consumer], Epoch] = {}  # of its consumers' lives, the first that subscribed
         self._trying = False
         self._retries = 0
         self._waits = False  # for a standby that has its state to take over from a dead primary
@@ -139,7 +138,6 @@ class Instance:
         self.keep_what_others_said(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.lossy, self.anew, self.resumed, self._only_here, self._early = False, {}, {}, {}, {}
-        self._first = {}
         if checkpoint is not None and live:
             return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
@@ -218,7 +216,7 @@ class Instance:
         self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
         self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
         self.moves.forget()
-        self._retries, self._early, self._first = 0, {}, {}
+        self._retries, self._early = 0, {}
 
     # --- migration
 
@@ -274,7 +272,6 @@ class Instance:
             case on.Subscribed() if self.ledger.queues[event.stream].replaced(event.consumer, event.epoch):
                 return ()  # it may have had more than the life that has taken its place
             case on.Subscribed():
-                self._first.setdefault((event.stream, event.consumer), event.epoch)
                 self.ledger = self.ledger.subscribed(event)
                 return (*self._rebase(), *self.lead(event))
             case on.Redirected():
@@ -336,11 +333,10 @@ class Instance:
         return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
 
     def anew_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
-        """From where on the stream has other tuples than an earlier life of this consumer may have had: if none of this
-        subjob has served an earlier one, and it began anew."""
-        known = self.ledger.queues[stream].acks.get(consumer)
-        first = self._first.get((stream, consumer))
-        return self.anew.get(stream) if known is not None and first == known.epoch else None
+        """From where on the stream has other tuples than the consumer's own consumers may have got something of: if it
+        began anew, and what came after that was not released by any life of the consumer."""
+        known, anew = self.ledger.queues[stream].acks.get(consumer), self.anew.get(stream)
+        return anew if known is not None and anew is not None and known.released <= anew else None
 
     def mark_of(self, stream: Stream, position: Seq) -> Step | None:
         """What a subscription from `position` on tells the producer: the step behind the last tuple taken from it."""
@@ -450,7 +446,7 @@ class Instance:
         self.role, self.epoch, self.lease = former.role, former.epoch, former.lease
         self.ledger, self.lossy = former.ledger, former.lossy
         self.anew, self.resumed = dict(former.anew), former.resumed
-        self.marks, self.trees, self._first = former.marks, former.trees, dict(former._first)
+        self.marks, self.trees = former.marks, former.trees
         self.number = former.number  # states have higher ones: a late word about one of the former mode counts for none
         self.taken_up()
 

@@ -46,6 +46,7 @@ class Oracle(Monitor):
         self._released1: dict[tuple[str, str], int] = defaultdict(int)  # level-1 acks
         self._taken: dict[tuple[str, int, str], int] = defaultdict(int)
         self._told: dict[tuple[str, str], int] = defaultdict(int)  # how much a subjob's producer has heard that it has
+        self._by_the_replaced: set[tuple[str, str]] = set()  # who reported what as lost when another led already
         self._said: dict[tuple[str, str, str], on.Subscribed] = {}  # what consumers told a producer that they have
         self.ended: set[str] = set()  # sinks that came to the end
         self.at_the_end: set[str] = set()  # the same, and subjobs that have read all of their inputs
@@ -69,7 +70,7 @@ class Oracle(Monitor):
         self._taken[life] = start + len(rows)
         if process.spec.promise == "gap":
             self._accounted[process.spec.name, stream].update(range(start, start + len(rows)))
-        if not _replaced(process):
+        if stream not in self.job.maker or not _replaced(process):
             self.losses.took(process.spec.name, stream, start, rows)
         known = self.tuples[stream]
         for seq, row in enumerate(rows, start):
@@ -83,6 +84,8 @@ class Oracle(Monitor):
             self.arrived[process.name] += rows
 
     def lost(self, process: Process, stream: str, missing: Range) -> None:
+        if _replaced(process):
+            self._by_the_replaced.add((process.spec.name, stream))
         self.losses.reported(process.spec.name, stream, missing)
         self._accounted[process.spec.name, stream].update(range(missing.start, missing.stop))
 
@@ -340,7 +343,7 @@ class Oracle(Monitor):
     def _sound(self, quality: dict[str, str], reader: str, stream: str, last: int) -> bool:
         """Whether nothing that the reader needs of the stream can have been lost. Seqs that a renumbering gave up are
         sent again under others; a backup does not say so, and who continues from it calls them lost."""
-        if last < self._given_up.get(stream, 0):
+        if last < self._given_up.get(stream, 0) or (reader, stream) in self._by_the_replaced:
             return False
         gaps = reader in self.spec and self.spec[reader].promise == "gap"
         return quality[stream] != "gap" and reader not in self.exceeded and not gaps
@@ -410,8 +413,12 @@ class Oracle(Monitor):
 
 
 def _replaced(process: Process) -> bool:
-    """Whether another leads in its place, and it has not learned of it yet: what it still takes counts for nothing."""
-    return process.spec.family == "lease" and process.core.role is Role.PRIMARY and not process.leads
+    """Whether another leads in its place, and it does not know yet: what it takes, or says, may count for nothing."""
+    if process.core.role is not Role.PRIMARY or process.spec.family not in ("lease", "replica"):
+        return False
+    others = process.cluster.running[process.spec.name]
+    newer = any(p.alive and p.core.role is Role.PRIMARY and p.core.epoch > process.core.epoch for p in others)
+    return newer if process.spec.family == "replica" else not process.leads
 
 
 def _goes_on_from(process: Process, stream: Stream) -> int:
