@@ -248,6 +248,19 @@ def test_who_stands_still_for_a_move_asks_a_new_producer_for_what_only_waits_the
     assert primary.goes_on_from(UP) == 10
 
 
+def test_what_a_log_passed_over_is_lost_if_its_producer_learns_later_that_it_makes_other_tuples() -> None:
+    """It answers before it knows that its own input is gone."""
+    primary, standby = pair()
+    primary.handle(step(10, 4))
+    deliver(primary, standby, 1)
+    taken_over(standby, held=0, has=4)
+    commands = standby.handle(on.Arrived(UP, Range(Seq(0), Seq(12)), SECOND, anew=Seq(3)))
+    assert do.ReportLoss(UP, Range(Seq(3), Seq(10))) in commands
+    assert standby.handle(on.Arrived(UP, Range(Seq(12), Seq(13)), SECOND, anew=Seq(3))) == (
+        do.Take(UP, Range(Seq(12), Seq(13))),
+    )
+
+
 def test_a_log_of_input_that_was_lost_with_its_producer_is_not_followed() -> None:
     """The producer gives seqs anew that the log speaks of: to skip them as known would lose them silently."""
     primary, standby = pair()

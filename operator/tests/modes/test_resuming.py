@@ -12,6 +12,8 @@ from understudy.modes.amnesia import Amnesia
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.resuming import Resuming
+from understudy.modes.roll import RollCall
+from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -24,6 +26,7 @@ MODES: dict[str, Callable[[str], Resuming]] = {
     "passiveStandby": lambda name: PassiveStandby(name, WIRING, DETECTOR, interval=50),
     "activeStandby": lambda name: ActiveStandby(name, WIRING, DETECTOR, interval=50),
     "replicaBackup": lambda name: ReplicaBackup(name, WIRING, DETECTOR, interval=50),
+    "savepoint": lambda name: SavepointMode(name, WIRING, DETECTOR),
 }
 
 
@@ -32,6 +35,10 @@ def from_nothing(mode: str) -> Resuming:
     found = MODES[mode]("job-1")
     found.handle(on.LeaseSeen(lease("job-0", 1)))
     found.handle(on.LeaseWon(lease("job-1", 2)))
+    if isinstance(found, SavepointMode):  # the predecessor has lost the tree; asked twice, it has no other
+        found.handle(on.RecoveryInformation(UP, None))
+        assert found.handle(on.Resumes(UP, Seq(0), Seq(80))) == (do.RequestRecovery(UP),)
+        found.handle(on.RecoveryInformation(UP, None))
     lost = found.handle(on.Resumes(UP, Seq(0), Seq(80)))
     assert do.ReportLoss(UP, Range(Seq(0), Seq(80))) in lost
     assert found.handle(processed(100, 16)) == ()
@@ -44,6 +51,32 @@ def test_what_is_made_of_the_rest_gets_seqs_that_no_consumer_has(mode: str) -> N
     found = from_nothing(mode)
     sent = found.handle(on.Subscribed(OUT, DOWN, Seq(11), Epoch(1)))
     assert sent == (do.Renumber(OUT, Range(Seq(0), Seq(16)), Seq(11)), do.Publish(OUT, Seq(27), False))
+
+
+def test_what_consumers_said_to_a_life_that_recovers_again_is_not_asked_anew() -> None:
+    found = SavepointMode("job-1", WIRING, DETECTOR)
+    found.handle(on.LeaseWon(lease("job-1", 2)))
+    found.handle(on.RecoveryInformation(UP, None))
+    found.handle(on.Subscribed(OUT, DOWN, Seq(11), Epoch(1)))
+    found.handle(on.Resumes(UP, Seq(0), Seq(80)))
+    found.handle(on.RecoveryInformation(UP, None))
+    found.handle(on.Resumes(UP, Seq(0), Seq(80)))
+    assert not found.roll_open
+    assert found.ledger.queues[OUT].next == Seq(11)
+
+
+@pytest.mark.parametrize("mode", ["passiveStandby", "activeStandby"])
+def test_who_serves_those_that_have_forgotten_everything_keeps_its_seqs(mode: str) -> None:
+    """They have to learn that something lies before them."""
+    found = MODES[mode]("job-1")
+    found.handle(on.LeaseWon(lease("job-1", 2)))
+    found.handle(processed(100, 16))
+    found.handle(on.Acked(OUT, DOWN, 1, Seq(9), Epoch(1)))
+    found.handle(on.Subscribed(OUT, DOWN, Seq(9), Epoch(1)))
+    roll = RollCall(WIRING)
+    roll.heard(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
+    renumber, _ = found.send_as_new(roll)
+    assert renumber == do.Renumber(OUT, Range(Seq(9), Seq(16)), Seq(9))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -11,7 +11,7 @@ from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
-from understudy.protocol.savepoints import Savepoint, Tree
+from understudy.protocol.savepoints import Savepoint, Tree, latest
 
 DOWN = Consumer("down")
 
@@ -50,6 +50,18 @@ def test_a_spare_asks_for_its_tree_and_begins_with_its_selection() -> None:
     assert (skip, read) == (do.Skip(UP, Seq(6)), do.ReadInput(UP, Seq(6)))
     assert number == do.Number("job", Seq(5), {UP: Seq(10)})
     assert (spare.role, spare.epoch) == (Role.PRIMARY, Epoch(2))
+
+
+def test_of_two_savepoints_with_the_same_next_event_the_one_that_needs_less_input_counts() -> None:
+    """Of two lives that run side by side, one has taken input that makes nothing: upstream has pruned by that."""
+    later, earlier = tree(2, left=3, right=1), tree(2, left=2, right=1)
+    assert latest([later, earlier]) is later
+    assert latest([earlier, later]) is later
+    found = primary()
+    found.handle(processed(10, 5))
+    found.handle(on.Acked(OUT, DOWN, 1, Seq(2), Epoch(1), later))
+    found.handle(on.Acked(OUT, DOWN, 1, Seq(2), Epoch(1), earlier))
+    assert found.handle(on.RecoveryRequested(OUT, DOWN)) == (do.AnswerRecovery(OUT, DOWN, later),)
 
 
 def test_what_upstream_lacks_for_the_newest_savepoint_is_lost_and_reported() -> None:
