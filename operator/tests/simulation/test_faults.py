@@ -28,20 +28,10 @@ BEYOND = (  # divergent windows, a consumer that has forgotten what it had or is
     *(6810, 12328, 12633, 23085),
     *(70846, 76148, 88138),
 )
-SILENT = (
-    629,
-    814,
-    956,
-    1008,
-    1291,
-    1301,
-    1872,
-    11525,
-    16801,
-    17967,
-    44802,
-    58477,
-)  # what a restarted life made of the rest was taken for known, …
+SILENT = (  # what a restarted life made of the rest was taken for known, …
+    *(629, 814, 956, 1008, 1291, 1301, 1872),
+    *(11525, 16801, 17967, 44802, 58477),
+)
 SILENT_IN_UPSTREAM_BACKUP = (96, 192, 280, 430)  # neighbours fail together; with a log, and without
 COUNTED_BY_NOBODY = (414, 2743)  # a consumer failed after its amnesiac producer
 
