@@ -110,6 +110,18 @@ def test_after_a_change_of_mode_nobody_waits_for_consumers_that_have_spoken(
     assert not after.roll_open
 
 
+def test_what_a_new_producer_sends_under_seqs_that_were_had_of_an_earlier_one_is_reported_as_lost() -> None:
+    """A life of this subjob that was replaced has answered the producer's roll call, and had less (seed 75977)."""
+    found = PassiveStandby("job-1", WIRING, DETECTOR, interval=50)
+    found.handle(on.LeaseWon(lease("job-1", 1)))
+    found.handle(on.Redirected(UP, Epoch(1)))
+    found.handle(on.Arrived(UP, Range(Seq(0), Seq(78)), Epoch(1)))
+    found.handle(on.Redirected(UP, Epoch(2)))
+    lost = do.ReportLoss(UP, Range(Seq(72), Seq(78)))
+    assert lost in found.handle(on.Arrived(UP, Range(Seq(78), Seq(80)), Epoch(2), anew=Seq(72)))
+    assert lost not in found.handle(on.Arrived(UP, Range(Seq(80), Seq(81)), Epoch(2), anew=Seq(72)))
+
+
 def test_who_began_anew_says_so_until_a_life_of_the_consumer_has_released_what_came_after() -> None:
     """Before, all that is known further down may speak of the tuples of earlier (seed 58477)."""
     found = Amnesia("job-1", WIRING, DETECTOR)

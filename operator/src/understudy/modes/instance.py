@@ -74,6 +74,7 @@ class Instance:
         self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
         self._only_here: dict[Stream, Seq] = {}  # input before these seqs came from a producer that began anew since
+        self._of_before: dict[Stream, Seq] = {}  # what this life had of an earlier producer; until the next one sends
         self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # newest acks that came during a roll call
         self._trying = False
         self._retries = 0
@@ -138,6 +139,7 @@ class Instance:
         self.keep_what_others_said(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.lossy, self.anew, self.resumed, self._only_here, self._early = False, {}, {}, {}, {}
+        self._of_before = {}
         if checkpoint is not None and live:
             return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
@@ -216,7 +218,7 @@ class Instance:
         self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
         self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
         self.moves.forget()
-        self._retries, self._early = 0, {}
+        self._retries, self._early, self._of_before = 0, {}, {}
 
     # --- migration
 
@@ -284,6 +286,8 @@ class Instance:
         before, self.ledger = self.ledger, self.ledger.redirected(event.stream, event.epoch)
         if self.ledger is not before:
             self._only_here[event.stream] = self.ledger.received(event.stream)
+            if event.stream in before.producers:
+                self._of_before[event.stream] = self.ledger.received(event.stream)
         return self.redirected(event.stream)
 
     def _acked_ahead(self, stream: Stream) -> Commands:
@@ -321,11 +325,19 @@ class Instance:
 
     def _began_anew(self, event: on.Arrived) -> Commands:
         """A former life of this subjob may have had other tuples under these seqs: what is made of them now is new."""
-        resumed = self.resumed.get(event.stream)
+        overlooked, resumed = self._overlooked(event), self.resumed.get(event.stream)
         if self.lossy or event.anew is None or resumed is None or event.anew < resumed:
-            return ()
+            return overlooked
         self.lossy = True
-        return self._rebase()
+        return (*overlooked, *self._rebase())
+
+    def _overlooked(self, event: on.Arrived) -> Commands:
+        """A new producer gives seqs anew that this life has had of an earlier one, because a life that was replaced has
+        answered its roll call: what has them now will not be taken."""
+        had = self._of_before.pop(event.stream, None)
+        if had is None or event.anew is None or event.anew >= had:
+            return ()
+        return (do.ReportLoss(event.stream, Range(event.anew, had)),)
 
     def goes_on_from(self, stream: Stream) -> Seq:
         """What a subscription asks for. What only waits here is lost to the instance that this one moves to: a producer
