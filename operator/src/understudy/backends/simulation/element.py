@@ -76,6 +76,8 @@ class Element:
             if not self.inbox[i].slice(0, to) or all(r is None for r in self.inbox[i].slice(0, to)):
                 self.inbox[i].trim(to)
                 self.held_from = max(self.held_from, to)
+        if self.until is not None and to > self.until[i]:
+            self.until = None  # the step of the earlier life can't be done again
 
     def arrived(self, i: int, start: int, rows: list[Row | None]) -> None:
         before = self.inbox[i].stop

@@ -131,7 +131,7 @@ class Losses:
             got = self._got[spec.name, stream].items()
             taken += [(seqs[-1], stream, row) for row, seqs in got if row in needed and not lost.intersection(seqs)]
         if len(spec.inputs) > 1:
-            taken.sort()
+            taken.sort(key=lambda found: (found[0], spec.inputs.index(found[1])))
         elif isinstance(exact := rows[spec.inputs[0]], list):  # a life that was replaced may have taken some last
             place = {row: n for n, row in enumerate(exact)}
             taken.sort(key=lambda found: place[found[2]])
