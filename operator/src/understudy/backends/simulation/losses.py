@@ -29,17 +29,25 @@ class Losses:
         self._maker = job.maker
         self._edges = [(spec.name, stream) for spec in job.subjobs for stream in spec.inputs] + list(job.sinks.items())
         self._got: dict[tuple[str, str], dict[Row, list[int]]] = defaultdict(dict)  # by any life, newest last: its seqs
+        self._by_replaced: dict[tuple[str, str], set[Row]] = defaultdict(set)  # by lives only that had been replaced
         self._over: dict[tuple[str, str], set[Row]] = defaultdict(set)  # taken of a life that left nothing behind
         self._reported: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._told: set[str] = set()  # subjobs that nobody runs as they were, which the control plane said
 
     # --- what is seen
 
-    def took(self, reader: str, stream: str, start: int, rows: Iterable[Row | None]) -> None:
-        got = self._got[reader, stream]
+    def took(self, reader: str, stream: str, start: int, rows: Iterable[Row | None], *, replaced: bool) -> None:
+        """`replaced`: another led already in the reader's place. What it takes is not lost without a word to it, but
+        nobody has to get what is made of that."""
+        got, by_replaced = self._got[reader, stream], self._by_replaced[reader, stream]
         for seq, row in enumerate(rows, start):
-            if row is not None:
-                got[row] = [*got.pop(row, ()), seq]
+            if row is None:
+                continue
+            if not replaced:
+                by_replaced.discard(row)
+            elif row not in got:
+                by_replaced.add(row)
+            got[row] = [*got.pop(row, ()), seq]
 
     def reported(self, reader: str, stream: str, missing: Range) -> None:
         self._reported[reader, stream].update(range(missing.start, missing.stop))
@@ -126,7 +134,7 @@ class Losses:
         that in which it was taken last (who begins anew may number from zero again); a zip takes alternately."""
         taken: list[tuple[int, str, Row]] = []
         for stream in spec.inputs:
-            needed = set(rows[stream]) - self._over[spec.name, stream]
+            needed = set(rows[stream]) - self._over[spec.name, stream] - self._by_replaced[spec.name, stream]
             lost = self._reported[spec.name, stream] if believing else set()
             got = self._got[spec.name, stream].items()
             taken += [(seqs[-1], stream, row) for row, seqs in got if row in needed and not lost.intersection(seqs)]

@@ -70,8 +70,7 @@ class Oracle(Monitor):
         self._taken[life] = start + len(rows)
         if process.spec.promise == "gap":
             self._accounted[process.spec.name, stream].update(range(start, start + len(rows)))
-        if stream not in self.job.maker or not _replaced(process):
-            self.losses.took(process.spec.name, stream, start, rows)
+        self.losses.took(process.spec.name, stream, start, rows, replaced=_replaced(process))
         known = self.tuples[stream]
         for seq, row in enumerate(rows, start):
             if seq in known and known[seq] != row and stream not in self._conflicts:
