@@ -20,6 +20,7 @@ NODES = ("node1", "node2", "node3")
 WEBS = ("web1", "web2", "web3")
 NAME = "selftest"
 CGROUP = f"{NAME}-cluster"
+NETNS = Path("/run/netns")
 PROGRAMS = ("kube", "etcd", "coredns", "containerd", "busybox")
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, mounts and control groups need root")
@@ -45,16 +46,17 @@ def eventually(what: str, happens, seconds: float = 30.0) -> float:
 
 
 def traces() -> dict[str, set[str]]:
-    """Everything that this cluster could leave behind on the machine."""
+    """Everything that this cluster could leave behind on the machine. The folder of network namespaces is made by the
+    first that there ever is, and stays."""
     listed = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
     places = ("/run", "/var/lib", "/var/log", "/var/tmp", "/opt", "/usr/libexec", "/etc", "/etc/cni/net.d")
     return {
-        "namespaces": {name for name in os.listdir("/run/netns") if name.startswith(NAME)},
+        "namespaces": {path.name for path in NETNS.glob(f"{NAME}*")},
         "links": {line.split(":")[1].strip() for line in listed.splitlines()},
-        "mounts": {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()},
+        "mounts": {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()} - {str(NETNS)},
         "cgroups": {str(path) for path in Path("/sys/fs/cgroup").glob(f"**/{CGROUP}")},
         "processes": {f"{pid} {name}" for pid, name in processes()},
-        "files": {str(path) for place in places for path in Path(place).glob("*")},
+        "files": {str(path) for place in places for path in Path(place).glob("*")} - {str(NETNS)},
     }
 
 
