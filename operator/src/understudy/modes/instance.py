@@ -287,7 +287,7 @@ class Instance:
         if self.ledger is not before:
             self._only_here[event.stream] = self.ledger.received(event.stream)
             if event.stream in before.producers:
-                self._of_before[event.stream] = self.ledger.received(event.stream)
+                self._of_before[event.stream] = self.goes_on_from(event.stream)
         return self.redirected(event.stream)
 
     def _acked_ahead(self, stream: Stream) -> Commands:
