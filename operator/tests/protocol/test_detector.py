@@ -27,6 +27,15 @@ def test_silence_longer_than_three_intervals_makes_a_suspect() -> None:
     assert ticked(regular, 1_320).suspects(Millis(1_320))
 
 
+def test_the_last_keep_alive_may_be_late_by_its_grace() -> None:
+    heard = Detector.of(100, 3, grace=80).on_keep_alive(Millis(1_000))
+    regular = ticked(heard, *range(1_000, 1_381, 20))
+    assert not regular.suspects(Millis(1_380))
+    assert ticked(regular, 1_400).suspects(Millis(1_400)), "within three intervals and one"
+    again = regular.on_false_suspicion().on_keep_alive(Millis(1_400))
+    assert (again.tau, again.first) == (570, 380)
+
+
 def test_time_in_which_we_did_not_run_is_no_silence() -> None:
     heard = ticked(FRESH.on_keep_alive(Millis(1_000)), 1_000, 1_020)
     woken = ticked(heard, 3_000)
@@ -64,5 +73,5 @@ def test_a_long_time_without_a_suspicion_makes_it_as_quick_as_before() -> None:
 
 def test_the_same_settings_said_again_do_not_make_it_less_patient() -> None:
     patient = Detector.of(100, 3).on_false_suspicion().on_keep_alive(Millis(1_000))
-    assert patient.retuned(100, 3) == patient
-    assert patient.retuned(50, 4) == replace(Detector.of(50, 4), heard=Millis(1_000))
+    assert patient.retuned(FRESH) == patient
+    assert patient.retuned(Detector.of(50, 4)) == replace(Detector.of(50, 4), heard=Millis(1_000))

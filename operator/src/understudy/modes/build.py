@@ -24,6 +24,8 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Stream
 from understudy.protocol.ledger import Wiring
 
+GRACE = 0.8  # of an interval, by which the last keep-alive that is missed may be late on a busy machine
+
 
 def millis(duration: timedelta) -> int:
     return round(duration.total_seconds() * 1000)
@@ -63,7 +65,8 @@ def decided(job: StreamJob, subjob: Subjob) -> Subjob:
 
 def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
     wiring, ha = wiring_of(job, subjob), subjob.ha
-    detector = Detector.of(millis(ha.heartbeat.interval), ha.heartbeat.misses)
+    interval = millis(ha.heartbeat.interval)
+    detector = Detector.of(interval, ha.heartbeat.misses, grace=int(interval * GRACE))
     verdict = class_of(subjob)
     arbitrary = verdict.operator_class is OperatorClass.ARBITRARY
     match mode := mode_of(job, subjob):

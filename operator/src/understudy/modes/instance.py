@@ -469,7 +469,7 @@ class Instance:
 
     def retune(self, like: Instance) -> None:
         """Take over the settings of an instance of the same mode."""
-        self.detector = self.detector.retuned(like.detector.interval, like.detector.misses)
+        self.detector = self.detector.retuned(like.detector)
 
     @property
     def settled(self) -> bool:

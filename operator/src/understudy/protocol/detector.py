@@ -3,7 +3,8 @@
 A closed connection is proof from a living kernel that the process died; silence is only suspicion. A suspicion that
 turns out false raises the timeout τ, so that a slow machine is not suspected again and again; a long time without one
 lowers it again, so that a bad hour does not make the next failure's detection slow. Time in which we did not run
-ourselves is no silence: the keep-alives of that time may be waiting to be read.
+ourselves is no silence: the keep-alives of that time may be waiting to be read. On a busy machine a keep-alive is late
+now and then, so the last one that is missed may have a grace; in the papers' experiments it has none.
 """
 
 from __future__ import annotations
@@ -25,36 +26,42 @@ class Detector:
     heard: Millis | None = None
     ticked: Millis | None = None
     calm: int = 0  # keep-alives since τ last changed
+    grace: int = 0  # milliseconds by which the last one may be late
 
     @classmethod
-    def of(cls, interval: int, misses: int) -> Detector:
-        return cls(interval, misses, interval * misses)
+    def of(cls, interval: int, misses: int, grace: int = 0) -> Detector:
+        return cls(interval, misses, interval * misses + grace, grace=grace)
 
-    def retuned(self, interval: int, misses: int) -> Detector:
-        """With other settings; what is known of the other side stays, and so does τ where they are no other."""
-        if (interval, misses) == (self.interval, self.misses):
+    @property
+    def first(self) -> int:
+        """τ before any false suspicion."""
+        return self.interval * self.misses + self.grace
+
+    def retuned(self, like: Detector) -> Detector:
+        """With another's settings; what is known of the other side stays, and so does τ where they are no other."""
+        if (like.interval, like.misses, like.grace) == (self.interval, self.misses, self.grace):
             return self
-        return Detector(interval, misses, interval * misses, self.heard, self.ticked)
+        return Detector(like.interval, like.misses, like.first, self.heard, self.ticked, grace=like.grace)
 
     def on_keep_alive(self, now: Millis) -> Detector:
-        first = self.interval * self.misses
-        if self.tau == first:
-            return Detector(self.interval, self.misses, first, now, self.ticked)
+        if self.tau == self.first:
+            return Detector(self.interval, self.misses, self.tau, now, self.ticked, 0, self.grace)
         if self.calm < CALM:
-            return Detector(self.interval, self.misses, self.tau, now, self.ticked, self.calm + 1)
-        return Detector(self.interval, self.misses, max(first, int(self.tau / TAU_GROWTH)), now, self.ticked)
+            return Detector(self.interval, self.misses, self.tau, now, self.ticked, self.calm + 1, self.grace)
+        tau = max(self.first, int(self.tau / TAU_GROWTH))
+        return Detector(self.interval, self.misses, tau, now, self.ticked, 0, self.grace)
 
     def on_tick(self, now: Millis) -> Detector:
         heard = self.heard
         if heard is not None and self.ticked is not None:
             heard = Millis(heard + max(0, now - max(self.ticked, heard) - self.interval))
-        return Detector(self.interval, self.misses, self.tau, heard, now, self.calm)
+        return Detector(self.interval, self.misses, self.tau, heard, now, self.calm, self.grace)
 
     def suspects(self, now: Millis) -> bool:
         return self.heard is not None and now - self.heard > self.tau
 
     def on_false_suspicion(self) -> Detector:
-        grown = min(int(self.tau * TAU_GROWTH), self.interval * self.misses * TAU_LIMIT)
+        grown = min(int(self.tau * TAU_GROWTH), self.first * TAU_LIMIT)
         return replace(self, tau=max(self.tau, grown), calm=0)
 
     def forget(self) -> Detector:
