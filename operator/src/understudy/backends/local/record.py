@@ -70,8 +70,7 @@ class Record:
 
     def _remember_protection(self, observed: Observed) -> None:
         for subjob in {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}:
-            primary = observed.primary(subjob)
-            protected = primary is not None and bool(primary.status.get("protected"))
+            protected = observed.protected(subjob)
             known = self.protections.setdefault(subjob, [])
             if not known or known[-1][1] != protected:
                 known.append((observed.now_ms, protected))

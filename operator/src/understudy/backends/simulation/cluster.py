@@ -260,7 +260,7 @@ class Cluster:
 
     def wiring(self, spec: SubjobSpec) -> Wiring:
         inner = {n: tuple(Consumer(r) for r, _, ins in spec.elements if n in ins) for n, _, _ in spec.elements}
-        last = spec.elements[-1][0]
+        last = spec.stream
         readers = tuple(Consumer(c) for c in self._consumers.get(last, ()))
         return Wiring({n: tuple(Stream(s) for s in ins) for n, _, ins in spec.elements}, {**inner, last: readers})
 

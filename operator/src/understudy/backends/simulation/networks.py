@@ -106,7 +106,7 @@ def draw(rng: random.Random, cores: Cores, only: str | None = None) -> Job:
         quality[stream] = "exact" if exact else "rowwise"
         family[stream] = spec.mode
     read = {s for spec in job.subjobs for s in spec.inputs}
-    ends = [spec.elements[-1][0] for spec in job.subjobs]
+    ends = [spec.stream for spec in job.subjobs]
     tapped = [s for s in ends if s not in read or rng.random() < 0.15]
     job.sinks = {f"k{i}": s for i, s in enumerate(tapped)}
     return job
