@@ -119,14 +119,30 @@ def test_a_target_that_is_lost_ends_the_move() -> None:
     assert_goal(world)
 
 
-def test_a_primary_that_dies_on_the_way_is_taken_over_from_and_the_move_is_over() -> None:
+@pytest.mark.parametrize("delay", range(1, 8))
+def test_a_move_that_was_ordered_goes_on_from_who_took_over_on_the_way(delay: int) -> None:
     world = running()
-    world.orders["keep"] = Order(free_node(world))
-    world.run_for(3)
-    world.kill(world.primary("keep"))
+    before, standby, node = world.primary("keep"), world.standby("keep"), free_node(world)
+    world.orders["keep"] = Order(node, "mig")
+    world.run_for(delay)
+    world.kill(before)
     run_until_settled(world)
-    assert not world.subjob("keep")["lastMove"]["succeeded"]
+    last = world.subjob("keep")["lastMove"]
+    assert (last["succeeded"], last["migration"], last["from"]) == (True, "mig", standby)
+    assert world.pods[world.primary("keep")].node == node
     assert_goal(world)
+
+
+def test_a_primary_that_left_its_cordoned_node_by_a_take_over_need_not_move() -> None:
+    world = running()
+    before, nodes = world.primary("keep"), world.nodes
+    for pod in world.live("keep"):
+        cordon(world, pod.node)
+    world.run_for(3)
+    world.nodes = nodes
+    world.kill(before)
+    run_until_settled(world)
+    assert "took over meanwhile" in world.subjob("keep")["lastMove"]["message"]
 
 
 @pytest.mark.parametrize("delay", range(14))

@@ -31,7 +31,8 @@ def job(modes: tuple[str, ...]) -> str:
 
 @pytest.mark.parametrize("modes", CHAINS, ids="-".join)
 def test_a_move_loses_nothing_and_repeats_nothing(modes: tuple[str, ...], tmp_path: Path) -> None:
-    """The job has no end: it is stopped when all have moved and tuples have come after that."""
+    """The job has no end: it is stopped when all have moved and tuples have come after that. Three sessions start at
+    once for it, so a primary may be suspected: then its successor moves."""
     (tmp_path / "job.yaml").write_text(job(modes))
     moves = [word for mode in modes for word in ("--migrate", f"{mode.lower()}@2s")]
     command = Command("run", "job.yaml", *moves, "--output", "out", cwd=tmp_path)
@@ -43,7 +44,7 @@ def test_a_move_loses_nothing_and_repeats_nothing(modes: tuple[str, ...], tmp_pa
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     sink = report["sinks"]["end"]
     assert (sink["lost"], sink["duplicated"], sink["reordered"], sink["recovery"]) == (0, 0, 0, "precise")
-    assert report["incidents"] == []
+    assert [i["cause"] for i in report["incidents"] if not i["cause"].startswith("false suspicion")] == []
     told = {m["subjob"]: m for m in report["migrations"]}
     assert {name: m["failure"] for name, m in told.items()} == {mode.lower(): None for mode in modes}
     for migration in told.values():

@@ -13,7 +13,7 @@ from understudy.backends.local.cast import Cast
 from understudy.backends.local.direction import Observed
 from understudy.backends.local.faults import Planned, parse_migration
 from understudy.backends.local.migrations import migrations_of
-from understudy.backends.local.moves import Ask, Begin, End, Retire, Step, Underway, overloaded, steps
+from understudy.backends.local.moves import Ask, Begin, End, Follow, Retire, Step, Underway, overloaded, steps
 
 PLAN = Planned("beats", 5_000)
 MOVE = Underway(PLAN, subjob("beats", 0), subjob("beats", 2), 105_000)
@@ -65,15 +65,24 @@ def test_without_standbys_the_old_primary_is_retired() -> None:
     assert decided(arrived, MOVE, cast=alone) == [End(MOVE), Retire(subjob("beats", 0), "it has moved")]
 
 
-def test_a_move_ends_with_its_target_or_its_source() -> None:
+def test_a_move_ends_with_its_target() -> None:
     assert decided(running(), MOVE) == [End(MOVE, "beats-2 is gone")]
+
+
+def test_a_move_goes_on_from_who_took_over_meanwhile() -> None:
     replaced = with_target("ready", holders={"beats": "beats-1"})
-    retired = Retire(subjob("beats", 2), "beats-1 has taken over instead")
-    assert decided(replaced, MOVE) == [End(MOVE, "beats-0 is no longer primary"), retired]
-    alone = with_target("ready", standby=False, holders={"beats": "beats-2"})
-    assert decided(alone, replace(MOVE, target=subjob("beats", 0), source=subjob("beats", 1))) == [
-        End(replace(MOVE, target=subjob("beats", 0), source=subjob("beats", 1)), "beats-1 is no longer primary")
-    ]
+    assert decided(replaced, replace(MOVE, asked_ms=1)) == [Follow(replace(MOVE, asked_ms=1), subjob("beats", 1))]
+    (retire,) = decided(replaced, replace(MOVE, source=subjob("beats", 1)))
+    assert retire == Retire(subjob("beats", 0), "beats-2 takes its place")
+
+
+def test_a_move_because_of_an_overload_is_over_when_another_leads() -> None:
+    move = replace(MOVE, planned=Planned("beats", 0, "overload: the backlog grows", resource=True))
+    replaced = with_target("ready", holders={"beats": "beats-1"})
+    over = End(move, "beats-0 is no longer primary")
+    assert decided(replaced, move)[:2] == [over, Retire(subjob("beats", 2), "beats-1 has taken over instead")]
+    alone = running(*everyone()[:3], *everyone()[4:], seen(subjob("beats", 2), "ready"), holders={"beats": "beats-1"})
+    assert decided(alone, move)[:1] == [over]
 
 
 def test_what_can_not_move_is_refused() -> None:
@@ -112,6 +121,9 @@ def test_a_move_that_did_not_take_place_says_why() -> None:
     of.moves = [replace(MOVE, ended_ms=1, failure="beats-2 is gone")]
     (told,) = migrations_of(of, job())
     assert (told.failure, told.pause_ms) == ("beats-2 is gone", None)
+    of.moves = [replace(MOVE, ended_ms=1)]
+    (told,) = migrations_of(of, job())
+    assert told.failure == "beats-2 took over before it was handed to it"
 
 
 def test_an_overloaded_primary_is_moved_once() -> None:

@@ -7,14 +7,16 @@ emptied, or is overloaded.
 | the target is warm, another standby lives | that standby is removed: a primary has one at a time |
 | the target is warm, no other standby lives | the Lease names it as successor; the primary does the rest |
 | the target holds the Lease | what it cost is written down |
-| the target is lost, another leads, or it takes too long | why is written down |
+| another leads, and the move was ordered | it goes on from that one |
+| another leads, and it was to leave its node | why it is over is written down |
+| the target is lost, or it takes too long | why is written down |
 
 Cut anywhere, it goes on: what was not written down is ordered still, and what was is seen through.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from understudy.control import names
@@ -135,7 +137,7 @@ def _write_down(
     seen: Observed, view: SubjobView, primary: Pod, target: str, goal: _Goal, made: bool = False
 ) -> tuple[Intent, ...]:
     subjob = view.subjob.name
-    move = Move(primary.name, target, goal.why, seen.now_ms, goal.by, primary.node or "", goal.resource)
+    move = Move(primary.name, target, goal.why, seen.now_ms, goal.by, primary.node or "", goal.resource, goal.dropped)
     why = f"{subjob} moves from {primary.name} to {target}{', a new instance' if made else ''}: {goal.why}"
     return (
         Record({f"move.{subjob}": move_to_text(move)}, why),
@@ -174,6 +176,8 @@ def _go_on(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
         return _arrived(seen, view, move)
     if failure := _failure(seen, view, move, holder):
         return _ended(view, _result(seen, move, None, None, failure))
+    if holder is not None and holder != move.source:
+        return _follow(view, move, holder)
     page = seen.instance_page(move.target) if fresh(seen, move.target) else None
     if page is None or page.state not in WARM:
         return ()
@@ -187,10 +191,17 @@ def _go_on(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
     return (NameSuccessor(view.subjob.name, move.target, f"{move.source} is to hand over to it: {move.why}"),)
 
 
+def _follow(view: SubjobView, move: Move, holder: str) -> tuple[Intent, ...]:
+    subjob, node = view.subjob.name, next((pod.node for pod in view.pods if pod.name == holder), None)
+    entry = move_to_text(replace(move, source=holder, from_node=node or ""))
+    why = f"{subjob} moves from {holder} to {move.target}: it leads instead of {move.source}"
+    return Record({f"move.{subjob}": entry}, why), Emit(Severity.NORMAL, Reason.MOVE_STARTED, why)
+
+
 def _failure(seen: Observed, view: SubjobView, move: Move, holder: str | None) -> str | None:
     if move.target not in {pod.name for pod in view.live}:
         return f"{move.target} is lost"
-    if holder is not None and holder != move.source:
+    if holder is not None and holder != move.source and not move.ordered:
         return f"{holder} took over meanwhile"
     late = seen.now_ms - move.at_ms >= TOO_LONG_MS
     return f"it had not taken place after {TOO_LONG_MS // 1000} s" if late else None

@@ -117,6 +117,8 @@ class Move:
     from_node: str = ""
     resource: bool = False
     """Because of an overload."""
+    ordered: bool = False
+    """From outside: it is wanted whoever leads."""
 
 
 @dataclass(frozen=True, slots=True)

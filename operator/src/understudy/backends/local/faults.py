@@ -81,6 +81,8 @@ class Planned:
     at_ms: int
     """Since the job's start."""
     why: str = "planned"
+    resource: bool = False
+    """Because of an overload."""
 
 
 def parse_kill(text: str, job: StreamJob, random: Random) -> Fault | str:

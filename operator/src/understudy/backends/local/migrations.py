@@ -63,7 +63,7 @@ def _migration(move: Underway, record: Record, job: StreamJob) -> Migration:
         source=move.source.name,
         target=move.target.name,
         at_ms=at,
-        failure=None if arrival else move.failure or departure.get("givenUp") or "the job was over first",
+        failure=None if arrival else move.failure or departure.get("givenUp") or _unplanned(move),
         paused_ms=since(departure, "pausedMs"),
         settled_ms=since(departure, "settledMs"),
         handed_over_ms=since(departure, "handedOverMs"),
@@ -75,6 +75,13 @@ def _migration(move: Underway, record: Record, job: StreamJob) -> Migration:
         replayed=arrival.get("replayed", 0),
         lost=arrival.get("lost", 0),
     )
+
+
+def _unplanned(move: Underway) -> str:
+    """Why there is no planned arrival, though nothing went wrong with the move."""
+    if move.ended_ms is None:
+        return "the job was over first"
+    return f"{move.target.name} took over before it was handed to it"
 
 
 def _arrival(move: Underway, record: Record) -> Mapping[str, Any]:

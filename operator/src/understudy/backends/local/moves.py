@@ -6,8 +6,9 @@
 | the target is warm, another standby lives | that standby is retired: a primary has one at a time |
 | the target is warm, no other standby lives | the Lease names it as successor, again and again until it leads |
 | the target holds the Lease | over; an instance too many is retired |
-| another than the target has taken over | over; the target, if it is one too many, is retired |
-| the target or the primary is gone | over; who is missing is replaced like after any loss |
+| another than the target has taken over | the move goes on from that one |
+| the same, and it was to move because of an overload | over; the target, if it is one too many, is retired |
+| the target is gone | over; who is missing is replaced like after any loss |
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
+class Follow:
+    """Another leads: it is who is to move now."""
+
+    move: Underway
+    source: Process
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """Write into the Lease that the primary is to move to the target."""
 
@@ -64,7 +73,7 @@ class End:
     failure: str | None = None
 
 
-Step = Begin | Ask | Retire | End
+Step = Begin | Follow | Ask | Retire | End
 
 
 def steps(cast: Cast, planned: Sequence[Planned], moves: Sequence[Underway], observed: Observed) -> Iterator[Step]:
@@ -86,7 +95,7 @@ def overloaded(cast: Cast, moves: Sequence[Underway], observed: Observed) -> Ite
     moved = {m.source for m in moves}
     for primary in filter(None, map(observed.primary, cast.subjobs)):
         if (why := primary.status.get("overload")) and primary.process not in moved:
-            yield Planned(primary.process.owner, 0, f"overload: {why}")
+            yield Planned(primary.process.owner, 0, f"overload: {why}", resource=True)
 
 
 def _is_due(plan: Planned, observed: Observed) -> bool:
@@ -103,10 +112,18 @@ def _next(cast: Cast, move: Underway, observed: Observed) -> Iterator[Step]:
         yield End(move)
         yield from (Retire(s.process, "it has moved") for s in living if too_many and s.process == move.source)
     elif primary is not None and primary.process != move.source:
-        yield End(move, f"{move.source.name} is no longer primary")
-        yield from (Retire(target.process, f"{primary.process.name} has taken over instead"),) if too_many else ()
+        yield from _succeeded(move, primary, target, too_many)
     elif target.state in WARM:
         yield from _hand_over(move, primary, [s for s in living if s not in (target, primary)], observed)
+
+
+def _succeeded(move: Underway, primary: Seen, target: Seen, too_many: bool) -> Iterator[Step]:
+    if not move.planned.resource:
+        yield Follow(move, primary.process)
+        return
+    yield End(move, f"{move.source.name} is no longer primary")
+    if too_many:
+        yield Retire(target.process, f"{primary.process.name} has taken over instead")
 
 
 def _hand_over(move: Underway, primary: Seen | None, others: list[Seen], observed: Observed) -> Iterator[Step]:

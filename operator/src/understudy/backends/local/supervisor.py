@@ -35,7 +35,7 @@ from understudy.backends.local.faults import Planned
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile, Refused
 from understudy.backends.local.lastresort import run_process
-from understudy.backends.local.moves import Ask, Begin, End, Retire, Underway, overloaded, steps
+from understudy.backends.local.moves import Ask, Begin, End, Follow, Retire, Underway, overloaded, steps
 from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
 from understudy.backends.local.partitions import Partition, Partitions
@@ -153,6 +153,9 @@ class Supervisor:
                     self._audience.note(f"{move.source.name} is to move to {move.target.name}: {move.planned.why}")
                     self.record.moves.append(move)
                     self._start(move.target)
+                case Follow(move, source):
+                    self._change(move, replace(move, source=source, asked_ms=None))
+                    self._audience.note(f"{move.source.name} leads no more: {source.name} is to move")
                 case Ask(move):
                     self._change(move, replace(move, asked_ms=observed.now_ms))
                     self._surroundings.set_successor(move.planned.subjob, move.source.name, move.target.name)
