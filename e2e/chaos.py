@@ -3,8 +3,9 @@
 
 Each round waits until the job is protected, draws a subjob, a fault and a moment, and makes the fault by a
 FailoverDrill. Every other time or so there is no operator: then the primary's pod is force-deleted, and the Incident is
-read when the operator is back. In the end every tuple that came out is compared with what had to, worked out in plain
-Python. Exit code 1: a promise was broken.
+read when the operator is back. Then nodes are lost, as by a power cut, under jobs whose subjobs do not read each other:
+each primary that was there is a recovery. In the end every tuple that came out is compared with what had to, worked out
+in plain Python. Exit code 1: a promise was broken.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from story import (
     assert_flowing,
     assert_right,
     drill,
+    hurt,
+    node_of_pod,
     read_sink,
     started,
     wait_for_take_over,
@@ -34,11 +37,14 @@ from story import (
 
 DECK = [("podKill", False)] * 4 + [("podKill", True)] * 4 + [("processStop", False), ("partition", False)]
 """Faults, and whether the operator is away: each mode goes through them all, in an order of its own, and then again."""
+LOST_NODES = [("nodeLoss", False)]
 MOST = 90  # seconds after which a drill has failed, whatever the target
 TARGETS = {
     "replicaBackup": 1.0, "activeStandby": 1.0, "passiveStandby": 4.0, "upstreamBackup": 6.0, "savepoint": 6.0,
     "amnesia": 6.0,
 }  # fmt: skip
+DETECTION = 0.4  # seconds of silence by which a lost node is known; a killed process is known by its connections
+APART = 1 / 3  # of the time, for the jobs that lose nodes
 
 
 @dataclass(frozen=True)
@@ -51,14 +57,19 @@ class Act:
     away: bool
     pause: float
 
+    @property
+    def target(self) -> float:
+        return TARGETS[self.mode] + (DETECTION if self.fault == "nodeLoss" else 0)
+
 
 def acts(seed: int, half: Half) -> Iterator[Act]:
     """Without end. Every mode comes once before one comes again."""
     chance = random.Random(f"{seed} {' '.join(half.modes)}")  # not the same for both
+    deck = LOST_NODES if half.apart else DECK
     decks: dict[str, list[tuple[str, bool]]] = {subjob: [] for subjob in half.modes}
     while True:
         for subjob, mode in chance.sample(sorted(half.modes.items()), len(half.modes)):
-            decks[subjob] = decks[subjob] or chance.sample(DECK, len(DECK))
+            decks[subjob] = decks[subjob] or chance.sample(deck, len(deck))
             fault, away = decks[subjob].pop()
             yield Act(subjob, mode, fault, away, chance.uniform(0, 3))
 
@@ -77,7 +88,7 @@ class Recovery:
     @property
     def above_target(self) -> bool:
         took = self.from_fault if self.silence is None else self.silence
-        return took is None or took > TARGETS[self.act.mode]
+        return took is None or took > self.act.target
 
     def __str__(self) -> str:
         where = "operator away" if self.act.away else "operator up"
@@ -90,8 +101,8 @@ class Report:
     seed: int
     seconds: float
     recoveries: list[Recovery] = field(default_factory=list)
-    compared: dict[str, int] = field(default_factory=dict)  # sink → tuples
-    missing: int = 0  # of the sink behind amnesia
+    compared: dict[tuple[str, str], int] = field(default_factory=dict)  # job, sink → tuples
+    missing: dict[tuple[str, str], int] = field(default_factory=dict)  # behind amnesia
     broken: list[str] = field(default_factory=list)
 
     def of(self, mode: str) -> list[Recovery]:
@@ -111,16 +122,23 @@ def play(job: Job, operator: Namespace, report: Report, seconds: float) -> None:
         try:
             wait_until_protected(job)
             time.sleep(act.pause)
-            recovery = _without_operator(job, operator, act) if act.away else _drilled(job, act, number)
+            recoveries = _recovered(job, operator, act, number)
         except AssertionError as error:
             print(broken := f"{act.fault} to {act.subjob}: {error}", flush=True)
             report.broken.append(broken)
             failures += 1
             continue
         failures = 0
-        report.recoveries.append(recovery)
-        report.broken += _broken(recovery)
-        print(recovery, flush=True)
+        for recovery in recoveries:
+            report.recoveries.append(recovery)
+            report.broken += _broken(recovery)
+            print(recovery, flush=True)
+
+
+def _recovered(job: Job, operator: Namespace, act: Act, number: int) -> list[Recovery]:
+    if act.fault == "nodeLoss":
+        return _node_lost(job, act)
+    return [_without_operator(job, operator, act) if act.away else _drilled(job, act, number)]
 
 
 def _drilled(job: Job, act: Act, number: int) -> Recovery:
@@ -152,6 +170,30 @@ def _without_operator(job: Job, operator: Namespace, act: Act) -> Recovery:
         assert_flowing(job, HALVES[job.name].sink_behind(act.subjob))
     finally:
         operator.kubectl("scale", "deployment/understudy", "--replicas=2")
+    return _told(job, act, primary, epoch, made)
+
+
+def _node_lost(job: Job, act: Act) -> list[Recovery]:
+    """Of every primary that was on the node of this one. It boots again when all of them are succeeded."""
+    modes = HALVES[job.name].modes
+    leaders = {subjob: job.lease(subjob) for subjob in modes}
+    node = node_of_pod(job, leaders[act.subjob][0])
+    lost = {subjob: lead for subjob, lead in leaders.items() if node_of_pod(job, lead[0]) == node}
+    made = time.time()
+    hurt(node, "lose")
+    try:
+        for subjob, (primary, epoch) in lost.items():
+            wait_for_take_over(job, subjob, primary, epoch)
+        return [
+            _told(job, replace(act, subjob=subjob, mode=modes[subjob]), primary, epoch, made)
+            for subjob, (primary, epoch) in lost.items()
+        ]
+    finally:
+        hurt(node, "start")
+
+
+def _told(job: Job, act: Act, primary: str, epoch: int, made: float) -> Recovery:
+    """By the Incident of the take-over from this primary, which led with this epoch when the fault was made."""
 
     def told() -> Json | None:
         of_primary = [i for i in job.namespace.list("incidents") if i["spec"]["from"] == primary]
@@ -183,15 +225,17 @@ def _broken(recovery: Recovery) -> list[str]:
 
 def compare(job: Job, report: Report) -> None:
     """Every sink with what had to come."""
-    for sink in HALVES[job.name].sinks:
+    half = HALVES[job.name]
+    for sink in half.sinks:
+        key = job.name, sink
         try:
             if sink == "some":
                 written = read_sink(job, sink)
-                report.missing, report.compared[sink] = gaps(written), len(written)
+                report.missing[key], report.compared[key] = gaps(written), len(written)
             else:
-                report.compared[sink] = assert_right(job, sink)
+                report.compared[key] = assert_right(job, sink, stream=half.stream_of(sink))
         except AssertionError as error:
-            report.broken.append(f"sink {sink}: {str(error).splitlines()[0]}")
+            report.broken.append(f"sink {sink} of {job.name}: {str(error).splitlines()[0]}")
 
 
 # ---- telling it ------------------------------------------------------------------------------------------
@@ -208,15 +252,17 @@ def page(report: Report) -> str:
         f"cluster; {away} of them while there was no operator.",
         "*From the fault*: from the drill's order to the first new output of the new primary; after `podKill` the",
         "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: from the old primary's",
-        "last sign of life to that output. Seconds, median / 90th percentile / greatest.",
+        "last sign of life to that output. Seconds, median / 90th percentile / greatest. `nodeLoss` is a power cut:",
+        "the node's cable goes first, so only silence tells of it, and then every process there, whatever else it was;",
+        "each primary that was there counts.",
         "",
         "| mode | fault | operator | faults | recovered | from the fault | silence | target | lost | duplicated |",
         "|---|---|---|---|---|---|---|---|---|---|",
         *(_row(mode, kind, found) for mode in MODES for kind, found in _kinds(report.of(mode)).items()),
         "",
-        "| sink | tuples compared | wrong or twice | missing |",
-        "|---|---|---|---|",
-        *(_sink_row(report, sink) for half in HALVES.values() for sink in half.sinks),
+        "| job | sink | tuples compared | wrong or twice | missing |",
+        "|---|---|---|---|---|",
+        *(_sink_row(report, job, sink) for job, half in HALVES.items() for sink in half.sinks),
         "",
         "`amnesia` has a spare here; it starts empty, and what came meanwhile is lost: losses are counted.",
         "The expected tuples are worked out in plain Python, without Spark and without understudy.",
@@ -238,15 +284,16 @@ def _kinds(recoveries: list[Recovery]) -> dict[tuple[str, bool], list[Recovery]]
 def _row(mode: str, kind: tuple[str, bool], found: list[Recovery]) -> str:
     times = [_three([r.from_fault for r in found]), _three([r.silence for r in found])]
     kept = sum(r.from_fault is not None for r in found)
-    target = f"{TARGETS[mode]:g}"
+    target = f"{found[0].act.target:g}"
     lost, twice = sum(r.lost for r in found), sum(r.duplicated for r in found)
     told = (mode, kind[0], "away" if kind[1] else "up", len(found), kept, *times, target, lost, twice)
     return f"| {' | '.join(map(str, told))} |"
 
 
-def _sink_row(report: Report, sink: str) -> str:
-    wrong = "yes" if sink not in report.compared else "0"
-    return f"| {sink} | {report.compared.get(sink, 0):,} | {wrong} | {report.missing if sink == 'some' else 0} |"
+def _sink_row(report: Report, job: str, sink: str) -> str:
+    key = job, sink
+    wrong = "yes" if key not in report.compared else "0"
+    return f"| {job} | {sink} | {report.compared.get(key, 0):,} | {wrong} | {report.missing.get(key, 0)} |"
 
 
 def _three(times: list[float | None]) -> str:
@@ -271,13 +318,13 @@ def main() -> int:
     namespace, report = made("chaos"), Report(args.seed, args.seconds)
     for name, half in HALVES.items():
         job = started(namespace, mixed_job(name), half.sinks)
-        play(job, Namespace(SYSTEM), report, args.seconds / len(HALVES))
+        share = APART if half.apart else 1 - APART
+        play(job, Namespace(SYSTEM), report, args.seconds * share / 2)
         compare(job, report)
         namespace.kubectl("delete", "sj", name)
-    text = page(report)
-    print(text)
-    if args.page:
-        args.page.write_text(text)
+        if args.page:
+            args.page.write_text(page(report))
+    print(page(report))
     return 1 if report.broken else 0
 
 

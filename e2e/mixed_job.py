@@ -4,6 +4,12 @@ front:  numbers ─┬─ keep (replicaBackup) ── live (activeStandby) ─�
                  └─ some (amnesia, with a spare) ── sink some
 back:   numbers ─── keep (passiveStandby) ── sums (savepoint) ── same (upstreamBackup) ── sink sums
 
+The same modes apart, for faults that hit several subjobs at once: most modes promise nothing about neighbours that fail
+together. The query of each is that of `keep`, or of `some` for amnesia; each has a sink of its name.
+
+front-apart:  numbers ─┬─ replica ├─ active └─ some
+back-apart:   numbers ─┬─ passive ├─ savepoint └─ upstream
+
 One after the other: a micro-batch costs the same whatever is in it, and all of them at once would measure little more
 than how twelve drivers share the cores of a small machine.
 """
@@ -24,9 +30,19 @@ class Half:
     """Subjob → mode, each after the one that it reads."""
     sinks: dict[str, str]
     """Sink → the subjob that it reads."""
+    apart: bool = False
+    """No subjob reads another."""
 
     def sink_behind(self, subjob: str) -> str:
         return next((sink for sink, source in self.sinks.items() if source == subjob), next(iter(self.sinks)))
+
+    def stream_of(self, sink: str) -> str:
+        """What it must hold, as `EXPECTED` names it."""
+        return "kept" if self.apart else sink
+
+
+def _apart(modes: dict[str, str]) -> Half:
+    return Half(modes, {subjob: subjob for subjob in modes}, apart=True)
 
 
 HALVES = {
@@ -34,15 +50,17 @@ HALVES = {
         {"keep": "replicaBackup", "live": "activeStandby", "some": "amnesia"}, {"kept": "live", "some": "some"}
     ),
     "back": Half({"keep": "passiveStandby", "sums": "savepoint", "same": "upstreamBackup"}, {"sums": "same"}),
+    "front-apart": _apart({"replica": "replicaBackup", "active": "activeStandby", "some": "amnesia"}),
+    "back-apart": _apart({"passive": "passiveStandby", "savepoint": "savepoint", "upstream": "upstreamBackup"}),
 }
-MODES = [mode for half in HALVES.values() for mode in half.modes.values()]
+MODES = list(dict.fromkeys(mode for half in HALVES.values() for mode in half.modes.values()))
 
 
 def mixed_job(half: str) -> Json:
     body, chosen = numbers_job(half, RATE, None), HALVES[half]
     keep, sums = body["spec"]["subjobs"]
-    known = {"keep": keep, "sums": sums, "live": _copy("live", "keep"), "same": _copy("same", "sums"), "some": _some()}
-    subjobs = [known[name] | {"ha": _ha(mode)} for name, mode in chosen.modes.items()]
+    known = {"sums": sums, "live": _copy("live", "keep"), "same": _copy("same", "sums"), "some": _some()}
+    subjobs = [known.get(name, keep) | {"name": name, "ha": _ha(mode)} for name, mode in chosen.modes.items()]
     sinks = [
         {"name": sink, "input": source, "files": {"path": sink, "volume": claim(f"{half}-{sink}")}}
         for sink, source in chosen.sinks.items()

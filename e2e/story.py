@@ -132,13 +132,14 @@ def node_is_ready(name: str) -> bool:
 # ---- what came out ---------------------------------------------------------------------------------------
 
 
-def assert_right(job: Job, sink: str = "kept", limit: int | None = None) -> int:
+def assert_right(job: Job, sink: str = "kept", limit: int | None = None, stream: str | None = None) -> int:
     """Every tuple that was written so far is the one that had to come, each once and in order; how many there are.
 
-    With a limit, the source has ended there and all of them have come.
+    With a limit, the source has ended there and all of them have come. `stream`: which of the expected ones it
+    is, if its name does not tell.
     """
     written = read_sink(job, sink)
-    worked_out, most = EXPECTED[sink]
+    worked_out, most = EXPECTED[stream or sink]
     expected = worked_out(len(written) * most + 100 if limit is None else limit)
     wrong = next((n for n, (one, other) in enumerate(zip(written, expected, strict=False)) if one != other), None)
     assert wrong is None, f"line {wrong} of {sink} is {written[wrong]}, not {expected[wrong]}"
