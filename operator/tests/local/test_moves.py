@@ -59,6 +59,22 @@ def test_the_move_is_over_when_the_target_holds_the_lease() -> None:
     assert decided(arrived, replace(MOVE, ended_ms=1)) == []
 
 
+def test_the_old_primary_stays_until_it_has_told_what_its_leaving_cost() -> None:
+    alone = replace(CAST, instances={"strong": 2, "beats": 1})
+
+    def after(told: dict[str, Any] | None) -> Observed:
+        source = seen(subjob("beats", 0), status={"state": "ready", "departure": told})
+        return running(source, seen(subjob("beats", 2)), at=9_000, holders={"beats": "beats-2"})
+
+    asked = replace(MOVE, asked_ms=108_500)
+    for told in (None, {"to": "beats-2", "leftMs": None}, {"to": "beats-1", "leftMs": 1}):
+        assert decided(after(told), asked, cast=alone) == []
+    over = [End(asked), Retire(subjob("beats", 0), "it has moved")]
+    assert decided(after({"to": "beats-2", "leftMs": 109_000}), asked, cast=alone) == over
+    late = replace(asked, asked_ms=94_000)
+    assert decided(after(None), late, cast=alone)[0] == End(late)
+
+
 def test_without_standbys_the_old_primary_is_retired() -> None:
     arrived = with_target("ready", standby=False, holders={"beats": "beats-2"})
     alone = replace(CAST, instances={"strong": 2, "beats": 1})

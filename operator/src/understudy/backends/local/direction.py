@@ -69,8 +69,8 @@ class Observed:
     asked_to_stop: bool = False
     told: frozenset[tuple[Process, str]] = frozenset()
     """Who has been told of which settings."""
-    targets: frozenset[Process] = frozenset()
-    """To whom somebody is moving."""
+    moving: frozenset[Process] = frozenset()
+    """Both sides of every move that is not over."""
 
     def of(self, kind: Kind, owner: str) -> list[Seen]:
         return [s for s in self.seen if s.process.kind is kind and s.process.owner == owner]
@@ -266,18 +266,12 @@ def _tells(cast: Cast, observed: Observed) -> Iterator[Tell]:
 
 
 def _dismissals(cast: Cast, observed: Observed) -> Iterator[Dismiss]:
-    """Standbys go when the primary is known to do without; one that has moved away tells first what that cost."""
+    """Standbys go when the primary is known to do without."""
     for subjob in (name for name, wanted in cast.instances.items() if wanted == 1):
         primary = observed.primary(subjob)
         if primary is not None and primary.status.get("mode") == Mode.AMNESIA:
             others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
-            idle = (s for s in others if not s.hurt and s.process not in observed.targets and not _leaves(s))
-            yield from (Dismiss(s.process) for s in idle)
-
-
-def _leaves(seen: Seen) -> bool:
-    departure = seen.status.get("departure")
-    return departure is not None and departure["leftMs"] is None and departure["givenUp"] is None
+            yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.moving)
 
 
 def _resumes(observed: Observed) -> Iterator[Resume]:

@@ -5,7 +5,7 @@
 | it is time, and the subjob has a primary | a new instance is started: the target |
 | the target is warm, another standby lives | that standby is retired: a primary has one at a time |
 | the target is warm, no other standby lives | the Lease names it as successor, again and again until it leads |
-| the target holds the Lease | over; an instance too many is retired |
+| the target holds the Lease, and the source has told what its leaving cost | over; an instance too many is retired |
 | another than the target has taken over | the move goes on from that one |
 | the same, and it was to move because of an overload | over; the target, if it is one too many, is retired |
 | the target is gone | over; who is missing is replaced like after any loss |
@@ -21,6 +21,7 @@ from understudy.backends.local.direction import Observed, Seen
 from understudy.backends.local.faults import Planned
 
 ASK_MS = 1_000
+FIGURES_MS = 15_000  # how long the source is waited for to tell what its leaving cost
 WARM = ("waiting", "ready", "finished")
 
 
@@ -109,12 +110,21 @@ def _next(cast: Cast, move: Underway, observed: Observed) -> Iterator[Step]:
     if target is None:
         yield End(move, f"{move.target.name} is gone")
     elif primary is target:
-        yield End(move)
-        yield from (Retire(s.process, "it has moved") for s in living if too_many and s.process == move.source)
+        source = next((s for s in living if s.process == move.source), None)
+        if source is None or _has_told(move, source, observed.now_ms):
+            yield End(move)
+            yield from (Retire(s.process, "it has moved") for s in living if too_many and s is source)
     elif primary is not None and primary.process != move.source:
         yield from _succeeded(move, primary, target, too_many)
     elif target.state in WARM:
         yield from _hand_over(move, primary, [s for s in living if s not in (target, primary)], observed)
+
+
+def _has_told(move: Underway, source: Seen, now_ms: int) -> bool:
+    """Its page is a little behind."""
+    departure = source.status.get("departure") or {}
+    left = departure.get("to") == move.target.name and departure["leftMs"] is not None
+    return left or move.asked_ms is None or now_ms - move.asked_ms >= FIGURES_MS
 
 
 def _succeeded(move: Underway, primary: Seen, target: Seen, too_many: bool) -> Iterator[Step]:

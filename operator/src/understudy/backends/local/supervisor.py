@@ -191,7 +191,7 @@ class Supervisor:
             resumed=frozenset(self._resumed),
             asked_to_stop=self._asked_to_stop,
             told=frozenset(self._told),
-            targets=frozenset(m.target for m in self.record.moves if m.ended_ms is None),
+            moving=frozenset(side for m in self.record.moves if m.ended_ms is None for side in (m.source, m.target)),
         )
 
     def _see(self, running: _Running, now: int) -> Seen:
