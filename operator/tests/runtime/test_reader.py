@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +66,47 @@ def test_who_takes_the_connection_and_says_nothing_is_given_up(hung: str) -> Non
     reader = StreamReader(Asking("s", "c"), consumer, lambda: [hung, f"127.0.0.1:{server.port}"], 300)
     reader.start()
     assert consumer.arrived.wait(20)
+    reader.stop()
+    server.shutdown()
+
+
+class Standby(Producer):
+    """Lets a request wait, in vain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def serve_stream(self, request: dict[str, Any]) -> Messages:
+        self.asked += 1
+        while True:
+            yield pa.record_batch([pa.array([], pa.int64())], schema=SCHEMA), wire.pack({"waiting": True})
+            time.sleep(0.01)
+
+
+class Primary(Producer):
+    def act(self, kind: str, body: dict[str, Any]) -> Any:
+        return {"epoch": 1}
+
+
+def test_nobody_waits_at_a_standby_while_another_leads() -> None:
+    standby, consumer = Standby(), Consumer()
+    servers = [Server("127.0.0.1", 0, standby), Server("127.0.0.1", 0, Primary())]
+    reader = StreamReader(Asking("s", "c"), consumer, lambda: [f"127.0.0.1:{s.port}" for s in servers], 5_000)
+    reader.start()
+    assert consumer.arrived.wait(20)
+    assert standby.asked == 0
+    reader.stop()
+    for server in servers:
+        server.shutdown()
+
+
+def test_where_nobody_leads_one_that_may_soon_is_waited_for() -> None:
+    standby = Standby()
+    server = Server("127.0.0.1", 0, standby)
+    reader = StreamReader(Asking("s", "c"), Consumer(), lambda: [f"127.0.0.1:{server.port}"], 5_000)
+    reader.start()
+    until(lambda: standby.asked > 0)
     reader.stop()
     server.shutdown()
 

@@ -1,7 +1,8 @@
 """Pulls one stream from whichever instance of its producer serves it, and never gives up.
 
 Where to ask, in order: the standby the last primary named (it lets the request wait until it is promoted), the address
-that served last, then everyone the surroundings know.
+that served last, then everyone the surroundings know: first for who leads, and only if nobody does is it worth to wait
+at one that may lead soon.
 """
 
 from __future__ import annotations
@@ -137,21 +138,23 @@ class StreamReader(threading.Thread):
 
     def run(self) -> None:
         while not self.stopped and not self.finished:
-            for address in self._candidates():
-                if self.stopped or self.finished or self._pull(address):
+            for address, patient in self._candidates():
+                if self.stopped or self.finished or self._pull(address, patient):
                     break
             else:
                 self._stopping.wait(RETRY_SECONDS)
 
-    def _candidates(self) -> Iterator[str]:
+    def _candidates(self) -> Iterator[tuple[str, bool]]:
+        """Whom to ask, and whether to wait there until it leads."""
         if self._only is not None:
-            yield self._only
+            yield self._only, True
             return
         known = dict.fromkeys(a for a in (self._standby, self._serving) if a)
-        yield from known
-        yield from (a for a in self._addresses() if a not in known)
+        yield from ((a, True) for a in known)
+        others = [a for a in self._addresses() if a not in known]
+        yield from ((a, patient) for patient in (False, True) for a in others)
 
-    def _pull(self, address: str) -> bool:
+    def _pull(self, address: str, patient: bool) -> bool:
         """Read from one address until that ends; True if it served at all."""
         served = False
         client = wire.connect(address)  # not closed by hand: acks may be on their way in another thread
@@ -159,6 +162,8 @@ class StreamReader(threading.Thread):
             # a call that was begun can be given up only afterwards
             pinged = wire.do(client, "ping", self._silence_ms / 1000)
             self._heard = now_ms()
+            if not patient and not wire.leads(pinged):
+                return False
             self._call = client.do_get(self._ticket(pinged.get("epoch")))
             for waited, (rows, meta) in enumerate(_messages(self._call)):
                 self._heard = now_ms()

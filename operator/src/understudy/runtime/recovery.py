@@ -31,6 +31,7 @@ log = structlog.get_logger()
 KEEP_SECONDS = 1.0
 ROLL_SECONDS = 0.5
 ANSWER_SECONDS = 2.0
+PING_SECONDS = 0.5
 RETRY_SECONDS = 0.05
 
 
@@ -92,10 +93,13 @@ class Recovery:
         return on.Released(source, Seq(kept["released"].get(source, 0))) if kept is not None else None
 
     def _asked(self, stream: Stream) -> Event | None:
-        """The answer of whoever leads the producer; None if nobody does."""
-        for address in self._scene.surroundings.addresses(stream):
+        """The answer of whoever leads the producer; None if nobody does. Where nobody does, one is waited for."""
+        addresses = self._scene.surroundings.addresses(stream)
+        for address, patient in ((a, patient) for patient in (False, True) for a in addresses):
             try:
                 with wire.connect(address) as client:
+                    if not patient and not wire.leads(wire.do(client, "ping", PING_SECONDS)):
+                        continue
                     said = wire.do(client, "recover", ANSWER_SECONDS, stream=stream, consumer=self._scene.subjob.name)
             except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
                 continue

@@ -59,5 +59,10 @@ def do(client: flight.FlightClient, kind: str, timeout: float, **fields: Any) ->
     return unpack(next(iter(results)).body)
 
 
+def leads(pinged: dict[str, Any]) -> bool:
+    """Whether who answered a ping so is a primary."""
+    return "epoch" in pinged
+
+
 def blobs(values: list[bytes]) -> pa.RecordBatch:
     return pa.record_batch([pa.array(values, pa.large_binary())], schema=BLOB)
