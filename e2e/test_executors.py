@@ -1,4 +1,5 @@
-"""A subjob whose tasks run in executors: pods of their own on other nodes. One is killed, then the driver."""
+"""A subjob whose tasks run in executors: pods of their own on other nodes. One is killed, then the driver. They call a
+Python function that is in a ConfigMap."""
 
 from __future__ import annotations
 
@@ -16,10 +17,25 @@ from story import (
     wait_until_protected,
 )
 
+MODULE = """
+from pyspark.sql import functions as F
+
+double = F.udf(lambda v: v * 2, "bigint")
+
+
+def doubled(numbers):
+    return numbers.withColumn("twice", double("v"))
+"""
+
 
 @pytest.fixture(scope="module")
 def job(namespace: Namespace) -> Job:
     body = kept_job("spread", 100)
+    function = {"function": "halves:doubled", "configMap": "functions", "deterministic": True}
+    made = {"schema": "number bigint, k bigint, twice bigint"}
+    body["spec"]["subjobs"][0]["operators"][1] = {"python": {**function, **made}}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "functions"}}
+    namespace.apply({**config, "data": {"halves.py": MODULE}})
     body["spec"]["subjobs"][0]["spark"] = {"driver": {"memory": "512Mi"}, "executors": {"instances": 1}}
     return started(namespace, body)
 

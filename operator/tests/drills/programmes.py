@@ -90,6 +90,18 @@ TOGETHER = f"""
     - {{name: rols, input: rol, files: {{path: out/rols}}}}
 """
 
+MARKED = '{python: {function: "marks:marked", deterministic: true}}'
+MODULE = """
+from pyspark.sql import functions as F
+
+mark = F.udf(lambda k: k + 1, "bigint")
+
+
+def marked(rows):
+    return rows.where("k % 7 <> 0").withColumn("k", mark("k"))
+"""
+"""What is in `marks.py`, beside every manifest."""
+
 FILTER = '{filter: {where: "k >= 0"}}'
 
 
@@ -97,8 +109,8 @@ def classes(mode: Mode) -> Programme:
     """Every class of operators that the mode takes, side by side, under every fault. The kill of a primary waits for
     the new standby."""
     subjobs = {"rep": f"inputs: [odd], operators: [{FILTER}]", "con": f"inputs: [odd], operators: [{COUNT}]"}
-    if mode is not Mode.SAVEPOINT:  # which keeps one element
-        subjobs["det"] = f"inputs: [odd], operators: [{COUNT}, {COUNT}]"
+    two = f"{COUNT}, {COUNT}" if mode is not Mode.SAVEPOINT else f"{MARKED}, {COUNT}"  # which keeps one element
+    subjobs["det"] = f"inputs: [odd], operators: [{two}]"
     if OperatorClass.ARBITRARY in PRECISE[mode]:
         subjobs["arb"] = "inputs: [odd, even], operators: [{union: {}}]"
     spec = "  subjobs:\n" + "".join(f"    - {{name: {n}, {s}, ha: {{mode: {mode}}}}}\n" for n, s in subjobs.items())

@@ -27,7 +27,7 @@ cores.
 
 COVERAGE = """
 How often which fault has struck whom, in the sections below. Replica backup and savepoint refuse arbitrary operators;
-savepoint keeps one element, which would be deterministic only with a Python function, and those are not available yet.
+savepoint keeps one element, which is deterministic here because of a Python function.
 A recovering primary is killed where upstream can give all of its state again; elsewhere there is no second copy of
 the state at that moment, and a standby that is on its way is killed instead.
 """.lstrip()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.drills.programmes import ALL, QUICK, Programme
+from tests.drills.programmes import ALL, MODULE, QUICK, Programme
 from tests.drills.table import put, section
 from tests.local.command import Command
 from understudy.model.job import StreamJob
@@ -43,6 +43,7 @@ def to_run() -> list[object]:
 @pytest.mark.parametrize("programme", to_run(), ids=lambda p: p.name)
 def test_promises_are_kept(programme: Programme, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(programme.manifest)
+    (tmp_path / "marks.py").write_text(MODULE)
     options = [*programme.options, "--seed", SEED, "--output", "out", "--json"]
     command = Command("run", "job.yaml", *options, cwd=tmp_path)
     code = command.wait(800)

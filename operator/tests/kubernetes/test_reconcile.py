@@ -125,6 +125,23 @@ def test_a_pod_of_a_job_is_restricted_and_reads_the_manifest_that_was_accepted(f
     assert isinstance(load(config_map["data"]["job.yaml"]), StreamJob)
 
 
+def test_functions_in_a_config_map_are_found_by_the_pods_of_their_subjob_only(fake: FakeApi, api: Api) -> None:
+    body = manifest()
+    body["spec"]["subjobs"][0]["operators"] = [{"python": {"function": "tidy:tidied", "configMap": "functions"}}]
+    submit(fake, body)
+    Reconciler(api, SETTINGS).reconcile("apps", "demo")
+    mounted = {}
+    for name in ("demo-keep-0", "demo-double-0"):
+        pod = fake.get("pods", name)
+        assert pod is not None
+        (container,) = pod["spec"]["containers"]
+        volumes = {v["name"]: v["configMap"]["name"] for v in pod["spec"]["volumes"] if "configMap" in v}
+        folders = {m["mountPath"]: volumes.get(m["name"]) for m in container["volumeMounts"]}
+        searched = next((entry["value"] for entry in container["env"] if entry["name"] == "PYTHONPATH"), None)
+        mounted[name] = (searched, folders.get(searched))
+    assert mounted == {"demo-keep-0": ("/etc/understudy-code/functions", "functions"), "demo-double-0": (None, None)}
+
+
 def test_the_account_may_touch_its_own_leases_and_its_record_only(fake: FakeApi, api: Api) -> None:
     submit(fake, manifest())
     Reconciler(api, SETTINGS).reconcile("apps", "demo")

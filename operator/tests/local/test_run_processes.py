@@ -117,15 +117,27 @@ def test_a_spare_takes_over_from_amnesia_and_the_loss_is_told(tmp_path: Path) ->
 
 
 def test_an_endless_job_runs_until_it_is_stopped_and_is_compared_as_far_as_it_came(tmp_path: Path) -> None:
-    (tmp_path / "job.yaml").write_text(ONE_SUBJOB)
+    """It calls a Python function; the module is beside the manifest at the start, and is not any more at the end."""
+    function = '{python: {function: "parity:odd", schema: "n bigint, g bigint", deterministic: true}}'
+    (tmp_path / "job.yaml").write_text(ONE_SUBJOB.replace('{filter: {where: "n % 2 = 1"}}', function))
+    (tmp_path / "parity.py").write_text("def odd(numbers):\n    return numbers.where('n % 2 = 1')\n")
     command = Command("run", "job.yaml", "--output", "out", cwd=tmp_path)
     command.wait_for("the streams begin")
+    (tmp_path / "parity.py").unlink()
     assert until(lambda: len(lines(tmp_path / "out" / "sinks" / "out")) > 100, 60)
     command.signal(signal.SIGINT)
     assert command.wait() == 0, command.said()
     assert command.left_behind() == []
     sink = json.loads((tmp_path / "out" / "report.json").read_text())["sinks"]["out"]
     assert (sink["recovery"], sink["lost"]) == ("precise", 0)
+
+
+def test_a_function_that_is_nowhere_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    function = '{python: {function: "parity:odd"}}'
+    (tmp_path / "job.yaml").write_text(ONE_SUBJOB.replace('{filter: {where: "n % 2 = 1"}}', function))
+    command = Command("run", "job.yaml", "--output", "out", cwd=tmp_path)
+    assert command.wait(60) == 2
+    assert "there is no parity.py beside the manifest, and no module parity is installed" in command.said()
 
 
 def test_a_supervisor_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:

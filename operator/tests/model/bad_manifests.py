@@ -578,10 +578,28 @@ ENDS = (
         ("without ..",),
     ),
     Bad(
-        "python, which is not there yet",
-        subjob("[{python: {function: 'a:b'}}]"),
-        f"{OPERATORS}[0].python",
-        ("not available yet",),
+        "a Python function that is not one",
+        subjob("[{python: {function: 'a.b'}}]"),
+        f"{OPERATORS}[0].python.function",
+        ("write `module:function`",),
+    ),
+    Bad(
+        "a Python function whose columns have no types",
+        subjob("[{python: {function: 'a:b', schema: 'x, y'}}]"),
+        f"{OPERATORS}[0].python.schema",
+        ("names and Spark types",),
+    ),
+    Bad(
+        "a Python function that makes a reserved column",
+        subjob("[{python: {function: 'a:b', schema: '_x int'}}]"),
+        f"{OPERATORS}[0].python.schema",
+        ("reserved",),
+    ),
+    Bad(
+        "a column that a Python function does not make",
+        subjob("[{python: {function: 'a:b', schema: 'x int'}}, {filter: {where: 'y > 0'}}]"),
+        f"{OPERATORS}[1].filter.where",
+        ("there is no column y",),
     ),
     Bad(
         "correlate, which is not there yet",

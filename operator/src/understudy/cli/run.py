@@ -17,6 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from understudy.backends.local.aftermath import tell_of
+from understudy.backends.local.code import collect
 from understudy.backends.local.direction import Fail, Finish, Schedule
 from understudy.backends.local.effective import effective, endless, length, write
 from understudy.backends.local.environment import lacking
@@ -102,6 +103,8 @@ def run(args: argparse.Namespace) -> int:
         return LACKING
     folder = Folder((args.output or Path("out") / job.name).absolute())
     folder.clear()
+    if refusal := collect(job, args.job.parent, folder.code):
+        return _refuse(refusal)
     write(in_use(job), folder.job)
     with audience() as shown:
         file, schedule = JobFile(args.job, duration), Schedule(programme.faults)

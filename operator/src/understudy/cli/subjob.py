@@ -20,6 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from understudy.runtime.engine.function import Unsuited
     from understudy.runtime.engine.session import Lacking
     from understudy.runtime.logs import configure
     from understudy.runtime.process import Place, SubjobProcess, leave
@@ -44,5 +45,8 @@ def run(args: argparse.Namespace) -> int:
     except Lacking as error:
         print(f"understudy subjob: {error}", file=sys.stderr)
         code = 3
+    except Unsuited as error:
+        print(f"understudy subjob: {error}", file=sys.stderr)
+        code = 2
     leave(code)
     return code

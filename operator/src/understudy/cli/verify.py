@@ -57,6 +57,7 @@ def _check(found: Run) -> dict[str, Verdict] | str:
     from understudy.runtime.engine.session import Lacking
 
     os.environ.update(for_children())
+    sys.path.insert(0, str(found.folder.code))
     print("computing the result without failures, as a batch in Spark …", file=sys.stderr, flush=True)
     try:
         with _spark_writes_to(found.folder.logs / "reference.log"), batch_reference(found.job) as reference:

@@ -19,8 +19,7 @@ def source_columns(origin: Origin) -> Columns | None:
         case Generator(fields=fields):
             return (*fields, "ts")
         case Files(schema_=schema) | KafkaSource(schema_=schema) | Push(schema_=schema):
-            columns = parse_columns(schema)
-            return None if isinstance(columns, Malformed) else tuple(column.name for column in columns)
+            return _declared(schema)
 
 
 def has_event_time(origin: Origin) -> bool:
@@ -46,8 +45,15 @@ def output_columns(operator: Operator, scope: Scope) -> Columns | None:
             return _joined(scope) if select is None else tuple(select)
         case Sql(query=query):
             return analyse(query, scope.tables).columns
-        case Python() | Correlate():
+        case Python(schema_=schema):
+            return first if schema is None else _declared(schema)
+        case Correlate():
             return None
+
+
+def _declared(schema: str) -> Columns | None:
+    columns = parse_columns(schema)
+    return None if isinstance(columns, Malformed) else tuple(column.name for column in columns)
 
 
 def _joined(scope: Scope) -> Columns | None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .job import ElementSpec, Merge, Subjob
-from .operators import Aggregate, Filter, Join, Map, Operator, Sample, Sql
+from .operators import Aggregate, Filter, Join, Map, Operator, Python, Sample, Sql
 from .sql import mentions_seq
 
 
@@ -40,6 +40,11 @@ def is_stateful(operator: Operator) -> bool:
 def elements_of(subjob: Subjob) -> tuple[Element, ...]:
     """In an order in which each element comes after those it reads; the last emits the subjob's stream."""
     return _by_hand(subjob) if subjob.elements else _cut(subjob)
+
+
+def functions_of(subjob: Subjob) -> tuple[Python, ...]:
+    """The Python functions that its instances call."""
+    return tuple(op for element in elements_of(subjob) for op in element.operators if isinstance(op, Python))
 
 
 def left_inputs(inputs: Sequence[str], operators: Sequence[Operator]) -> tuple[str, ...]:
@@ -88,6 +93,8 @@ def uses_seq(operator: Operator) -> bool:
             return any(mentions_seq(text) for text in select.values())
         case Sample(seed=seed):
             return seed is not None
+        case Python():  # it is free to
+            return True
         case _:
             return False
 

@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from .value import Column, Duration, Expression, Extent, Name, Number, Value
+from .value import Column, Duration, Expression, Extent, Name, Number, Schema, Value
 
 # kubectl reads YAML 1.1, where an unquoted key `on` is the boolean true and reaches the API server as "true".
 ON: Final = AliasChoices("on", "true")
@@ -131,16 +131,22 @@ class Sql(Value):
 
 
 class Python(Value):
-    """A Python function, DataFrame in, DataFrame out. Not available yet."""
+    """A Python function, DataFrame in, DataFrame out, that makes rows of rows: no groups, no joins, no order. It gets
+    the stream's columns, `ts`, `_seq` and `_row`, and hands `_row` on: that is where a row came from."""
 
     function: Annotated[StrictStr, Field(pattern=FUNCTION, max_length=300)]
     """`module:function`."""
 
+    schema_: Annotated[Schema | None, Field(alias="schema")] = None
+    """The columns that it makes, in Spark's notation, such as `patient string, score double`; others are left out.
+    Default: those that it gets."""
+
     config_map: Name | None = None
-    """The ConfigMap that holds the module. Default: the image."""
+    """The ConfigMap that holds the module, as `module.py`. Default: the image. `understudy run` also finds a
+    `module.py` beside the manifest."""
 
     deterministic: StrictBool = False
-    """The author's word that equal input gives equal output."""
+    """The author's word that equal rows give equal results."""
 
 
 class Correlate(Value):

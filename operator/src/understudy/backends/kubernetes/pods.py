@@ -11,6 +11,7 @@ from understudy.backends.kubernetes.settings import PodSettings
 from understudy.control import names
 from understudy.control.intents import CreateInstance, CreateSink
 from understudy.control.observed import Role, Spread
+from understudy.model.elements import functions_of
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.sinks import Sink
 from understudy.model.sources import Source
@@ -23,6 +24,7 @@ USER: Final = 10001
 MANIFEST: Final = "/etc/understudy/job.yaml"
 OUTPUT: Final = "/output"
 CREDENTIALS: Final = "/etc/understudy-credentials"
+CODE: Final = "/etc/understudy-code"
 GRACE_SECONDS: Final = 10
 
 RESTRICTED: Final[Json] = {
@@ -52,6 +54,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     spec["affinity"]["podAntiAffinity"] = _apart(owner, subjob.name, intent.spread)
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
+    _give_code(spec, subjob)
     _give_credentials(owner, spec, intent.certificate)
     if subjob.spark.executors.instances:
         (container,) = spec["containers"]
@@ -88,6 +91,18 @@ def _annotations(intent: CreateInstance | CreateSink) -> dict[str, str]:
         names.SETTINGS: intent.digests.settings,
         names.CERTIFICATE: str(intent.certificate),
     }
+
+
+def _give_code(spec: Json, subjob: Subjob) -> None:
+    """The modules of its Python functions that are in ConfigMaps."""
+    given = sorted({function.config_map for function in functions_of(subjob) if function.config_map})
+    if not given:
+        return
+    (container,) = spec["containers"]
+    spec["volumes"] += [{"name": f"code-{name}", "configMap": {"name": name}} for name in given]
+    folders = {f"code-{name}": f"{CODE}/{name}" for name in given}
+    container["volumeMounts"] += [{"name": n, "mountPath": path, "readOnly": True} for n, path in folders.items()]
+    container["env"].append({"name": "PYTHONPATH", "value": ":".join(folders.values())})
 
 
 def _give_credentials(owner: Owner, spec: Json, number: int) -> None:

@@ -20,6 +20,11 @@ class Folder:
         return self.path / "surroundings"
 
     @property
+    def code(self) -> Path:
+        """The modules of its Python functions."""
+        return self.path / "code"
+
+    @property
     def logs(self) -> Path:
         return self.path / "logs"
 
@@ -48,7 +53,7 @@ class Folder:
 
     def clear(self) -> None:
         """Remove what an earlier run made, and nothing else."""
-        for folder in (self.surroundings, self.logs, self.path / "sinks", self.scratch):
+        for folder in (self.surroundings, self.code, self.logs, self.path / "sinks", self.scratch):
             shutil.rmtree(folder, ignore_errors=True)
         for file in (self.job, self.record, self.verdict, self.report, self.page):
             file.unlink(missing_ok=True)

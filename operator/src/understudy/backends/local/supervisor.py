@@ -12,6 +12,7 @@ from typing import Protocol, assert_never
 
 from understudy.backends.local.arrivals import ArrivalWatch
 from understudy.backends.local.cast import Cast, Kind, Process
+from understudy.backends.local.code import finding
 from understudy.backends.local.direction import (
     Dismiss,
     Done,
@@ -244,7 +245,8 @@ class Supervisor:
 
     def _environment(self, process: Process) -> dict[str, str]:
         relays = {FOLDER: str(self._folder.surroundings), ME: process.name} if self._partitions.planned else {}
-        return {**for_children(), **relays}
+        found = for_children()
+        return {**found, **finding(self._folder.code, found), **relays}
 
     def _command(self, process: Process) -> list[str]:
         common = ["--job", str(self._folder.job), "--surroundings", f"local:{self._folder.surroundings}"]

@@ -10,7 +10,7 @@ from ..costs import loads
 from ..ha import Backups, Mode
 from ..job import StreamJob
 from ..network import Walk
-from ..operators import Correlate, Python, kind_of
+from ..operators import Correlate, kind_of
 from ..refusal import Refusal, path, refuse
 
 
@@ -29,8 +29,8 @@ def sinks(job: StreamJob) -> Iterator[Refusal]:
 
 def operators(walk: Walk) -> Iterator[Refusal]:
     for step in walk.steps:
-        if isinstance(step.operator, Python | Correlate):
-            yield _not_yet(step.field, f"the operator {kind_of(step.operator)}", "sql or map")
+        if isinstance(step.operator, Correlate):
+            yield _not_yet(step.field, f"the operator {kind_of(step.operator)}", "python, sql or map")
 
 
 def checkpoints(job: StreamJob) -> Iterator[Refusal]:

@@ -10,8 +10,8 @@ from typing import Final
 from ..job import StreamJob
 from ..refusal import Refusal, did_you_mean, listed, path, refuse
 from ..sources import Files, KafkaSource, Push
-from ..sql import Malformed, parse_columns, shown
-from .expressions import column_name_faults
+from ..sql import Malformed, parse_columns
+from .expressions import schema_faults
 
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ")
 
@@ -24,13 +24,11 @@ def schemas(job: StreamJob) -> Iterator[Refusal]:
 
 
 def _schema(here: str, origin: Files | KafkaSource | Push) -> Iterator[Refusal]:
+    yield from (fault.at(f"{here}.schema") for fault in schema_faults(origin.schema_))
     columns = parse_columns(origin.schema_)
     if isinstance(columns, Malformed):
-        what = f"{shown(origin.schema_)} {columns.why}; write names and Spark types, such as patient string, mv double"
-        yield refuse("InvalidSchema", f"{here}.schema", what)
         return
     types = {column.name: column.args["kind"].this.name for column in columns}
-    yield from (fault.at(f"{here}.schema") for fault in column_name_faults(tuple(c.name for c in columns)))
     times = [name for name, kind in types.items() if kind in _TIMES]
     named = origin.event_time
     if named is not None and named not in times:

@@ -11,11 +11,11 @@ from ..elements import elements_of, is_stateful, uses_seq
 from ..functions import why_arbitrary
 from ..job import StreamJob
 from ..network import Step, Walk
-from ..operators import Aggregate, Filter, Join, Map, Sql, Union, kind_of
+from ..operators import Aggregate, Filter, Join, Map, Python, Sql, Union, kind_of
 from ..query import analyse
 from ..refusal import Fault, Refusal, listed, path, refuse
 from ..scope import Columns, Scope, aggregate_faults, row_faults
-from ..sql import Malformed, parse_expression
+from ..sql import Malformed, parse_columns, parse_expression, shown
 
 _RESERVED: Final = re.compile(r"_.*|i[0-9]+_.*")
 _BOOLEANS: Final = ("true", "false")
@@ -45,8 +45,19 @@ def _faults(step: Step) -> Iterator[tuple[str, Fault]]:
             yield from _aggregate(step.operator, step.scope)
         case Union():
             yield from (("", fault) for fault in _union(step.scope))
+        case Python(schema_=str(schema)):
+            yield from ((".schema", fault) for fault in schema_faults(schema))
         case _:
             pass
+
+
+def schema_faults(schema: str) -> Iterator[Fault]:
+    columns = parse_columns(schema)
+    if isinstance(columns, Malformed):
+        what = f"{shown(schema)} {columns.why}; write names and Spark types, such as patient string, mv double"
+        yield Fault("InvalidSchema", what)
+    else:
+        yield from column_name_faults(tuple(column.name for column in columns))
 
 
 def _select(select: Mapping[str, str], scope: Scope) -> Iterator[tuple[str, Fault]]:

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from understudy.model.elements import Element
 from understudy.model.operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union
 from understudy.runtime.engine.frame import ORDER, Frame
+from understudy.runtime.engine.function import Call, called
 from understudy.runtime.engine.inputs import one_input, union
 from understudy.runtime.engine.join import join
 from understudy.runtime.engine.lane import InputSpec
@@ -40,9 +41,11 @@ def raw_type(element: Element, inputs: Sequence[InputSpec]) -> StructType:
     return from_arrow_schema(plan_schema(element, inputs))
 
 
-def compile_element(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame]) -> DataFrame:
+def compile_element(
+    element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame], call: Call = called
+) -> DataFrame:
     """Rows of a plan → order columns, `_ts`, payload. `raws`: one frame, or one per input with its rows only."""
-    return _frame(element, inputs, raws).result()
+    return _frame(element, inputs, raws, call).result()
 
 
 def shape_of(compiled: DataFrame) -> Shape:
@@ -56,7 +59,7 @@ def reads_apart(element: Element) -> bool:
     return any(isinstance(op, Join) for op in element.operators)
 
 
-def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame]) -> Frame:
+def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame], call: Call) -> Frame:
     frames = [one_input(raws[place % len(raws)], place, *named) for place, named in enumerate(_named(element, inputs))]
     first, rest = element.operators[:1], element.operators[1:]
     match first:
@@ -68,14 +71,14 @@ def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFra
                 start = start.in_order()
         case _:
             start, rest = frames[0], element.operators
-    return reduce(lambda frame, operator: _apply(frame, operator, frames), rest, start)
+    return reduce(lambda frame, operator: _apply(frame, operator, frames, call), rest, start)
 
 
 def _named(element: Element, inputs: Sequence[InputSpec]) -> list[tuple[InputSpec, str]]:
     return list(zip(inputs, element.tables, strict=True))
 
 
-def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame]) -> Frame:
+def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], call: Call) -> Frame:
     match operator:
         case Filter(where=condition):
             return frame.where(condition)
@@ -91,8 +94,10 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame]) -> Frame:
             return join(frame, next(f for f in frames[1:] if f.table == name), operator)
         case Union():
             return frame
-        case Python() | Correlate():
-            raise NotImplementedError(f"{type(operator).__name__.lower()} is not available yet")
+        case Python():
+            return call(frame, operator)
+        case Correlate():
+            raise NotImplementedError("correlate is not available yet")
         case _:
             assert_never(operator)
 

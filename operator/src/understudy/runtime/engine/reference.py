@@ -18,11 +18,12 @@ from pyspark.sql.window import Window as Over
 
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob
-from understudy.model.operators import Aggregate, Filter, Join, Map, Operator, Sample, Sql, Union, WindowOn
+from understudy.model.operators import Aggregate, Filter, Join, Map, Operator, Python, Sample, Sql, Union, WindowOn
 from understudy.model.sources import Files, Generator, Source
 from understudy.protocol.selection import micros
 from understudy.runtime.engine.compile import sampled
 from understudy.runtime.engine.frame import Frame, named, quoted
+from understudy.runtime.engine.function import called
 from understudy.runtime.engine.lane import ORIGIN
 from understudy.runtime.engine.schemas import stream_schemas
 from understudy.runtime.engine.sql import query
@@ -126,6 +127,8 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions:
             return frame.where(sampled(fraction, seed))
         case Sql(query=text):
             return query(text, [frame])
+        case Python():
+            return called(frame, operator)
         case Union():
             return frame
         case Aggregate():

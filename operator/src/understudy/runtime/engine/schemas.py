@@ -13,6 +13,7 @@ from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob
 from understudy.model.sources import Generator, Source
 from understudy.runtime.engine.compile import compile_element, raw_type, shape_of
+from understudy.runtime.engine.function import declared
 from understudy.runtime.engine.lane import InputKind, InputSpec
 from understudy.runtime.engine.progress import is_ordered
 
@@ -43,7 +44,7 @@ def inputs_of(element: Element, specs: Mapping[str, InputSpec]) -> tuple[InputSp
 def _output(spark: SparkSession, element: Element, specs: Mapping[str, InputSpec]) -> InputSpec:
     inputs = inputs_of(element, specs)
     empty = spark.createDataFrame([], raw_type(element, inputs))
-    shape = shape_of(compile_element(element, inputs, [empty]))
+    shape = shape_of(compile_element(element, inputs, [empty], call=declared))
     return InputSpec(element.name, InputKind.STREAM, shape.payload, ordered=is_ordered(element, inputs))
 
 

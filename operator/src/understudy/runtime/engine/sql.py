@@ -12,24 +12,18 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from understudy.model.sql import Malformed, parse_query
-from understudy.runtime.engine.frame import Frame, quoted
+from understudy.runtime.engine.frame import ROW, Frame
 
-ROW = "_row"
 IMPLIED = {"ts": "_ts", "_seq": "_seq"}
 
 
 def query(text: str, frames: Sequence[Frame]) -> Frame:
-    control = frames[0].control
-    row = ", ".join(f"'{name}', {quoted(name)}" for name in control)
     for n, frame in enumerate(frames):
-        view = frame.df.selectExpr(*map(quoted, frame.payload), f"named_struct({row}) AS {ROW}")
-        view.createOrReplaceTempView(_view(n))
+        frame.rows().createOrReplaceTempView(_view(n))
     result = frames[0].df.sparkSession.sql(rewritten(text, {f.table: f.payload for f in frames}))
     payload = [name for name in result.columns if name != ROW]
     seq = "_pos" if len(frames) > 1 else "_seq"  # several inputs become one: places are those of the merged input
-    taken = [f"{ROW}.{quoted(seq if name == '_seq' else name)} AS {quoted(name)}" for name in control]
-    df = result.selectExpr(*taken, *map(quoted, payload))
-    return Frame.of(df, frames[0].table, control, payload, frames[0].order)
+    return frames[0].of_rows(result, payload, seq)
 
 
 def rewritten(text: str, inputs: Mapping[str, Sequence[str]]) -> str:
