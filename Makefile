@@ -55,8 +55,8 @@ explore: setup  ## thousands of random fault schedules on the protocol core, and
 
 chaos: setup  ## random drills on the cluster for DURATION seconds; the table goes to docs/operations/chaos.md; needs root
 	e2e/cluster/build && e2e/cluster/up "$$(images/build)" && \
-	e2e/cluster/run $(BIN)/python e2e/chaos.py --page docs/operations/chaos.md \
-	    --seconds $(or $(DURATION),300) $(if $(SEED),--seed $(SEED)); \
+	e2e/cluster/run $(BIN)/python e2e/chaos.py --page $(or $(PAGE),docs/operations/chaos.md) \
+	    --seconds $(or $(DURATION),300) $(if $(SEED),--seed $(SEED)) $(JOBS); \
 	status=$$?; e2e/cluster/down; exit $$status
 
 ##@ Cluster

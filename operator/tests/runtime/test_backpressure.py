@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from understudy.protocol.ids import Stream
+from understudy.runtime.outputs import IN_VAIN, ROOM_SECONDS
 
 from .test_moves import MODES
 from .troupe import Bounds, Troupe, expected, until
@@ -48,6 +49,26 @@ def test_a_dead_reader_stops_the_source_and_gets_everything_when_it_is_back(ha: 
         lose_the_reader(troupe)
         troupe.read(troupe.reader.rows)
         troupe.flows(2 * BOUNDS.waiting)
+        rows = list(troupe.reader.rows)
+        assert rows == expected(len(rows))
+    finally:
+        troupe.close()
+
+
+@pytest.mark.parametrize("mode", ["upstreamBackup", "savepoint", "passiveStandby"])
+def test_a_queue_that_holds_less_than_a_window_of_its_reader_is_overdrawn(mode: str, tmp_path: Path) -> None:
+    """The reader can neither make nor release anything before it has more: to wait for room would be for ever. Unless
+    it waits for a standby."""
+    troupe = Troupe(MODES[mode], tmp_path, bounds=Bounds(memory=40, disk=40, waiting=100))
+    try:
+        troupe.add("first-1")
+        troupe.begin()
+        first = troupe.players[str(troupe.leader("first"))]
+        until(lambda: first.status()["outputs"]["first"]["full"])
+        time.sleep(2 * IN_VAIN * ROOM_SECONDS)
+        assert first.status()["outputs"]["first"]["bytes"] <= 80
+        troupe.add("second-1")
+        troupe.flows(2)
         rows = list(troupe.reader.rows)
         assert rows == expected(len(rows))
     finally:

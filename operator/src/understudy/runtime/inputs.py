@@ -150,6 +150,8 @@ class Inputs(Handler):
             generation = scene.generation
             scene.story.available[stream] = max(scene.story.available.get(stream, 0), message.available)
             scene.story.aim(stream, message.available)
+            if message.share is not None:
+                self._take_at_most(stream, message.share)
             if message.rows.num_rows or message.mark is not None or message.anew is not None:
                 self._arriving = message.rows
                 scene.post(_arrived(Stream(stream), self._range(stream, message), message))
@@ -158,6 +160,10 @@ class Inputs(Handler):
             for name in self._wiring.readers(Stream(stream)) if admitted else ():
                 scene.inboxes[name].learn(stream, message.progress, message.end)
         self._wait_for_room(stream, generation)
+
+    def _take_at_most(self, stream: str, share: int) -> None:
+        for name in self._wiring.readers(Stream(stream)):
+            self._scene.inboxes[name].take_at_most(share, of=stream)
 
     def _range(self, stream: str, message: Incoming) -> Range:
         """A message without rows can say what is known of the tuple before them."""
@@ -220,7 +226,7 @@ class Inputs(Handler):
             sent = {reader: ack for reader, ack in self._sent.items() if reader in due}
             for reader, ack in due.items():
                 tree = tree_to_json(ack.tree)
-                if sent.get(reader) != ack and reader.ack(ack.levels, tree):
+                if sent.get(reader) != ack and reader.ack(ack.levels, tree, ack.starved):
                     sent[reader] = ack
                     self._scene.story.acked_bytes += len(wire.pack([ack.levels, tree]))
             self._sent = sent
@@ -238,7 +244,11 @@ class Inputs(Handler):
         """Level 0: what is processed; what only waits here is lost to an instance that this one moves to. Level 1: what
         the mode has released. A new producer has to hear it again."""
         levels = {0: int(self._scene.core.ledger.position(Stream(stream))), **self._acks.get(stream, {})}
-        return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections)
+        return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections, self._starved(stream))
+
+    def _starved(self, stream: str) -> int | None:
+        found = (self._scene.starved_at(name, stream) for name in self._wiring.readers(Stream(stream)))
+        return min((at for at in found if at is not None), default=None)
 
 
 def _arrived(stream: Stream, range_: Range, message: Incoming) -> on.Arrived:
@@ -251,3 +261,4 @@ class _Due:
     levels: tuple[tuple[int, int], ...]
     tree: Tree | None
     connections: int
+    starved: int | None = None

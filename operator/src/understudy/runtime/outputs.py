@@ -17,13 +17,13 @@ from understudy.runtime.determinants import determinant_of
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.plan import BatchPlan, Choice, Position
 from understudy.runtime.scene import Scene
+from understudy.runtime.store import SHARE
 from understudy.runtime.watermarks import positions_from_json
 
 log = structlog.get_logger()
 ROOM_SECONDS = 0.2
+IN_VAIN = 10  # so often in a row, and nobody is about to make room
 BYTES_PER_SEQ = 8
-SOME_BYTES = 32  # of a text or the like
-SHARE = 4  # a micro-batch should make no more than this part of what the queue may hold
 
 
 class Outputs:
@@ -31,9 +31,12 @@ class Outputs:
         self._scene = scene
         self._sent_until: dict[str, int] = {}  # per element: what precedes this place was sent by an earlier life
         self._owed: set[str] = set()  # elements whose readers in the subjob had no room for all that they made
+        self._overdrawn: dict[str, Seq | None] = {}  # per element: from where on its queue was held in vain
         self._repeating: set[str] = set()  # elements that send anew what an earlier life may have sent
         for name, store in scene.stores.items():  # until a micro-batch has shown better: as many rows as tuples
-            scene.inboxes[name].take_at_most(store.limit // (SHARE * _width(store.schema)))
+            scene.inboxes[name].take_at_most(store.share)
+            for reader in scene.core.wiring.readers(Stream(name)):
+                scene.inboxes[reader].take_at_most(store.share, of=name)
 
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
         """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own thread."""
@@ -60,10 +63,32 @@ class Outputs:
         size, was_full = rows.nbytes + rows.num_rows * BYTES_PER_SEQ, store.full
         if size:
             inbox.take_at_most((plan.stop - plan.start) * store.limit // (SHARE * size))
+        vain = 0
         while not store.wait_for_room(size, ROOM_SECONDS) and inbox.is_current(plan):
             if not was_full:
                 log.warning("output queue full", element=element, bytes=store.bytes)
             was_full = True
+            held_from = self._held_in_vain(element)
+            vain = vain + 1 if held_from is not None else 0
+            if vain == IN_VAIN or (vain and held_from == self._overdrawn.get(element)):
+                log.warning("output queue beyond its bound: its consumers need more to go on", element=element)
+                self._overdrawn[element] = held_from
+                return
+
+    def _held_in_vain(self, element: str) -> Seq | None:
+        """From where on the queue is held by those who have had all of it, and can't release any before they have more:
+        all of it is behind one step of theirs. None if there is somebody to wait for."""
+        with self._scene.lock:
+            queue = self._scene.core.ledger.queues[Stream(element)]
+            hindmost = [c for c, known in queue.acks.items() if known.released <= queue.trimmed]
+            in_vain = hindmost and all(self._starved(element, c) >= queue.next > 0 for c in hindmost)
+            return queue.trimmed if in_vain else None
+
+    def _starved(self, element: str, consumer: str) -> int:
+        """What a consumer that can't go on has had; 0 if it can. One inside the subjob sends no acks."""
+        if consumer in self._scene.inboxes:
+            return self._scene.starved_at(consumer, element) or 0
+        return self._scene.starved.get((element, consumer), 0)
 
     def _was_sent(self, element: str, plan: BatchPlan) -> bool:
         until = self._sent_until.get(element)
@@ -177,11 +202,6 @@ class Outputs:
             self._scene.given_up[command.stream] = Range(min(command.held.start, command.first), command.first)
             if (take_over := self._scene.story.take_over) is not None:
                 take_over.duplicated += max(0, command.first - command.held.start)
-
-
-def _width(schema: pa.Schema) -> int:
-    """Bytes of a row, roughly."""
-    return sum(f.type.bit_width // 8 + 1 if pa.types.is_primitive(f.type) else SOME_BYTES for f in schema)
 
 
 def _numbers(first: int, count: int) -> pa.Array:

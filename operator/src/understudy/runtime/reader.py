@@ -46,6 +46,7 @@ class Incoming:
     end: int | None  # where the stream ends, once all of it was sent
     mark: Step | None = None  # watermarks of its last tuple, where the producer forwards them
     anew: int | None = None  # from there on, seqs name other tuples than in an earlier life of the producer
+    share: int | None = None  # so many tuples at the most should be taken at a time: the queue has a bound
 
 
 class Handler:
@@ -96,8 +97,9 @@ class Reading(Protocol):
     def watch(self) -> None:
         """Called regularly by another thread: ends a call that has fallen silent."""
 
-    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None) -> bool:
-        """Send (level, position) pairs to who serves us; False if that has to be done again."""
+    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
+        """Send (level, position) pairs to who serves us; False if that has to be done again. `starved`: all before this
+        has come, and nothing can be released before more does."""
 
     @property
     def connections(self) -> int:
@@ -219,7 +221,7 @@ class StreamReader(threading.Thread):
             self._handler.held(self, meta["held"], meta.get("others"), meta.get("released"))
             self.origin = Origin.POSITION
         mark = step_from_json(meta.get("mark"))
-        told = (meta.get("progress"), meta["next"], meta.get("end"), mark, meta.get("anew"))
+        told = (meta.get("progress"), meta["next"], meta.get("end"), mark, meta.get("anew"), meta.get("share"))
         message = Incoming(rows, meta["epoch"], *told)
         self._handler.incoming(self, message)
         if "backup" in meta:
@@ -232,13 +234,13 @@ class StreamReader(threading.Thread):
             log.info("producer silent", stream=self.stream, address=self._serving)
             call.cancel()
 
-    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None) -> bool:
+    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
         client, asking = self._client, self._asking
         if client is None:
             return False
         said = {"stream": self.stream, "consumer": asking.consumer, "acks": acks, "epoch": asking.epoch()}
         try:
-            wire.do(client, "ack", 1.0, **said, tree=tree)
+            wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved)
         except (flight.FlightError, pa.ArrowException, StopIteration):
             return False
         return True

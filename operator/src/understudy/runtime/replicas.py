@@ -86,8 +86,8 @@ class InstancesReader(threading.Thread):
         for reader in self._readers.values():
             reader.watch()
 
-    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None) -> bool:
-        heard = [reader.ack(acks, tree) for reader in self._readers.values()]
+    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
+        heard = [reader.ack(acks, tree, starved) for reader in self._readers.values()]
         return bool(heard) and all(heard)
 
     def stop(self) -> None:

@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
 from understudy.modes.instance import Instance, Role
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Range
+from understudy.protocol.ids import Range, Stream
 from understudy.runtime.checkpoints import Shelf
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.ports import Surroundings
@@ -80,6 +81,7 @@ class Scene:
         self.shelf = Shelf(spill)
         self.temporary: Shelf | None = None  # as a secondary: a backup that is not in force yet
         self.backups_wanted: dict[str, int] = {}  # per stream: where its consumers are asked for a backup
+        self.starved: dict[tuple[str, str], int] = {}  # stream, consumer → all that it has had, and it can't go on
         self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up: they are not lost
         self.story = Story()
         self.wanted = subjob.ha  # what the manifest says now; `subjob` has what is in force
@@ -94,6 +96,14 @@ class Scene:
     @property
     def leading(self) -> bool:
         return self.core.role is Role.PRIMARY
+
+    def starved_at(self, element: str, stream: str) -> int | None:
+        """How much of the stream the element has had, if it can't release any of it before more comes: nothing more can
+        be made of it, all that was made has been received, and no standby is waited for."""
+        queue, inbox = self.core.ledger.queues[Stream(element)], self.inboxes[element]
+        alone = self.subjob.ha.mode is not Mode.AMNESIA and not self.core.protected
+        in_vain = not alone and queue.received_by_all == queue.next and inbox.starved(stream)
+        return inbox.wanted(stream) if in_vain else None
 
     def positions(self) -> dict[str, int]:
         """How far this instance has come on each stream that enters the subjob: the least of its elements."""

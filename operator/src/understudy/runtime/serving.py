@@ -132,6 +132,8 @@ class InstanceServing:
                 anew = scene.core.anew.get(stream)
             if anew != told:
                 told = meta["anew"] = anew
+            if is_new:
+                meta["share"] = store.share
             first, is_new = {}, False
             if asked < wanted <= at:  # behind the tuples that it speaks of
                 asked = meta["backup"] = wanted
@@ -226,6 +228,7 @@ class InstanceServing:
             for level, upto in body["acks"]:
                 tree = tree_from_json(body.get("tree")) if level == 1 else None
                 scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch, tree))
+            scene.starved[stream, consumer] = body.get("starved") or 0
         return {"epoch": scene.core.epoch}
 
     def _recover(self, shell: Shell, body: dict[str, Any]) -> Any:

@@ -19,6 +19,8 @@ import pyarrow as pa
 from understudy.runtime.spill import on_disk
 
 MAX_ROWS_PER_READ = 65_536
+SHARE = 4  # a micro-batch should have no more than this part of what a queue may hold
+SOME_BYTES = 32  # of a text or the like
 MAX_BYTES_PER_READ = 32 << 20
 
 
@@ -48,6 +50,9 @@ class Store:
         self._spill = spill
         self._memory_limit = memory_limit
         self.limit = memory_limit + disk_limit
+        self.share = max(self.limit // (SHARE * _width(schema)), 1)
+        """How many tuples a micro-batch should make, or take from here, at the most: what is behind one step of a
+        consumer can be released only as a whole."""
         self._changed = threading.Condition()
         self.reset(0)
 
@@ -166,3 +171,8 @@ class Store:
     def full(self) -> bool:
         """Whether somebody waits for room."""
         return self._full
+
+
+def _width(schema: pa.Schema) -> int:
+    """Bytes of a row, roughly."""
+    return sum(f.type.bit_width // 8 + 1 if pa.types.is_primitive(f.type) else SOME_BYTES for f in schema)

@@ -54,7 +54,7 @@ class Inbox:
         self._limits = Limits(max_rows, parallelism, part_rows)
         self._changed = threading.Condition()
         self._closed = self._held = False
-        self._most: int | None = None
+        self._most: dict[str | None, int] = {}
         self._newest = self._under_way = 0
         self._plans: dict[int, tuple[BatchPlan, Intake]] = {}
         self._rehearsals: deque[Intake] = deque()
@@ -84,7 +84,12 @@ class Inbox:
             left = self._max_waiting - max(self._intake.lanes[place].stop - done[place] for place in places)
             if left > 0:
                 return left
-            return STARVED_ROOM if any(self._intake.starved(place) for place in places) else 0
+            return STARVED_ROOM if self.starved(name) else 0
+
+    def starved(self, name: str) -> bool:
+        """Whether nothing more can be made before more of this input comes."""
+        with self._changed:
+            return any(self._intake.starved(place) for place in self._wiring.places(name))
 
     def offer(self, name: str, rows: pa.RecordBatch | pa.Table, progress: Micros | None = None) -> None:
         """Consecutive tuples, in order, without repetition; how far event time has come, in microseconds."""
@@ -124,7 +129,7 @@ class Inbox:
             scene = self._rehearsals.popleft()
             self._plans[number] = scene.rehearsal(number), scene
         else:
-            plan = None if self._held else self._intake.next_plan(number, self._most)
+            plan = None if self._held else self._intake.next_plan(number, min(self._most.values(), default=None))
             if plan is None:
                 return False
             self._plans[number] = plan, self._intake
@@ -137,10 +142,11 @@ class Inbox:
             plan, intake = self._plans[self._under_way if number is None else number]
             return intake.rows(plan, part, place, self.schema)
 
-    def take_at_most(self, tuples: int) -> None:
-        """Plans that are cut here take no more from now on; what comes of more has no room."""
+    def take_at_most(self, tuples: int, of: str | None = None) -> None:
+        """Plans that are cut here take no more from now on: what comes of more has no room, or more of an input than
+        its producer can hold on to."""
         with self._changed:
-            self._most = max(tuples, 1)
+            self._most[of] = max(tuples, 1)
 
     # --- the query
 
