@@ -188,15 +188,12 @@ def _without_operator(job: Job, operator: Namespace, act: Act) -> Recovery:
 
 
 def _node_lost(job: Job, act: Act) -> list[Recovery]:
-    """Of every primary that was on the node of this one, unless its sink was there, too: then nobody takes what comes
-    out, and some modes wait for a word from the sink. The node boots again when all of them are succeeded."""
+    """Of every primary that was on the node of this one. It boots again when all of them are succeeded."""
+    _leave_the_sinks(job)
     modes = HALVES[job.name].modes
     leaders = {subjob: job.lease(subjob) for subjob in modes}
     node = node_of_pod(job, leaders[act.subjob][0])
-    there = {subjob: lead for subjob, lead in leaders.items() if node_of_pod(job, lead[0]) == node}
-    lost = {subjob: lead for subjob, lead in there.items() if node_of_pod(job, f"{job.name}-sink-{subjob}") != node}
-    if not lost:
-        return []
+    lost = {subjob: lead for subjob, lead in leaders.items() if node_of_pod(job, lead[0]) == node}
     made = time.time()
     hurt(node, "lose")
     try:
@@ -208,6 +205,17 @@ def _node_lost(job: Job, act: Act) -> list[Recovery]:
         ]
     finally:
         hurt(node, "start")
+
+
+def _leave_the_sinks(job: Job) -> None:
+    """A primary on the node of its sink moves to its standby: lost together, nobody takes what comes out, and some
+    modes wait for a word from the sink."""
+    for sink, subjob in HALVES[job.name].sinks.items():
+        primary, _ = job.lease(subjob)
+        if node_of_pod(job, primary) == node_of_pod(job, f"{job.name}-sink-{sink}"):
+            job.namespace.kubectl("annotate", "streamjob", job.name, f"move.understudy.dev/{subjob}=standby")
+            until(f"{primary} has moved", lambda s=subjob, p=primary: job.lease(s)[0] != p, TAKE_OVER)
+    wait_until_protected(job)
 
 
 def _told(job: Job, act: Act, primary: str, epoch: int, made: float) -> Recovery:
@@ -273,7 +281,7 @@ def page(report: Report) -> str:
         "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: from the old primary's",
         "last sign of life to that output. Seconds, median / 90th percentile / greatest. `nodeLoss` is a power cut:",
         "the node's cable goes first, so only silence tells of it, and then every process there, whatever else it was;",
-        "each primary that was there counts, unless its sink was there, too.",
+        "each primary that was there counts; none was on the node of its own sink.",
         "",
         "| mode | fault | operator | faults | recovered | from the fault | silence | target | lost | duplicated |",
         "|---|---|---|---|---|---|---|---|---|---|",
