@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,12 @@ class Follower(threading.Thread):
         self._words: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     def run(self) -> None:
+        with ExitStack() as open_until_told:  # to close a connection takes time, in which nobody would know
+            self._follow_to_its_end(open_until_told)
+
+    def _follow_to_its_end(self, kept: ExitStack) -> None:
         try:
-            with wire.connect(self.primary.address) as client:
-                self._follow(client)
+            self._follow(kept.enter_context(wire.connect(self.primary.address)))
         except flight.FlightUnavailableError as error:
             log.info("primary gone", primary=self.primary.holder, error=str(error).split("\n")[0][:160])
             self._report(self._hooks.closed)

@@ -157,7 +157,7 @@ class Api:
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = self._place.hostname or "", self._place.port
-        if self._login.tls is None:
+        if self._place.scheme == "http":
             made = http.client.HTTPConnection(host, port, timeout=self._timeout)
         else:
             made = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._login.tls)
