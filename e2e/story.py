@@ -39,12 +39,12 @@ def wait_until_protected(job: Job) -> None:
 
     def settled() -> bool:
         job.wait_for("Protected", REPLACED)
-        return all(_is_settled(job, subjob) for subjob in job.status()["subjobs"])
+        return all(is_settled(job, subjob) for subjob in job.status()["subjobs"])
 
     until("as many instances of each subjob as are asked for, protected", settled, REPLACED)
 
 
-def _is_settled(job: Job, subjob: Json) -> bool:
+def is_settled(job: Job, subjob: Json) -> bool:
     """The status speaks of who leads now, and as many instances are ready as are asked for: one that was lost with its
     node may still be listed. Of a subjob that has no standby it does not say whether it is protected."""
     alone = subjob.get("protected") is None
