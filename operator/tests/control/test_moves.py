@@ -148,11 +148,25 @@ def test_a_primary_that_left_its_cordoned_node_by_a_take_over_need_not_move() ->
 @pytest.mark.parametrize("delay", range(14))
 def test_an_operator_that_dies_anywhere_leaves_a_move_that_its_successor_ends(delay: int) -> None:
     world = running()
-    node = free_node(world)
+    node, used = free_node(world), len(world.used)
     world.orders["keep"] = Order(node, "mig")
     for other in cut_everywhere(world, delay):
         assert other.pods[other.primary("keep")].node == node
-        assert other.subjob("keep")["lastMove"]["migration"] == "mig"
+        last = other.subjob("keep")["lastMove"]
+        assert (last["migration"], last["succeeded"]) == ("mig", True)
+        assert len(other.used) == used + 1, "one target was made"
+
+
+@pytest.mark.parametrize("delay", range(0, 14, 2))
+def test_an_operator_that_dies_anywhere_leaves_a_node_that_its_successor_empties(delay: int) -> None:
+    world = running()
+    node, used = free_node(world), len(world.used)
+    for pod in world.live("keep"):
+        cordon(world, pod.node)
+    for other in cut_everywhere(world, delay):
+        assert other.pods[other.primary("keep")].node == node
+        made = {name for name in other.used[used:] if "keep" in name}
+        assert len(made) == 1, "one target was made"
 
 
 def test_an_overloaded_primary_moves_to_its_standby_and_leaves_an_incident() -> None:

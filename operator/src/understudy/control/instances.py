@@ -23,6 +23,7 @@ from understudy.control.intents import (
     Record,
     Severity,
 )
+from understudy.control.moves import is_to_move
 from understudy.control.observed import Observed, Phase, Pod, Role, Run, Spread
 from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
 from understudy.control.revision import Digests, digests_before_live_edits, digests_of
@@ -42,8 +43,7 @@ def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[In
     doomed = {**view.losses, **{pod.name: Loss("no other node has room for it") for pod in crowded}, **outdated}
     live = [pod for pod in view.pods if pod.name not in doomed]
     removals = [_remove(pod, doomed[pod.name]) for pod in view.pods if pod.name in doomed and not pod.terminating]
-    moves = seen.run is not None and view.subjob.name in seen.run.moves
-    surplus = () if moves else _surplus(view, live)
+    surplus = () if is_to_move(seen, view) else _surplus(view, live)
     return (
         *(intent for pair in removals for intent in pair),
         *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than is needed"))),

@@ -3,7 +3,8 @@ emptied, or is overloaded.
 
 | seen | done |
 |---|---|
-| an order, no move under way | the target is chosen or made, the move written down, the order taken away |
+| an order, no move under way | the target is found or made, the move written down, the order taken away |
+| a move under way whose order still stands | that is taken away |
 | the target is warm, another standby lives | that standby is removed: a primary has one at a time |
 | the target is warm, no other standby lives | the Lease names it as successor; the primary does the rest |
 | the target holds the Lease | what it cost is written down |
@@ -65,9 +66,15 @@ def plan_moves(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent
         return ()
     move = seen.run.moves.get(view.subjob.name)
     if move is not None:
-        return _go_on(seen, view, move)
+        return (*_take_away(seen, view, move), *_go_on(seen, view, move))
     goal = _goal(seen, view)
     return _begin(seen, job, view, goal) if goal is not None else ()
+
+
+def is_to_move(seen: Observed, view: SubjobView) -> bool:
+    """Or moves already: one instance more may be the target, written down or not."""
+    goal = _goal(seen, view)
+    return (seen.run is not None and view.subjob.name in seen.run.moves) or (goal is not None and goal.must)
 
 
 # ---- beginning -------------------------------------------------------------------------------------------
@@ -102,8 +109,8 @@ def _begin(seen: Observed, job: StreamJob, view: SubjobView, goal: _Goal) -> tup
         return _write_down(seen, view, view.primary, target.name, goal)
     if not goal.must:
         return _refused(seen, view, view.primary, goal, "no standby is ready to take over")
-    if any(_suits(seen, pod, goal) for pod in view.standbys):
-        return ()  # it will be ready soon
+    if there := next((pod for pod in view.standbys if _suits(seen, pod, goal)), None):
+        return _write_down(seen, view, view.primary, there.name, goal)  # it will be ready soon
     return _make_target(seen, job, view, view.primary, goal)
 
 
@@ -168,6 +175,13 @@ def _make_target(seen: Observed, job: StreamJob, view: SubjobView, primary: Pod,
 
 
 # ---- going on --------------------------------------------------------------------------------------------
+
+
+def _take_away(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
+    """Whoever wrote the move down may not have come to that; the order would be carried out again afterwards."""
+    order = seen.orders.get(view.subjob.name)
+    taken = order is not None and move.ordered and (_ordered(order), order.by) == (move.why, move.by)
+    return (DropOrder(view.subjob.name, "its move is under way"),) if taken else ()
 
 
 def _go_on(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
