@@ -33,7 +33,7 @@ def job(namespace: Namespace) -> Job:
 def labelled_as_leased(job: Job, subjob: str) -> bool:
     primary, _ = job.lease(subjob)
     labels = {name_of(pod): pod["metadata"]["labels"]["understudy.dev/role"] for pod in job.pods(subjob=subjob)}
-    return labels == {name: "primary" if name == primary else "standby" for name in labels}
+    return labels == {name: "primary" if name == primary else "secondary" for name in labels}
 
 
 def shown_as_leased(job: Job, subjob: str) -> bool:
@@ -51,7 +51,7 @@ def test_a_ready_job_is_protected_and_its_pairs_are_on_different_nodes(job: Job)
         pods = job.pods(subjob=subjob)
         assert len(pods) == len({node_of(pod) for pod in pods}) == 2
         roles = sorted(pod["metadata"]["labels"]["understudy.dev/role"] for pod in pods)
-        assert roles == ["primary", "standby"]
+        assert roles == ["primary", "secondary"]
     status = job.status()
     figures = {"subjobs": "2/2", "protected": "2/2", "guarantee": "precise", "attention": ""}
     assert {name: status["summary"][name] for name in figures} == figures

@@ -10,9 +10,10 @@ import pytest
 from understudy.control import intents as do
 from understudy.control.decide import decide, is_calm
 from understudy.control.intents import CreateInstance, DeletePod, Emit, PatchStatus
-from understudy.control.observed import Lease, Node, Phase, Role
+from understudy.control.observed import Lease, Node, Phase
 from understudy.control.revision import digests_before_live_edits
 from understudy.model.refusal import Refusal
+from understudy.model.status import Role
 
 from .jobs import job, with_modes, with_query, with_settings, with_spark
 from .world import World
@@ -348,6 +349,34 @@ def test_how_a_subjob_is_kept_alive_is_changed_in_the_running_instances(started:
     told = [intent for intent in started.history if isinstance(intent, do.ChangeInstance)]
     assert {intent.pod for intent in told} == before, "and nobody else"
     assert started.is_true("Protected")
+
+
+@pytest.mark.parametrize(
+    ("ha", "role"),
+    [
+        ({"mode": "passiveStandby"}, Role.SECONDARY),
+        ({"mode": "activeStandby"}, Role.SECONDARY),
+        ({"mode": "replicaBackup"}, Role.REPLICA),
+        ({"mode": "upstreamBackup"}, Role.SPARE),
+        ({"mode": "savepoint"}, Role.SPARE),
+        ({"mode": "amnesia", "spare": True}, Role.SPARE),
+    ],
+)
+def test_label_and_status_say_what_the_mode_makes_of_the_one_that_stands_by(
+    started: World, ha: dict[str, Any], role: Role
+) -> None:
+    started.edit(with_settings(**ha)).run_for(20)
+    primary, standby = started.primary("keep"), started.standby("keep")
+    told = {replica["pod"]: replica["role"] for replica in started.subjob("keep")["replicas"]}
+    assert told == {primary: "primary", standby: str(role)}
+    assert {pod.name: pod.role for pod in started.live("keep")} == {primary: Role.PRIMARY, standby: role}
+
+
+def test_a_label_of_an_earlier_version_is_put_right(started: World) -> None:
+    standby = started.standby("keep")
+    started.pods[standby] = replace(started.pods[standby], role=None)
+    started.run_for(5)
+    assert started.pods[standby].role is Role.SECONDARY
 
 
 def test_a_mode_without_a_standby_and_back_needs_no_new_primary(started: World) -> None:

@@ -26,7 +26,6 @@ from understudy.control.observed import (
     Order,
     Phase,
     Pod,
-    Role,
     Safeguards,
     Seen,
     Spread,
@@ -39,6 +38,7 @@ from understudy.model.ha import Ha
 from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
+from understudy.model.status import Role
 
 STEP_MS = 1_000
 READY_MS = 8_000

@@ -11,7 +11,8 @@ from understudy.backends.kubernetes.api import Api
 from understudy.backends.kubernetes.poll import Poller
 from understudy.backends.kubernetes.reconcile import CALM_SECONDS, CALMEST_SECONDS, RESTLESS, Reconciler
 from understudy.backends.kubernetes.settings import PodSettings
-from understudy.control.observed import Phase, Pod, Role
+from understudy.control.observed import Phase, Pod
+from understudy.model.status import Role
 
 from ..control.jobs import manifest
 from .fake_api import FakeApi

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from understudy.backends.kubernetes.distances import NodeDistances
-from understudy.control.observed import Phase, Pod, Role, Seen
+from understudy.control.observed import Phase, Pod, Seen
 from understudy.control.pages import read
+from understudy.model.status import Role
 from understudy.runtime.latencies import Latencies, handshake
 
 

@@ -41,7 +41,7 @@ def fake() -> FakeApi:
     metadata = {"name": "demo", "namespace": "apps", "uid": "uid-job", "generation": 1}
     found.put("streamjobs", {"metadata": metadata, "status": {"subjobs": [subjob]}})
     found.put("pods", pod("demo-keep-0", "primary"))
-    found.put("pods", pod("demo-keep-1", "standby"))
+    found.put("pods", pod("demo-keep-1", "secondary"))
     spec = {"job": "demo", "subjob": "keep", "fault": "podKill", "expect": {"recovery": "60s"}}
     found.put("failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec})
     return found

@@ -15,7 +15,7 @@ from understudy.backends.kubernetes.objects import Owner, role
 from understudy.backends.kubernetes.reconcile import Reconciler
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.control import intents as do
-from understudy.control.observed import Role
+from understudy.model.status import Role
 
 from ..control.jobs import manifest
 from .fake_api import PATH, FakeApi

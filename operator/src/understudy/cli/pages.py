@@ -64,8 +64,8 @@ def _subjobs(subjobs: Sequence[Json]) -> str:
             subjob["mode"],
             f"{subjob['guarantee']} ({subjob['operatorClass']})",
             str(subjob.get("epoch", "")),
-            _replicas(subjob, "primary") or f"none ({subjob.get('state', '').lower()})",
-            _replicas(subjob, "standby") or "none",
+            _replicas(subjob, leads=True) or f"none ({subjob.get('state', '').lower()})",
+            _replicas(subjob, leads=False) or "none",
             _cost(subjob.get("ifItFailedNow")),
         )
         for subjob in subjobs
@@ -73,8 +73,8 @@ def _subjobs(subjobs: Sequence[Json]) -> str:
     return _table(rows)
 
 
-def _replicas(subjob: Json, role: str) -> str:
-    found = [r for r in subjob.get("replicas") or () if r["role"] == role]
+def _replicas(subjob: Json, leads: bool) -> str:
+    found = [r for r in subjob.get("replicas") or () if (r["role"] == "primary") is leads]
     return ", ".join(f"{r['pod']} on {r.get('node', 'no node yet')}{_unless_ready(r)}" for r in found)
 
 

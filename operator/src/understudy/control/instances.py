@@ -24,12 +24,13 @@ from understudy.control.intents import (
     Severity,
 )
 from understudy.control.moves import is_to_move
-from understudy.control.observed import Observed, Phase, Pod, Role, Run, Spread
+from understudy.control.observed import Observed, Phase, Pod, Run, Spread
 from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
 from understudy.control.revision import Digests, digests_before_live_edits, digests_of
 from understudy.control.views import SubjobView
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
+from understudy.model.status import Role
 
 HEAD_START_MS: Final = 5_000  # primaries first: their cold starts should not compete with the standbys'
 SPACING_MS: Final = 3_000  # between two new instances of a subjob, so that pods that fail at once do not pile up
@@ -48,7 +49,7 @@ def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[In
         *(intent for pair in removals for intent in pair),
         *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than is needed"))),
         *_creation(seen, job, view, live, digests, bool(crowded)),
-        *_labels(view, live),
+        *_labels(view, [pod for pod in live if pod not in surplus]),
         *_changes(seen, view, live),
     )
 
@@ -112,7 +113,7 @@ def _creation(
     spread, where = spread_for(seen, live, avoid)
     if crowded:
         spread, where = Spread.PREFERRED, "beside its peer if need be, since no other node has room"
-    role = Role.STANDBY if live else Role.PRIMARY
+    role = view.standby_role if live else Role.PRIMARY
     name = names.instance(seen.name, subjob, number)
     prefer, nearest = elect_node(seen, job, subjob, live, avoid, name)
     clauses = [clause for clause in (where, nearest) if clause and live]
@@ -167,12 +168,8 @@ def _taking_over(seen: Observed, view: SubjobView) -> bool:
 
 
 def _labels(view: SubjobView, live: Sequence[Pod]) -> tuple[Intent, ...]:
-    """Labels follow the Lease, never the other way round."""
+    """Labels follow the Lease and the mode in force, never the other way round."""
     if view.primary is None:
         return ()
-    roles = {pod: Role.PRIMARY if pod is view.primary else Role.STANDBY for pod in live}
-    return tuple(
-        LabelPod(pod.name, role, f"the Lease of {view.subjob.name} is held by {view.primary.name}")
-        for pod, role in roles.items()
-        if pod.role is not role
-    )
+    why = f"the Lease of {view.subjob.name} is held by {view.primary.name}, the mode is {view.mode}"
+    return tuple(LabelPod(pod.name, role, why) for pod in live if pod.role is not (role := view.role_of(pod)))

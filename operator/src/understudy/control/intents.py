@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from understudy.control.observed import Role, Spread
+from understudy.control.observed import Spread
 from understudy.control.revision import Digests
 from understudy.model.ha import Ha
+from understudy.model.status import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from understudy.control.intents import (
     Record,
     Severity,
 )
-from understudy.control.observed import Move, Moved, Observed, Order, Pod, Role, Run, Spread
+from understudy.control.observed import Move, Moved, Observed, Order, Pod, Run, Spread
 from understudy.control.pages import Departure, State, TakeOver
 from understudy.control.placement import usable_nodes
 from understudy.control.record import move_to_text, moved_to_text
@@ -167,7 +167,7 @@ def _make_target(seen: Observed, job: StreamJob, view: SubjobView, primary: Pod,
     return (
         Record(entries, f"number {number} is given to an instance of {subjob.name}"),
         CreateInstance(
-            name, subjob.name, Role.STANDBY, spread, avoid, goal.node, digests, seen.revision, certificate, why
+            name, subjob.name, view.standby_role, spread, avoid, goal.node, digests, seen.revision, certificate, why
         ),
         Emit(Severity.NORMAL, Reason.INSTANCE_CREATED, why),
         *_write_down(seen, view, primary, name, goal, made=True),

@@ -53,7 +53,7 @@ def _of_subjob(old: Json, new: Json, started: bool) -> Iterator[Emit]:
     yield from _of_failover(old, new)
     yield from _of_replicas(old, new)
     if started and new.get("protected") and not old.get("protected"):
-        standby: Json = next((r for r in new["replicas"] if r["role"] == "standby"), {})
+        standby: Json = next((r for r in new["replicas"] if r["role"] != "primary"), {})
         where = f"{standby.get('pod')} on {standby.get('node')}"
         yield Emit(Severity.NORMAL, Reason.STANDBY_REPLACED, f"{where} is ready to take over {name}")
 

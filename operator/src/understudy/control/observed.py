@@ -15,14 +15,7 @@ from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
-
-
-class Role(StrEnum):
-    """Of a pod, as its label says."""
-
-    PRIMARY = "primary"
-    STANDBY = "standby"
-    SINK = "sink"
+from understudy.model.status import Role
 
 
 class Phase(StrEnum):
@@ -45,7 +38,8 @@ class Pod:
     name: str
     part: str
     """The subjob or sink that it belongs to."""
-    role: Role
+    role: Role | None
+    """As its label says; None if that says something else."""
     phase: Phase
     created_ms: int
     node: str | None = None

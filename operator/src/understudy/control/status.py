@@ -22,7 +22,6 @@ from understudy.model.status import (
     IfItFailedNow,
     LastMove,
     Replica,
-    Role,
     SinkState,
     SinkStatus,
     StreamJobStatus,
@@ -199,7 +198,7 @@ def _replica(seen: Observed, view: SubjobView, pod: Pod) -> Replica:
     return Replica(
         pod=pod.name,
         node=pod.node,
-        role=Role.PRIMARY if leads else Role.STANDBY,
+        role=view.role_of(pod),
         state="lost" if pod.name in view.losses else str(page.state if page else State.STARTING),
         lag=0 if leads else behind if view.page and view.page.secondary == pod.name else None,
     )

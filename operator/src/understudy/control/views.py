@@ -9,6 +9,7 @@ from understudy.control.observed import Lease, Observed, Pod
 from understudy.control.pages import InstancePage, State
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
+from understudy.model.status import STANDBYS, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,14 @@ class SubjobView:
     def mode(self) -> Mode:
         """In force: an edit takes effect a little later."""
         return Mode(self.page.mode) if self.page is not None and self.page.mode else self.subjob.ha.mode
+
+    @property
+    def standby_role(self) -> Role:
+        return STANDBYS[self.mode]
+
+    def role_of(self, pod: Pod) -> Role:
+        leads = self.primary is not None and pod.name == self.primary.name
+        return Role.PRIMARY if leads else self.standby_role
 
     @property
     def serving(self) -> bool:

@@ -57,8 +57,29 @@ class ConditionStatus(StrEnum):
 
 
 class Role(StrEnum):
+    """What a pod is there for."""
+
     PRIMARY = "primary"
-    STANDBY = "standby"
+    """It leads: it holds the Lease of its subjob."""
+    SECONDARY = "secondary"
+    """It has the primary's state, or makes it itself, and keeps its output to itself."""
+    REPLICA = "replica"
+    """It sends as the primary does."""
+    SPARE = "spare"
+    """It is warm and empty."""
+    SINK = "sink"
+
+
+STANDBYS: Final = {
+    Mode.AMNESIA: Role.SPARE,
+    Mode.PASSIVE_STANDBY: Role.SECONDARY,
+    Mode.UPSTREAM_BACKUP: Role.SPARE,
+    Mode.ACTIVE_STANDBY: Role.SECONDARY,
+    Mode.REPLICA_BACKUP: Role.REPLICA,
+    Mode.SAVEPOINT: Role.SPARE,
+    Mode.AUTO: Role.SECONDARY,  # until it is known what was chosen
+}
+"""What the one that stands by is in each mode."""
 
 
 class Condition(Value):
@@ -93,7 +114,7 @@ class Replica(Value):
     """Where it runs."""
 
     role: Role
-    """primary or standby."""
+    """primary, and for the other one what its mode makes of it: secondary, replica or spare."""
 
     state: Short
     """What it is doing."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 import yaml
 
 from understudy.control import names
-from understudy.control.observed import Role
 from understudy.control.times import iso_ms
 from understudy.model.job import StreamJob
 from understudy.model.load import API_VERSION, KIND, to_manifest
+from understudy.model.status import Role
 
 Json = dict[str, Any]
 

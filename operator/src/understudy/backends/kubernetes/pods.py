@@ -10,11 +10,12 @@ from understudy.backends.kubernetes.objects import Owner, source_folder
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.control import names
 from understudy.control.intents import CreateInstance, CreateSink
-from understudy.control.observed import Role, Spread
+from understudy.control.observed import Spread
 from understudy.model.elements import functions_of
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.sinks import Sink
 from understudy.model.sources import Source
+from understudy.model.status import Role
 from understudy.model.value import mebibytes
 from understudy.runtime.credentials import FOLDER
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from understudy.control import names
-from understudy.control.observed import IncidentSeen, Lease, Node, Order, Phase, Pod, Role, Spread
+from understudy.control.observed import IncidentSeen, Lease, Node, Order, Phase, Pod, Spread
 from understudy.control.revision import Digests
 from understudy.control.times import millis
 from understudy.model.load import KIND
+from understudy.model.status import Role
 
 Json = Mapping[str, Any]
 
@@ -26,12 +27,12 @@ def pod_of(raw: Json) -> Pod | None:
     metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
     part = labels.get(names.SINK) or labels.get(names.SUBJOB)
-    if part is None or labels.get(names.ROLE) not in list(Role):
+    if part is None or names.DRIVER in labels:
         return None
     return Pod(
         name=metadata["name"],
         part=part,
-        role=Role(labels[names.ROLE]),
+        role=_role(labels.get(names.ROLE)),
         phase=_phase(status),
         created_ms=millis_of(metadata["creationTimestamp"]),
         node=spec.get("nodeName"),
@@ -47,6 +48,11 @@ def pod_of(raw: Json) -> Pod | None:
         certificate=int(notes.get(names.CERTIFICATE, "0")),
         uid=metadata["uid"],
     )
+
+
+def _role(label: str | None) -> Role | None:
+    """None: an earlier version had other words, and the label is put right."""
+    return Role(label) if label in list(Role) else None
 
 
 def _phase(status: Json) -> Phase:
