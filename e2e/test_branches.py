@@ -1,7 +1,7 @@
 """Subjobs for which there is no place: no node has room, or their image can't be pulled.
 
-Two of three nodes are filled up, the third is cordoned. What stands in asks for less; when the third node is back, so
-is the subjob itself.
+Two of three nodes are filled up, the third is cordoned. What stands in asks for less; when there is room on the two
+again, the subjob itself is back. And a pair that had to share a node parts when another can take one of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ import pytest
 from conftest import CHART, IMAGE, install
 from kubectl import Job, Json, Namespace, name_of, run, until
 from numbers_job import claims, kept_job
-from story import START, assert_flowing, assert_nothing_lost, assert_right, started, wait_until_protected
+from story import (
+    START,
+    assert_flowing,
+    assert_nothing_lost,
+    assert_right,
+    node_of_pod,
+    standby_of,
+    started,
+    wait_until_protected,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +119,7 @@ def test_the_failure_process_is_run_where_nothing_stands_in(namespace: Namespace
 
 
 def test_the_subjob_itself_is_back_when_there_is_room(job: Job, full: tuple[str, str]) -> None:
-    run("kubectl", "uncordon", full[0])
+    assert "stands in" in job.condition("Degraded")["message"]
     job.namespace.kubectl("delete", "pod", "--field-selector=status.phase=Running", "-l", "!understudy.dev/job")
     until("it is tried again", lambda: "BranchEnded" in job.events(), 60)
     until("its own pods are back", lambda: asked(job) == {full[1]}, START)
@@ -122,6 +131,36 @@ def test_every_tuple_came_out_once_and_in_order_whoever_made_it(job: Job) -> Non
     assert_right(job)
     assert_nothing_lost(job)
     job.namespace.kubectl("delete", "sj", job.name)
+
+
+# ---- one node for two ------------------------------------------------------------------------------------
+
+
+def test_a_pair_that_had_to_share_a_node_parts_when_another_is_free(namespace: Namespace) -> None:
+    job = started(namespace, kept_job("pair", RATE))
+    wait_until_protected(job)
+    primary, epoch = job.lease("keep")
+    here = node_of_pod(job, primary)
+    nodes = [name.removeprefix("node/") for name in run("kubectl", "get", "nodes", "-o", "name").split()]
+    others = [node for node in nodes if node != here]
+    try:
+        for node in others:
+            run("kubectl", "cordon", node)
+        namespace.kill(standby_of(job, "keep"))
+        until("they share a node", lambda: nodes_of(job) == [here, here], START)
+        wait_until_protected(job)
+    finally:
+        for node in others:
+            run("kubectl", "uncordon", node)
+    until("they are apart", lambda: len(set(nodes_of(job)) - {None}) == 2, START)
+    wait_until_protected(job)
+    assert job.lease("keep") == (primary, epoch), "only the standby went"
+    assert_right(job)
+    namespace.kubectl("delete", "sj", job.name)
+
+
+def nodes_of(job: Job) -> list[str | None]:
+    return [pod["spec"].get("nodeName") for pod in job.pods(subjob="keep")]
 
 
 # ---- no image --------------------------------------------------------------------------------------------

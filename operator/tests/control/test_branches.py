@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from understudy.control import intents as do
-from understudy.control.observed import Node
 from understudy.model.job import StreamJob
 
 from .jobs import job, manifest
@@ -46,14 +45,16 @@ def test_the_alternative_stands_in_when_no_node_has_had_room_for_long() -> None:
     assert {pod.name for pod in world.live("double")} == {"demo-double-0", "demo-double-1"}
 
 
-def test_the_subjob_comes_back_when_there_is_a_node_that_was_not_there() -> None:
-    world = lost(with_failure(alternative="coarse")).run_for(240)
-    world.run_for(60)
+def test_the_subjob_comes_back_when_there_is_room_for_all_its_instances() -> None:
+    world = lost(with_failure(alternative="coarse")).run_for(300)
     assert world.failed
-    world.nodes.append(Node("n4"))
+    assert {trial.subjob for trial in world.trials.values()} == {"keep"}
+    assert len(world.trials) == 2
+    assert world.condition("Degraded")["reason"] == "StoodIn"
     world.no_room_for = set()
     world.run_for(60)
     assert not world.failed
+    assert not world.trials, "they make way"
     assert [world.told[pod.name].mode for pod in world.live("keep")] == ["passiveStandby"] * 2
     assert world.is_true("Protected")
 
@@ -71,7 +72,6 @@ def test_one_that_only_asks_for_less_stands_in_and_goes_by_take_overs() -> None:
     assert set(world.failed) == {"keep"}
     assert world.is_true("Protected")
     small = {pod.name for pod in world.live("keep")}
-    world.nodes.append(Node("n4"))
     world.no_room_for = set()
     world.run_for(5)
     assert small & {pod.name for pod in world.live("keep")}, "one after the other"

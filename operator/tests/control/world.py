@@ -18,7 +18,6 @@ from understudy.control.decide import decide
 from understudy.control.intents import Intent
 from understudy.control.observed import (
     Access,
-    Failed,
     IncidentSeen,
     Lease,
     Node,
@@ -29,6 +28,7 @@ from understudy.control.observed import (
     Safeguards,
     Seen,
     Spread,
+    Trial,
 )
 from understudy.control.pages import read
 from understudy.control.record import read_record
@@ -73,6 +73,9 @@ class World:
     processes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     no_room_for: set[str] = field(default_factory=set)
     """Subjobs that fit on no node; who stands in for one does."""
+    trials: dict[str, Trial] = field(default_factory=dict)
+    apart: set[str] = field(default_factory=set)
+    """Trials that must be on a node without an instance."""
     history: list[Intent] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     created_ms: int = 0
@@ -97,6 +100,7 @@ class World:
             running=self.jobs.get(run.revision) if run else None,
             run=run,
             pods=tuple(self.pods.values()),
+            trials=tuple(self.trials.values()),
             leases=tuple(self.leases.values()),
             services=frozenset(self.services),
             manifests=frozenset(self.jobs),
@@ -117,7 +121,7 @@ class World:
         return self._plans[1]
 
     @property
-    def failed(self) -> Mapping[str, Failed]:
+    def failed(self) -> Mapping[str, int]:
         return read_record(self.entries or {}).failed
 
     # ---- act
@@ -159,6 +163,10 @@ class World:
                 self.entries = {k: v for k, v in {**(self.entries or {}), **intent.entries}.items() if v is not None}
             case do.CreateInstance():
                 self._create_instance(intent)
+            case do.CreateTrial():
+                assert intent.name not in self.trials, f"{intent.name} exists"
+                self.trials[intent.name] = Trial(intent.name, intent.subjob, intent.asks)
+                self.apart |= {intent.name} if intent.apart else set()
             case do.ChangeInstance():
                 self.told[intent.pod] = intent.ha
             case do.RunProcess():
@@ -221,6 +229,8 @@ class World:
         return min(apart or usable, key=lambda name: (crowd[name], name), default=None)
 
     def _delete(self, intent: do.DeletePod) -> None:
+        if self.trials.pop(intent.name, None):
+            return
         pod = self.pods[intent.name]
         up = pod.node is None or any(n.name == pod.node and n.ready for n in self.nodes)
         if up or intent.force:
@@ -264,8 +274,15 @@ class World:
                 self._no_node(pod)
             elif pod.phase is Phase.PENDING and pod.trouble is None:
                 self.pods[pod.name] = replace(pod, phase=Phase.RUNNING, ip=f"10.0.0.{len(self.pods)}")
+        self.trials = {name: replace(trial, runs=self._has_room(trial)) for name, trial in self.trials.items()}
         self._leases()
         self._pages()
+
+    def _has_room(self, trial: Trial) -> bool:
+        """Once it runs it keeps its place."""
+        spread = Spread.REQUIRED if trial.name in self.apart else Spread.PREFERRED
+        like = Pod(trial.name, trial.subjob, None, Phase.PENDING, self.now_ms, spread=spread)
+        return trial.runs or (trial.subjob not in self.no_room_for and self._schedule(like, frozenset()) is not None)
 
     def _no_node(self, pod: Pod) -> None:
         node = self._schedule(pod, frozenset())

@@ -2,7 +2,7 @@
 
 | what is declared | what is done | until |
 |---|---|---|
-| an alternative | it stands in: the subjob's pods are made with its query and resources | a node comes that was not there, or the job is edited |
+| an alternative | it stands in: the subjob's pods are made with its query and resources | there is room for it (`room`), or the job is edited |
 | a process | its Job is made, once for each epoch | |
 | nothing | the conditions say what is wrong | |
 """  # noqa: E501
@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from understudy.control import names
 from understudy.control.health import NO_ROOM_MS
 from understudy.control.intents import Emit, Intent, Reason, Record, RunProcess, Severity
-from understudy.control.observed import Failed, Observed, Phase, Pod, Run
+from understudy.control.observed import Observed, Phase, Pod, Run
+from understudy.control.room import has_room
 from understudy.control.views import SubjobView
 from understudy.model.job import Subjob
 from understudy.protocol import failures
@@ -22,17 +23,16 @@ from understudy.protocol.failures import AlternativeBranch, FailureProcess, Mean
 
 
 def plan_branches(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
-    back = [_back(name, why) for name, failed in seen.failed.items() if (why := _room(seen, failed))]
+    back = [_back(name, why) for name, failed_in in seen.failed.items() if (why := _again(seen, name, failed_in))]
     gone = [_give_up(seen, view) for view in views if view.subjob.name not in seen.failed]
     return tuple(intent for part in (*back, *gone) for intent in part)
 
 
-def _room(seen: Observed, failed: Failed) -> str | None:
+def _again(seen: Observed, subjob: str, failed_in: int) -> str | None:
     """Why the subjob itself may be tried again."""
-    if failed.generation != seen.generation:
+    if failed_in != seen.generation:
         return "the job was edited"
-    new = sorted({node.name for node in seen.nodes if node.ready and node.schedulable} - failed.nodes)
-    return f"there is a node that was not there before ({', '.join(new)})" if new else None
+    return "there is room for it" if has_room(seen, subjob) else None
 
 
 def _back(subjob: str, why: str) -> tuple[Intent, ...]:
@@ -76,9 +76,8 @@ def _stuck(seen: Observed, pod: Pod) -> str | None:
 
 
 def _stand_in(seen: Observed, subjob: str, alternative: str, why: str) -> tuple[Intent, ...]:
-    nodes = frozenset(node.name for node in seen.nodes if node.ready and node.schedulable)
     said = f"{alternative} stands in for {subjob}: {why}"
-    entries = {f"failed.{subjob}": Failed(seen.generation, nodes).text}
+    entries = {f"failed.{subjob}": str(seen.generation)}
     return Record(entries, said), Emit(Severity.WARNING, Reason.BRANCH_BEGUN, said)
 
 

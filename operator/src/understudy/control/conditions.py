@@ -132,16 +132,12 @@ def protected(views: Sequence[SubjobView]) -> Finding:
         return finding(
             ConditionType.PROTECTED, False, "StandbyMissing", f"no standby is ready to take over {', '.join(bare)}"
         )
-    beside = [view.subjob.name for view in paired if shares_node(view)]
+    beside = [view.subjob.name for view in paired if view.shares_node]
     shared = f"; {', '.join(beside)}: primary and standby share a node" if beside else ""
     lossy = [view.subjob.name for view in paired if view.mode is Mode.AMNESIA]
     costs = f"; {', '.join(lossy)}: a take-over costs tuples" if lossy else ""
     what = f"every standby is ready to take over{shared}{costs}"
     return finding(ConditionType.PROTECTED, True, "StandbysReady", what)
-
-
-def shares_node(view: SubjobView) -> bool:
-    return view.primary is not None and any(pod.node == view.primary.node for pod in view.standbys)
 
 
 def progressing(seen: Observed, views: Sequence[SubjobView]) -> Finding:
@@ -167,6 +163,12 @@ def degraded(seen: Observed) -> Finding:
 def problems_of(seen: Observed) -> list[tuple[str, str]]:
     found = [("PodInTrouble", f"{pod.name}: {pod.trouble}") for pod in seen.pods if pod.trouble]
     found += [("NoRoom", f"{pod.name}: {pod.unschedulable}") for pod in seen.pods if pod.unschedulable]
+    found += [("StoodIn", f"another stands in for {subjob} until there is room for it") for subjob in seen.failed]
+    found += [
+        ("NodeShared", f"{trial.subjob}: primary and standby share a node; {trial.name} waits for room on another")
+        for trial in seen.trials
+        if trial.subjob not in seen.failed and not trial.runs
+    ]
     for pod in seen.pods:
         kept = seen.pages.get(pod.name)
         if kept and kept.page.state is State.FAILED:

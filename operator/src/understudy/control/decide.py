@@ -17,6 +17,7 @@ from understudy.control.lifecycle import has_ended, plan_end, plan_start
 from understudy.control.moves import plan_moves
 from understudy.control.news import news
 from understudy.control.observed import Observed
+from understudy.control.room import plan_room
 from understudy.control.sinks import plan_sinks
 from understudy.control.status import CONFIRM_MS, MEASURE_MS, same_but_for_figures, same_but_for_time, status_of
 from understudy.control.times import millis
@@ -53,6 +54,7 @@ def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tu
         *plan_start(seen, job, found),
         *plan_incidents(seen, found),
         *plan_branches(seen, found),
+        *plan_room(seen, found),
     )
 
 

@@ -120,6 +120,19 @@ class CreateInstance:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTrial:
+    """A pod that waits for the room that an instance needs."""
+
+    name: str
+    subjob: str
+    apart: bool
+    """On a node without an instance of the subjob."""
+    asks: str
+    """The digest of the settings that it asks for."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSink:
     name: str
     sink: str
@@ -256,6 +269,7 @@ Intent = (
     | DropOrder
     | Record
     | CreateInstance
+    | CreateTrial
     | ChangeInstance
     | RunProcess
     | CreateSink

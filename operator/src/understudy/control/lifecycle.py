@@ -38,11 +38,9 @@ def plan_end(seen: Observed) -> tuple[Intent, ...]:
     """Write it down first; then the subjobs' pods go. Sink pods stay: they have ended, and their logs can be read."""
     if not seen.completed:
         return (Record({"completed": str(seen.now_ms)}, "every sink has written its whole stream"),)
-    return tuple(
-        DeletePod(pod.name, False, f"{pod.name} is removed: the job has completed")
-        for pod in seen.pods
-        if not pod.is_sink and not pod.terminating
-    )
+    pods = [pod.name for pod in seen.pods if not pod.is_sink and not pod.terminating]
+    trials = [trial.name for trial in seen.trials if not trial.terminating]
+    return tuple(DeletePod(name, False, f"{name} is removed: the job has completed") for name in (*pods, *trials))
 
 
 def has_ended(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> bool:

@@ -12,6 +12,7 @@ SUBJOB: Final = "understudy.dev/subjob"
 SINK: Final = "understudy.dev/sink"
 ROLE: Final = "understudy.dev/role"
 INSTANCE: Final = "understudy.dev/instance"
+TRIAL: Final = "understudy.dev/trial"  # on a pod that waits for room: the subjob that wishes for it
 DRIVER: Final = "understudy.dev/driver"  # on an executor: the instance that it works for
 
 # annotations
@@ -45,6 +46,11 @@ def budget(job: str, subjob: str) -> str:
 
 def instance(job: str, subjob: str, number: int) -> str:
     return f"{job}-{subjob}-{number}"
+
+
+def trial(job: str, subjob: str, number: int) -> str:
+    """No instance is called so: their names end with a number alone."""
+    return f"{job}-{subjob}-room{number}"
 
 
 def number_of(name: str) -> int:

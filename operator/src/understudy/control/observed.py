@@ -69,6 +69,18 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """A pod that waits for room and does nothing."""
+
+    name: str
+    subjob: str
+    asks: str
+    """The digest of the settings that it asks for."""
+    runs: bool = False
+    terminating: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     name: str
     job: str
@@ -156,24 +168,6 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A subjob that no node could take, so that its alternative stands in."""
-
-    generation: int
-    nodes: frozenset[str]
-    """That could be used then."""
-
-    @property
-    def text(self) -> str:
-        return f"{self.generation} {','.join(sorted(self.nodes))}"
-
-    @classmethod
-    def of(cls, text: str) -> Failed:
-        generation, _, nodes = text.partition(" ")
-        return cls(int(generation) if generation.isdecimal() else 0, frozenset(filter(None, nodes.split(","))))
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """What the operator wrote down (ConfigMap `JOB-run`), so that it survives the operator and the status."""
 
@@ -187,8 +181,8 @@ class Run:
     """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice."""
     made_ms: Mapping[str, int] = field(default_factory=dict)
     """Subjob → when its newest instance was made."""
-    failed: Mapping[str, Failed] = field(default_factory=dict)
-    """Subjobs that another stands in for."""
+    failed: Mapping[str, int] = field(default_factory=dict)
+    """Subjobs that no node could take, so that another stands in → the generation of the spec then."""
     processes: Mapping[str, int] = field(default_factory=dict)
     """Subjob → the epoch after which its failure process was run."""
     moves: Mapping[str, Move] = field(default_factory=dict)
@@ -262,6 +256,7 @@ class Observed:
     remains: tuple[str, ...] = ()
     """Objects of an earlier job of the same name that are not gone yet."""
     pods: tuple[Pod, ...] = ()
+    trials: tuple[Trial, ...] = ()
     leases: tuple[Lease, ...] = ()
     services: frozenset[str] = frozenset()
     manifests: frozenset[str] = frozenset()
@@ -291,7 +286,7 @@ class Observed:
         return self.wanted if isinstance(self.wanted, StreamJob) else self.running
 
     @property
-    def failed(self) -> Mapping[str, Failed]:
+    def failed(self) -> Mapping[str, int]:
         return self.run.failed if self.run else {}
 
     @property

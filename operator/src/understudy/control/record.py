@@ -8,7 +8,7 @@
 | generation | the generation of the spec that it came from |
 | next.SUBJOB | the number of the subjob's next instance |
 | made.SUBJOB | when its newest instance was made, milliseconds since 1970 |
-| failed.SUBJOB | another stands in for it: the generation of the spec and the nodes that there were |
+| failed.SUBJOB | another stands in for it: the generation of the spec then |
 | process.SUBJOB | the epoch after which its failure process was run |
 | move.SUBJOB | a move that is under way, as JSON |
 | moved.SUBJOB | the last one that is over, as JSON |
@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TypeVar
 
-from understudy.control.observed import Failed, Move, Moved, Run
+from understudy.control.observed import Move, Moved, Run
 
 T = TypeVar("T", Move, Moved)
 
@@ -36,7 +36,7 @@ def read_record(entries: Mapping[str, str]) -> Run:
         generation=_number(entries.get("generation")) or 0,
         next=_numbers(entries, "next."),
         made_ms=_numbers(entries, "made."),
-        failed={k.removeprefix("failed."): Failed.of(v) for k, v in entries.items() if k.startswith("failed.")},
+        failed=_numbers({k: v.partition(" ")[0] for k, v in entries.items()}, "failed."),  # nodes stood behind it once
         processes=_numbers(entries, "process."),
         moves=_values(entries, "move.", Move),
         moved=_values(entries, "moved.", Moved),

@@ -70,6 +70,10 @@ class SubjobView:
         return len(self.live) == len(self.pods) == self.wanted and self.protected
 
     @property
+    def shares_node(self) -> bool:
+        return self.primary is not None and any(pod.node == self.primary.node for pod in self.standbys)
+
+    @property
     def failing_over(self) -> bool:
         """The holder of the Lease is lost and somebody stands ready."""
         held = self.lease is not None and self.lease.holder is not None

@@ -13,7 +13,7 @@ from understudy.backends.kubernetes import certificates, objects
 from understudy.backends.kubernetes.api import Api, Conflict, NotFound
 from understudy.backends.kubernetes.objects import Owner
 from understudy.backends.kubernetes.orders import order
-from understudy.backends.kubernetes.pods import instance_pod, sink_pod
+from understudy.backends.kubernetes.pods import instance_pod, sink_pod, trial_pod
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.backends.kubernetes.sight import is_owned_by
 from understudy.control import intents as do
@@ -95,6 +95,9 @@ class Actor:
                 self._record(intent)
             case do.CreateInstance():
                 self._create(CORE, "pods", instance_pod(self._owner, self._accepted(), intent, self._settings))
+            case do.CreateTrial():
+                declared = self._declared or self._accepted()
+                self._create(CORE, "pods", trial_pod(self._owner, declared, intent, self._settings))
             case do.ChangeInstance():
                 self._change(intent)
             case do.RunProcess():

@@ -25,9 +25,10 @@ from understudy.backends.kubernetes.sight import (
     pod_of,
     role_has_executors,
     role_leases,
+    trial_of,
 )
 from understudy.control import names
-from understudy.control.observed import Access, IncidentSeen, Lease, Node, Pod, Safeguards
+from understudy.control.observed import Access, IncidentSeen, Lease, Node, Pod, Safeguards, Trial
 
 KEPT_SECONDS: Final = 300.0
 NODES_SECONDS: Final = 1.0
@@ -50,6 +51,7 @@ class Foundation:
 @dataclass(frozen=True, slots=True)
 class Objects:
     pods: tuple[Pod, ...]
+    trials: tuple[Trial, ...]
     leases: tuple[Lease, ...]
     nodes: tuple[Node, ...]
     foundation: Foundation
@@ -81,10 +83,12 @@ class Lists:
 
     def of(self, namespace: str, name: str, uid: str) -> Objects:
         owned = _Owned(self._api, namespace, name, uid)
-        pods = tuple(pod for raw in owned(CORE, "pods") if (pod := pod_of(raw)))
+        found = owned(CORE, "pods")
+        pods = tuple(pod for raw in found if (pod := pod_of(raw)))
+        trials = tuple(trial for raw in found if (trial := trial_of(raw)))
         leases = tuple(lease_of(lease) for lease in owned(LEASES, "leases"))
         foundation = self._foundation(namespace, name, uid)
-        return Objects(pods, leases, self.nodes(), foundation, (*owned.remains, *foundation.remains))
+        return Objects(pods, trials, leases, self.nodes(), foundation, (*owned.remains, *foundation.remains))
 
     def leases_in(self, namespace: str) -> tuple[Lease, ...]:
         """Of all jobs."""

@@ -64,6 +64,7 @@ class Observer:
             deleted="deletionTimestamp" in metadata,
             remains=found.remains,
             pods=found.pods,
+            trials=found.trials,
             leases=found.leases,
             services=found.foundation.services,
             manifests=_revisions(metadata["name"], config_maps),

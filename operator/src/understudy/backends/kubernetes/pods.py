@@ -9,7 +9,7 @@ from understudy.backends.kubernetes.executors import executors_told
 from understudy.backends.kubernetes.objects import Owner, source_folder
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.control import names
-from understudy.control.intents import CreateInstance, CreateSink
+from understudy.control.intents import CreateInstance, CreateSink, CreateTrial
 from understudy.control.observed import Spread
 from understudy.model.elements import functions_of
 from understudy.model.job import StreamJob, Subjob
@@ -52,7 +52,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     sources = [s for s in job.sources if s.name in subjob.inputs and s.files and s.files.volume]
     spec = _spec(owner, intent.revision, settings, intent.avoid, intent.prefer)
     spec["restartPolicy"] = "Always"  # a process that dies comes back in its place, as a standby
-    spec["affinity"]["podAntiAffinity"] = _apart(owner, subjob.name, intent.spread)
+    spec["affinity"]["podAntiAffinity"] = _apart(owner, names.SUBJOB, subjob.name, intent.spread)
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
     _give_code(spec, subjob)
@@ -62,6 +62,29 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
         container["env"].append(executors_told(owner.namespace, owner.name, subjob, settings, spec))
     annotations = _annotations(intent) | {names.SPREAD: str(intent.spread)}
     return _pod(owner, intent.name, labels, annotations, spec)
+
+
+def trial_pod(owner: Owner, job: StreamJob, intent: CreateTrial, settings: PodSettings) -> Json:
+    """Nothing but what the scheduler looks at, and an image to be pulled."""
+    subjob = job.subjob(intent.subjob)
+    if subjob is None:
+        raise LookupError(f"there is no subjob {intent.subjob}")
+    spec = _surroundings(settings, frozenset())
+    spec |= {"restartPolicy": "Always", "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0}
+    peers = names.SUBJOB if intent.apart else names.TRIAL
+    spread = Spread.REQUIRED if intent.apart else Spread.PREFERRED
+    spec["affinity"]["podAntiAffinity"] = _apart(owner, peers, subjob.name, spread)
+    spec["containers"] = [
+        {
+            "name": "trial",
+            "image": settings.image,
+            "imagePullPolicy": settings.image_pull_policy,
+            "command": ["sleep", "infinity"],
+            "resources": _driver_resources(subjob, settings),
+            "securityContext": RESTRICTED,
+        }
+    ]
+    return _pod(owner, intent.name, {names.TRIAL: subjob.name}, {names.SETTINGS: intent.asks}, spec)
 
 
 def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSettings) -> Json:
@@ -126,10 +149,22 @@ def _volume(source: Source) -> Json:
 
 def _spec(owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[str], prefer: str | None = None) -> Json:
     return {
+        **_surroundings(settings, avoid, prefer),
         "serviceAccountName": names.account(owner.name),
         "automountServiceAccountToken": True,
-        "enableServiceLinks": False,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "volumes": [
+            {"name": "manifest", "configMap": {"name": names.manifest(owner.name, revision)}},
+            {"name": "work", "emptyDir": {}},
+            {"name": "tmp", "emptyDir": {}},
+        ],
+    }
+
+
+def _surroundings(settings: PodSettings, avoid: frozenset[str], prefer: str | None = None) -> Json:
+    """Where it may run, and as whom."""
+    return {
+        "enableServiceLinks": False,
         "imagePullSecrets": [{"name": name} for name in settings.image_pull_secrets],
         "nodeSelector": dict(settings.node_selector),
         "tolerations": [dict(toleration) for toleration in settings.tolerations],
@@ -142,11 +177,6 @@ def _spec(owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[s
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumes": [
-            {"name": "manifest", "configMap": {"name": names.manifest(owner.name, revision)}},
-            {"name": "work", "emptyDir": {}},
-            {"name": "tmp", "emptyDir": {}},
-        ],
     }
 
 
@@ -164,9 +194,9 @@ def _on_nodes(avoid: frozenset[str], prefer: str | None) -> Json:
     return {"nodeAffinity": found} if found else {}
 
 
-def _apart(owner: Owner, subjob: str, spread: Spread) -> Json:
+def _apart(owner: Owner, label: str, subjob: str, spread: Spread) -> Json:
     term = {
-        "labelSelector": {"matchLabels": {names.JOB: owner.name, names.SUBJOB: subjob}},
+        "labelSelector": {"matchLabels": {names.JOB: owner.name, label: subjob}},
         "topologyKey": "kubernetes.io/hostname",
     }
     match spread:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from understudy.control import names
-from understudy.control.observed import IncidentSeen, Lease, Node, Order, Phase, Pod, Spread
+from understudy.control.observed import IncidentSeen, Lease, Node, Order, Phase, Pod, Spread, Trial
 from understudy.control.revision import Digests
 from understudy.control.times import millis
 from understudy.model.load import KIND
@@ -48,6 +48,15 @@ def pod_of(raw: Json) -> Pod | None:
         certificate=int(notes.get(names.CERTIFICATE, "0")),
         uid=metadata["uid"],
     )
+
+
+def trial_of(raw: Json) -> Trial | None:
+    metadata, status = raw["metadata"], raw.get("status") or {}
+    labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    if names.TRIAL not in labels:
+        return None
+    asks, going = notes.get(names.SETTINGS, ""), "deletionTimestamp" in metadata
+    return Trial(metadata["name"], labels[names.TRIAL], asks, _phase(status) is Phase.RUNNING and not going, going)
 
 
 def _role(label: str | None) -> Role | None:

@@ -1,0 +1,113 @@
+"""Room: whether a node could take an instance, found out without giving anything up.
+
+A trial is a pod that asks for what an instance would ask for, and does nothing. It waits in the scheduler's queue, where
+an autoscaler sees it, too; once it runs there is room, and it makes way.
+
+| what is wished for | trials | when they all run |
+|---|---|---|
+| the subjob itself, where another stands in for it | as many as it has instances | it is tried again (`branches`) |
+| another node for a standby that shares its primary's | one, on a node without an instance | that standby is removed, and the next is made there |
+
+Cut anywhere, it goes on: a trial that nobody wishes for any more is removed.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from understudy.control import names
+from understudy.control.certificates import certificate_for
+from understudy.control.intents import CreateTrial, DeletePod, Emit, Intent, Reason, Severity
+from understudy.control.moves import is_to_move
+from understudy.control.observed import Observed
+from understudy.control.placement import usable_nodes
+from understudy.control.revision import digests_of
+from understudy.control.views import SubjobView
+from understudy.model.job import StreamJob, Subjob
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    subjob: Subjob
+    """As it is declared, whoever stands in for it."""
+    asks: str
+    trials: int
+    apart: bool
+    """On a node without an instance."""
+    why: str
+
+    def names(self, job: str) -> set[str]:
+        return {names.trial(job, self.subjob.name, number) for number in range(self.trials)}
+
+
+def plan_room(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
+    if seen.declared is None:
+        return ()
+    wishes = _wishes(seen, seen.declared, views)
+    return (*_unwished(seen, wishes), *_made(seen, wishes), *_apart(seen, wishes, views))
+
+
+def has_room(seen: Observed, subjob: str) -> bool:
+    """All its instances could run at the same time: it is tried with as many."""
+    declared = seen.declared.subjob(subjob) if seen.declared else None
+    running = [trial for trial in seen.trials if trial.subjob == subjob and trial.runs]
+    return declared is not None and len(running) >= declared.ha.instances
+
+
+def _wishes(seen: Observed, declared: StreamJob, views: Sequence[SubjobView]) -> dict[str, _Wish]:
+    found = {}
+    for view in views:
+        subjob = declared.subjob(view.subjob.name)
+        if subjob is None:
+            continue
+        asks = digests_of(declared, subjob, certificate_for(seen)).settings
+        if subjob.name in seen.failed:
+            found[subjob.name] = _Wish(subjob, asks, subjob.ha.instances, False, "another stands in for it")
+        elif _is_crowded(seen, view):
+            found[subjob.name] = _Wish(subjob, asks, 1, True, "primary and standby share a node")
+    return found
+
+
+def _is_crowded(seen: Observed, view: SubjobView) -> bool:
+    elsewhere = usable_nodes(seen) - {pod.node for pod in view.live}
+    return seen.started and view.protected and view.shares_node and bool(elsewhere) and not is_to_move(seen, view)
+
+
+def _unwished(seen: Observed, wishes: Mapping[str, _Wish]) -> tuple[Intent, ...]:
+    kept = {name for wish in wishes.values() for name in wish.names(seen.name)}
+    asked = {wish.subjob.name: wish.asks for wish in wishes.values()}
+    why = "nobody waits for what it would show"
+    return tuple(
+        DeletePod(trial.name, False, f"{trial.name} is removed: {why}")
+        for trial in seen.trials
+        if not trial.terminating and (trial.name not in kept or trial.asks != asked[trial.subjob])
+    )
+
+
+def _made(seen: Observed, wishes: Mapping[str, _Wish]) -> tuple[Intent, ...]:
+    there = {trial.name for trial in seen.trials}
+    return tuple(
+        CreateTrial(name, wish.subjob.name, wish.apart, wish.asks, f"{name} waits for room: {wish.why}")
+        for wish in wishes.values()
+        for name in sorted(wish.names(seen.name) - there)
+    )
+
+
+def _apart(seen: Observed, wishes: Mapping[str, _Wish], views: Sequence[SubjobView]) -> tuple[Intent, ...]:
+    crowded = [view for view in views if (wish := wishes.get(view.subjob.name)) and wish.apart]
+    granted = {trial.subjob: trial for trial in seen.trials if trial.runs and not trial.terminating}
+    return tuple(
+        intent for view in crowded if (trial := granted.get(view.subjob.name)) for intent in _replaced(view, trial.name)
+    )
+
+
+def _replaced(view: SubjobView, trial: str) -> tuple[Intent, ...]:
+    node = view.primary.node if view.primary else None
+    why = f"there is room on another node than {node}, which it shares with its primary"
+    beside = [pod for pod in view.standbys if pod.node == node]
+    return (
+        DeletePod(trial, False, f"{trial} is removed: it makes way for a standby"),
+        *(DeletePod(pod.name, False, f"{pod.name} is removed: {why}") for pod in beside),
+        *(Emit(Severity.NORMAL, Reason.INSTANCE_REMOVED, f"{pod.name} is removed: {why}") for pod in beside),
+    )

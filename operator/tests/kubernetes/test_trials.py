@@ -1,0 +1,46 @@
+"""Pods that wait for room."""
+
+from __future__ import annotations
+
+import pytest
+
+from understudy.backends.kubernetes.objects import Owner
+from understudy.backends.kubernetes.pods import instance_pod, trial_pod
+from understudy.backends.kubernetes.settings import PodSettings
+from understudy.backends.kubernetes.sight import pod_of, trial_of
+from understudy.control.intents import CreateInstance, CreateTrial
+from understudy.control.observed import Spread, Trial
+from understudy.control.revision import NO_DIGESTS
+from understudy.model.status import Role
+
+from ..control.jobs import with_spark
+
+OWNER = Owner("demo", "apps", "uid-job")
+SETTINGS = PodSettings(image="understudy:test", node_selector={"disk": "ssd"})
+JOB = with_spark(driver={"cores": 2, "memory": "3Gi"})
+INSTANCE = CreateInstance(
+    "demo-keep-0", "keep", Role.PRIMARY, Spread.REQUIRED, frozenset(), None, NO_DIGESTS, "r", 0, ""
+)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_trial_asks_for_what_an_instance_asks_for(apart: bool) -> None:
+    trial = trial_pod(OWNER, JOB, CreateTrial("demo-keep-room0", "keep", apart, "asks", ""), SETTINGS)
+    instance = instance_pod(OWNER, JOB, INSTANCE, SETTINGS)
+    (one,), (other,) = trial["spec"]["containers"], instance["spec"]["containers"]
+    assert (one["image"], one["resources"]) == (other["image"], other["resources"])
+    assert one["securityContext"] == other["securityContext"]
+    for field in ("nodeSelector", "tolerations", "securityContext"):
+        assert trial["spec"][field] == instance["spec"][field]
+    required = "requiredDuringSchedulingIgnoredDuringExecution" in trial["spec"]["affinity"]["podAntiAffinity"]
+    assert required is apart
+
+
+def test_a_trial_is_no_instance_and_nobody_finds_it_by_the_service() -> None:
+    raw = trial_pod(OWNER, JOB, CreateTrial("demo-keep-room0", "keep", True, "asks", ""), SETTINGS)
+    raw["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u"}
+    assert "understudy.dev/subjob" not in raw["metadata"]["labels"]
+    assert pod_of(raw) is None
+    assert trial_of(raw) == Trial("demo-keep-room0", "keep", "asks")
+    raw["status"] = {"phase": "Running"}
+    assert trial_of(raw) == Trial("demo-keep-room0", "keep", "asks", runs=True)
