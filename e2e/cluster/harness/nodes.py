@@ -14,7 +14,7 @@ from . import api, cgroups, control, daemons, network, pki, seeds
 from .archives import Archive
 from .containerd import Containerd, boot_command
 from .layout import CONFIG, CONTROL_IP, DOMAIN, PAUSE_IMAGE, Layout, Node
-from .terminal import wait_until
+from .terminal import say, wait_until
 
 PROGRAMS = ("containerd", "kubelet", "proxy")
 PRIVATE = (Path("/run"), Path("/var/lib"), Path("/var/log"))
@@ -109,5 +109,17 @@ def start(layout: Layout, node: Node, binaries: Path, pause: Archive) -> None:
     before = api.lease_renewed(layout, node)
     network.plug(node, up=True)
     boot(layout, node, binaries, pause)
-    wait_until(f"{node.name} reports", lambda: api.lease_renewed(layout, node) > before, 120)
-    wait_until(f"{node.name} is ready", lambda: node.name in api.nodes_ready(layout), 120)
+
+    def reports() -> bool:
+        """A daemon that dies on the way makes the node boot once more, as its init would see to."""
+        if not alive(layout, node):
+            say(f"{node.name} did not boot:\n{daemons.tail(layout, node.daemon('kubelet'))}")
+            kill(layout, node)
+            boot(layout, node, binaries, pause)
+        return api.lease_renewed(layout, node) > before
+
+    try:
+        wait_until(f"{node.name} reports", reports, 120)
+        wait_until(f"{node.name} is ready", lambda: node.name in api.nodes_ready(layout), 120)
+    except SystemExit as error:
+        raise SystemExit(f"{error}; its kubelet said:\n{daemons.tail(layout, node.daemon('kubelet'))}") from None
