@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--kill",
         action="append",
         default=[],
-        metavar="SUBJOB[@primary|standby|protected|recovering]@15s",
+        metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s",
         help="SIGKILL to that instance (default: the primary) so long after the start; 10s-20s draws a moment; "
         "sink/NAME@15s kills a sink; may be repeated",
     )
@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--stop",
         action="append",
         default=[],
-        metavar="SUBJOB[@primary|standby|protected|recovering]@15s+2s",
+        metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s+2s",
         help="SIGSTOP to that instance, and SIGCONT so much later; may be repeated",
     )
     parser.add_argument(
