@@ -122,6 +122,12 @@ def test_a_fault_strikes_once() -> None:
     assert directed(running(at=16_000, done=done), KILL) == []
 
 
+def test_what_is_left_is_what_did_not_strike_in_whatever_order_the_others_did() -> None:
+    early, late = Fault("strong", Target.STANDBY, 1_000), Fault("beats", Target.PROTECTED, 2_000)
+    struck = [Done(late, subjob("beats", 0), 115_000)]
+    assert Schedule((early, late, KILL)).left(struck) == [early, KILL]
+
+
 def test_two_kills_at_the_same_time_hit_two_primaries_one_after_the_other() -> None:
     assert directed(running(at=15_000), KILL, KILL) == [Hurt(KILL, subjob("beats", 0))]
     cast = (*everyone()[:3], seen(subjob("beats", 0), exit_code=-9, hurt=True), seen(subjob("beats", 1)))

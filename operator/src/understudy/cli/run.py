@@ -170,7 +170,6 @@ def _partitions(texts: list[str], job: StreamJob, seed: int | None) -> tuple[Par
 def _perform(
     supervisor: Supervisor, folder: Folder, programme: Programme, shown: LiveTable | Lines, as_json: bool
 ) -> int:
-    faults = programme.faults
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: supervisor.ask_to_stop())
     record = supervisor.run()
@@ -186,7 +185,7 @@ def _perform(
             return INTERRUPTED
         case Finish() as finish:
             told = tell_of(job, folder, record, shown)
-    for fault in faults[len(record.done) :]:
+    for fault in Schedule(programme.faults).left(record.done):
         shown.note(f"the job was over before the {fault} could be {fault.done}")
     for plan in programme.planned[len(record.moves) :]:
         shown.note(f"the job was over before {plan.subjob} could move")

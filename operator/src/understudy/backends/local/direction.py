@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -194,15 +194,15 @@ class Schedule:
             return
         elapsed = observed.now_ms - observed.started_ms
         victims: set[Process] = set()
-        for fault in self._left(observed):
+        for fault in self.left(observed.done):
             victim = victim_of(fault, observed)
             if elapsed >= fault.at_ms and victim and victim not in victims:
                 victims.add(victim)
                 yield Hurt(fault, victim)
 
-    def _left(self, observed: Observed) -> list[Fault]:
+    def left(self, struck: Iterable[Done]) -> list[Fault]:
         left = list(self.faults)
-        for done in observed.done:
+        for done in struck:
             left.remove(done.fault)
         return left
 
