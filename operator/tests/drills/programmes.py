@@ -8,7 +8,7 @@ where neighbours fail together, some modes promise less.
 from __future__ import annotations
 
 from tests.drills.programme import COUNT, Programme
-from tests.drills.side_by_side import CATCHING_UP, PRIMARIES_LOST, classes
+from tests.drills.side_by_side import EVERY_MODE, classes
 from understudy.model.guarantees import PRECISE
 from understudy.model.ha import Mode
 
@@ -64,17 +64,13 @@ TOGETHER = f"""
 
 # What continuous integration runs: every mode and every class of operators meets every fault.
 QUICK = (
-    PRIMARIES_LOST,
-    CATCHING_UP,
+    EVERY_MODE,
     Programme(
         "chance",
         CHANCE,
-        60,
-        (
-            *("log@standby@4s-6s", "pas@standby@4s-6s", "act@8s-11s", "swe@protected@12s-15s"),
-            *("log@protected@20s-28s", "pas@protected@20s-28s", "ind@standby@24s-26s"),
-        ),
-        ("swe@3s-5s+3s", "ind@30s-32s+150ms"),
+        45,
+        ("act@5s-8s", "swe@10s-13s", "ind@standby@16s-18s", "log@30s-33s"),
+        ("pas@20s-23s+3s", "ind@26s-28s+150ms"),
     ),
 )
 ALL = (

@@ -63,39 +63,25 @@ def _kills(name: str, upstream_has_all: bool) -> tuple[str, ...]:
     return (*first, f"{name}@joining@24s-50s")
 
 
-# Between them and the programme `chance`, every mode and every class meets every fault.
-PRIMARIES_LOST = Programme(
-    "primaries-lost",
-    spec(
-        {
-            "act": (Mode.ACTIVE_STANDBY, OperatorClass.DETERMINISTIC),
-            "rep": (Mode.REPLICA_BACKUP, OperatorClass.REPEATABLE),
-            "sav": (Mode.SAVEPOINT, OperatorClass.CONVERGENT),
-            "ups": (Mode.UPSTREAM_BACKUP, OperatorClass.ARBITRARY),
-        }
-    ),
-    80,
+MODES: Parts = {
+    "act": (Mode.ACTIVE_STANDBY, OperatorClass.ARBITRARY),
+    "rep": (Mode.REPLICA_BACKUP, OperatorClass.REPEATABLE),
+    "pas": (Mode.PASSIVE_STANDBY, OperatorClass.DETERMINISTIC),
+    "ups": (Mode.UPSTREAM_BACKUP, OperatorClass.CONVERGENT),
+    "sav": (Mode.SAVEPOINT, OperatorClass.DETERMINISTIC),
+}
+
+# Every mode, and every class of operators with one of them, under every fault but the shortest. Who joins comes first,
+# so that those who are left without anybody do not keep its successor waiting.
+EVERY_MODE = Programme(
+    "modes",
+    spec(MODES),
+    160,
     (
-        *("act@protected@9s-11s", "rep@protected@9s-11s", "sav@standby@9s-11s"),
-        *("act@protected@20s-30s", "rep@protected@20s-30s", "sav@protected@20s-30s"),
+        *(f"{name}@standby@12s-16s" for name in MODES),
+        *("act@joining@17s-30s", "rep@joining@17s-30s", "pas@joining@17s-30s"),
+        *("ups@recovering@22s-24s", "sav@recovering@22s-24s"),
+        *(f"{name}@protected@24s-40s" for name in MODES),
     ),
-    ("act@3s-5s+3s", "rep@3s-5s+3s", "sav@3s-5s+3s", "ups@3s-5s+3s"),
-)
-CATCHING_UP = Programme(
-    "lost-while-catching-up",
-    spec(
-        {
-            "act": (Mode.ACTIVE_STANDBY, OperatorClass.ARBITRARY),
-            "rep": (Mode.REPLICA_BACKUP, OperatorClass.DETERMINISTIC),
-            "pas": (Mode.PASSIVE_STANDBY, OperatorClass.REPEATABLE),
-            "ups": (Mode.UPSTREAM_BACKUP, OperatorClass.CONVERGENT),
-            "sav": (Mode.SAVEPOINT, OperatorClass.DETERMINISTIC),
-        }
-    ),
-    70,
-    (
-        *("act@standby@3s-6s", "rep@standby@3s-6s", "pas@standby@3s-6s"),
-        *("act@joining@7s-11s", "rep@joining@7s-11s", "pas@joining@7s-11s"),
-        *("ups@recovering@17s-18s", "sav@recovering@17s-18s", "ups@protected@18s-22s", "sav@protected@18s-22s"),
-    ),
+    tuple(f"{name}@3s-5s+3s" for name in MODES),
 )
