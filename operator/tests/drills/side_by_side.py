@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from tests.drills.programme import COUNT, FILTER, MARKED, UNION, Programme
 from understudy.model.classes import OperatorClass
-from understudy.model.guarantees import PRECISE
+from understudy.model.guarantees import PRECISE, Addition
 from understudy.model.ha import Mode
 
 Parts = Mapping[str, tuple[Mode, OperatorClass]]
@@ -42,8 +42,8 @@ def _query(mode: Mode, kind: OperatorClass) -> str:
 
 
 def upstream_has_all(mode: Mode, kind: OperatorClass) -> bool:
-    logged = kind in (OperatorClass.DETERMINISTIC, OperatorClass.ARBITRARY)
-    return mode is Mode.SAVEPOINT or (mode is Mode.UPSTREAM_BACKUP and not logged)
+    empty = mode in (Mode.UPSTREAM_BACKUP, Mode.SAVEPOINT)
+    return empty and PRECISE[mode][kind] is not Addition.DETERMINANTS
 
 
 def classes(mode: Mode) -> Programme:
