@@ -1,44 +1,16 @@
 """Jobs that hold several modes at once, and what is done to them.
 
 Starting a Spark driver takes longer than most drills, so one run holds many: every subjob is hurt, one after another.
-Moments are drawn from a seed.
+Moments are drawn from a seed. A kill of a protected primary waits for its standby and for those of its neighbours:
+where neighbours fail together, some modes promise less.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from understudy.model.classes import OperatorClass
+from tests.drills.programme import COUNT, Programme
+from tests.drills.side_by_side import EVERY_MODE, classes
 from understudy.model.guarantees import PRECISE
 from understudy.model.ha import Mode
-
-SOURCES = """
-  sources:
-    - {name: odd, generator: {rate: 60, fields: {k: "_seq * 2 + 1", g: "_seq % 3"}}}
-    - {name: even, generator: {rate: 40, fields: {k: "_seq * 2", g: "_seq % 2"}}}
-"""
-COUNT = '{aggregate: {window: {on: _seq, size: 6, slide: 3}, groupBy: [g], select: {n: "count(*)", k: "max(k)"}}}'
-
-
-@dataclass(frozen=True)
-class Programme:
-    name: str
-    spec: str
-    seconds: int
-    kills: tuple[str, ...] = ()
-    stops: tuple[str, ...] = ()
-
-    @property
-    def manifest(self) -> str:
-        head = f"apiVersion: understudy.dev/v1alpha1\nkind: StreamJob\nmetadata: {{name: {self.name}}}\nspec:"
-        return head + SOURCES + self.spec
-
-    @property
-    def options(self) -> list[str]:
-        kills = [word for kill in self.kills for word in ("--kill", kill)]
-        stops = [word for stop in self.stops for word in ("--stop", stop)]
-        return ["--duration", f"{self.seconds}s", *kills, *stops]
-
 
 # Every mode that needs a deterministic subjob or has one, in one chain: the sink is precise only if all are.
 CHAIN = f"""
@@ -71,8 +43,8 @@ CHANCE = f"""
     - {{name: end, input: ind, files: {{path: out/end}}}}
 """
 
-# Neighbours that fail at the same moment; beside them the mode that recovers with duplicates: elements that share a
-# stream keep no log.
+# Neighbours that fail within a second, before any of them is back; beside them the mode that recovers with duplicates:
+# elements that share a stream keep no log.
 TOGETHER = f"""
   subjobs:
     - {{name: one, inputs: [odd], operators: [{COUNT}], ha: {{mode: savepoint}}}}
@@ -90,41 +62,9 @@ TOGETHER = f"""
     - {{name: rols, input: rol, files: {{path: out/rols}}}}
 """
 
-MARKED = '{python: {function: "marks:marked", deterministic: true}}'
-MODULE = """
-from pyspark.sql import functions as F
-
-mark = F.udf(lambda k: k + 1, "bigint")
-
-
-def marked(rows):
-    return rows.where("k % 7 <> 0").withColumn("k", mark("k"))
-"""
-"""What is in `marks.py`, beside every manifest."""
-
-FILTER = '{filter: {where: "k >= 0"}}'
-
-
-def classes(mode: Mode) -> Programme:
-    """Every class of operators that the mode takes, side by side, under every fault. The kill of a primary waits for
-    the new standby."""
-    subjobs = {"rep": f"inputs: [odd], operators: [{FILTER}]", "con": f"inputs: [odd], operators: [{COUNT}]"}
-    two = f"{COUNT}, {COUNT}" if mode is not Mode.SAVEPOINT else f"{MARKED}, {COUNT}"  # which keeps one element
-    subjobs["det"] = f"inputs: [odd], operators: [{two}]"
-    if OperatorClass.ARBITRARY in PRECISE[mode]:
-        subjobs["arb"] = "inputs: [odd, even], operators: [{union: {}}]"
-    spec = "  subjobs:\n" + "".join(f"    - {{name: {n}, {s}, ha: {{mode: {mode}}}}}\n" for n, s in subjobs.items())
-    spec += "  sinks:\n" + "".join(f"    - {{name: {n}s, input: {n}, files: {{path: out/{n}}}}}\n" for n in subjobs)
-    kills = [kill for n in subjobs for kill in (f"{n}@standby@18s-20s", f"{n}@protected@30s")]
-    stops = [stop for n in subjobs for stop in (f"{n}@4s-6s+150ms", f"{n}@9s-12s+3s")]
-    return Programme(f"classes-{mode.lower()}", spec, 180, tuple(kills), tuple(stops))
-
-
-IN_TURN = ("act@5s-8s", "rep@10s-13s", "ups@16s-19s", "sav@22s-25s")
-
-# What continuous integration runs: each mode is hurt, and each fault happens.
+# What continuous integration runs: every mode and every class of operators meets every fault.
 QUICK = (
-    Programme("primaries", CHAIN, 45, IN_TURN),
+    EVERY_MODE,
     Programme(
         "chance",
         CHANCE,
@@ -135,6 +75,7 @@ QUICK = (
 )
 ALL = (
     *QUICK,
+    Programme("primaries", CHAIN, 45, ("act@5s-8s", "rep@10s-13s", "ups@16s-19s", "sav@22s-25s")),
     Programme(
         "standbys",
         CHAIN,
@@ -143,8 +84,10 @@ ALL = (
         ("rep@18s-20s+3s", "ups@24s-26s+3s", "act@primary@30s-32s+150ms", "sav@34s-36s+150ms"),
     ),
     # The second round waits for new standbys: before that, some modes promise nothing.
-    Programme("again", CHAIN, 140, ("act@5s-8s", "rep@10s-13s", "act@protected@40s", "rep@protected@50s")),
-    Programme("again-empty", CHAIN, 140, ("ups@5s-8s", "sav@10s-13s", "ups@protected@40s", "sav@protected@50s")),
+    Programme("again", CHAIN, 140, ("act@5s-8s", "rep@10s-13s", "act@protected@35s-45s", "rep@protected@45s-55s")),
+    Programme(
+        "again-empty", CHAIN, 140, ("ups@5s-8s", "sav@10s-13s", "ups@protected@35s-45s", "sav@protected@45s-55s")
+    ),
     Programme(
         "chance-stops",
         CHANCE,
@@ -152,18 +95,23 @@ ALL = (
         ("pas@5s-7s", "act@standby@10s-12s", "log@standby@15s-17s", "ind@20s-22s"),
         ("swe@26s-28s+3s", "act@32s-34s+150ms", "log@36s-38s+3s"),
     ),
-    # While somebody recovers: the new primary, where upstream can give again all that it keeps; elsewhere the
-    # new standby on its way, and the primary once more when there is another.
+    # While somebody recovers, beside neighbours: the new primary, where upstream can give again all that it keeps;
+    # elsewhere the new standby on its way, and the primary once more when there is another.
     Programme(
         "catching-up",
         CHAIN,
         220,
         (
-            *("act@5s-7s", "act@standby@8s-12s", "rep@14s-16s", "rep@standby@17s-21s"),
-            *("ups@protected@30s", "ups@recovering@30s", "sav@protected@60s", "sav@recovering@60s"),
-            *("act@protected@90s", "rep@protected@95s"),
+            *("act@5s-7s", "act@joining@8s-12s", "rep@14s-16s", "rep@joining@17s-21s"),
+            *("ups@recovering@30s-31s", "ups@protected@31s-36s", "sav@recovering@60s-61s", "sav@protected@61s-66s"),
+            *("act@protected@85s-95s", "rep@protected@95s-105s"),
         ),
     ),
-    Programme("together", TOGETHER, 70, ("one@8s", "two@8s", "all@8s", "rol@16s-18s", "one@60s", "all@60s")),
+    Programme(
+        "together",
+        TOGETHER,
+        70,
+        ("one@8s-9s", "two@8s-9s", "all@8s-9s", "rol@16s-18s", "one@59s-60s", "all@59s-60s"),
+    ),
     *(classes(mode) for mode in Mode if PRECISE.get(mode)),
 )

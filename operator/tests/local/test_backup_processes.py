@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.drills.programmes import COUNT, SOURCES
+from tests.drills.programme import COUNT, SOURCES
 from tests.local.command import Command, until
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 
 from understudy.backends.local.arrivals import Arrival, ArrivalWatch
-from understudy.backends.local.bench import jobs, memory, page
+from understudy.backends.local.bench import jobs, memory, moving, page
 from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import Kills, Recovery, gaps
+from understudy.backends.local.bench.silence import FOR_GOOD_MS, Silence, SilenceEach, allowed_ms
 from understudy.backends.local.bench.throughput import Throughput
-from understudy.backends.local.bench.watching import KillEach, growth
+from understudy.backends.local.bench.watching import Failed, KillEach, detections, growth
 from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Observed, Seen
 from understudy.backends.local.faults import Fault, Target
-from understudy.model.ha import Mode, Strategy
+from understudy.backends.local.incidents import Incident
+from understudy.backends.local.migrations import Migration
+from understudy.cli.bench import MEASUREMENTS
+from understudy.model.ha import Heartbeat, Mode, Strategy
 from understudy.model.job import StreamJob
 from understudy.model.validate import check
 
@@ -117,6 +121,74 @@ def test_it_is_over_when_the_last_one_has_caught_up() -> None:
     assert NEMESIS.satisfied(replace(done, seen=(subjob("a", takeover={"caughtUpMs": 81_000}), subjob("b"))))
 
 
+# --- silence
+
+
+SILENT = Done(Fault("a", Target.PRIMARY, 0, stop_ms=FOR_GOOD_MS), Process(Kind.SUBJOB, "a", 0), 90_000)
+ENDED = Done(Fault("a", Target.STANDBY, 0), Process(Kind.SUBJOB, "a", 0), 93_000)
+
+
+def silenced(observed: Observed) -> list[tuple[str, bool]]:
+    hurt = SilenceEach(NEMESIS).strike(observed)
+    return [(each.victim.name, each.fault.stop_ms is not None) for each in hurt]
+
+
+def test_a_primary_is_stopped_for_good_and_killed_when_it_was_silent_for_a_while() -> None:
+    assert silenced(QUIET) == [("a-0", True)]
+    assert silenced(replace(QUIET, now_ms=92_999, done=(SILENT,))) == []
+    assert silenced(replace(QUIET, now_ms=93_000, done=(SILENT,))) == [("a-0", False)]
+    assert silenced(replace(QUIET, now_ms=93_500, done=(SILENT, ENDED))) == []
+    assert silenced(replace(QUIET, done=(SILENT, ENDED))) == [("b-0", True)]
+
+
+def test_silence_is_over_when_the_last_one_is_dead_and_replaced() -> None:
+    caught_up = replace(QUIET, seen=(subjob("a", takeover={"caughtUpMs": 91_000}), subjob("b")))
+    nemesis = SilenceEach(KillEach(("a", "b"), kills=1, quiet_ms=5_000))
+    assert not nemesis.satisfied(replace(caught_up, done=(SILENT,)))
+    assert nemesis.satisfied(replace(caught_up, done=(SILENT, ENDED)))
+
+
+def test_silence_may_last_one_interval_more_than_the_keep_alives_that_may_be_missed() -> None:
+    assert allowed_ms(Heartbeat()) == 400
+    assert Silence({Mode.SAVEPOINT: (300, 400, 900)}, 400).met
+    assert not Silence({Mode.SAVEPOINT: (300, 401, 402)}, 400).met
+    text = page.silence_text(Silence({Mode.SAVEPOINT: (300, 400, 900)}, 400))
+    assert "| savepoint | 400 ms | 300 ms | 900 ms | 400 ms |" in text
+
+
+def test_a_loss_that_nobody_noticed_is_no_figure() -> None:
+    noticed = Incident("a", "savepoint", "primary killed (SIGKILL)", "a-0", "primary", 1_000, detected_ms=0)
+    assert detections([noticed, replace(noticed, detected_ms=12)]) == (0, 12)
+    with pytest.raises(Failed, match="and nobody noticed"):
+        detections([noticed, replace(noticed, detected_ms=None)])
+
+
+# --- moves
+
+
+MOVE = Migration("beats", "savepoint", "planned", "beats-0", "beats-2", 0, restored_ms=80, paused_ms=30, moved_bytes=9)
+
+
+def test_a_move_costs_its_pause_and_what_is_sent() -> None:
+    found = moving.moves_of([MOVE, replace(MOVE, paused_ms=None)], 2)
+    assert found == moving.Moves(pauses=(50, 0), moved=(9, 9))
+    text = page.moving_text(moving.Moving({Mode.SAVEPOINT: found}))
+    assert "| savepoint | 25 ms | 0 ms | 50 ms | 9 |" in text
+
+
+def test_a_move_that_did_not_take_place_is_no_figure() -> None:
+    with pytest.raises(Failed, match="1 of 2 moves took place; beats-0 to beats-2: it is gone"):
+        moving.moves_of([MOVE, replace(MOVE, restored_ms=None, failure="it is gone")], 2)
+
+
+def test_moving_ends_when_every_target_was_started_and_no_move_is_under_way() -> None:
+    nemesis = moving.UntilMoved(2)
+    seen = tuple(subjob("beats", number) for number in range(4))
+    assert not nemesis.satisfied(replace(QUIET, seen=seen[:3]))
+    assert not nemesis.satisfied(replace(QUIET, seen=seen, moving=frozenset({seen[3].process})))
+    assert nemesis.satisfied(replace(QUIET, seen=seen))
+
+
 # --- figures
 
 
@@ -162,7 +234,7 @@ def test_a_page_without_markers_is_refused(tmp_path: Path) -> None:
 
 def test_the_docs_have_a_place_for_each_benchmark() -> None:
     text = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
-    for name in ("recovery", "overhead", "throughput", "bytes", "suspicion", "core"):
+    for name in MEASUREMENTS:
         assert f"<!-- bench:{name} -->" in text
         assert f"<!-- /bench:{name} -->" in text
 

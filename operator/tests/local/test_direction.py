@@ -122,6 +122,12 @@ def test_a_fault_strikes_once() -> None:
     assert directed(running(at=16_000, done=done), KILL) == []
 
 
+def test_what_is_left_is_what_did_not_strike_in_whatever_order_the_others_did() -> None:
+    early, late = Fault("strong", Target.STANDBY, 1_000), Fault("beats", Target.PROTECTED, 2_000)
+    struck = [Done(late, subjob("beats", 0), 115_000)]
+    assert Schedule((early, late, KILL)).left(struck) == [early, KILL]
+
+
 def test_two_kills_at_the_same_time_hit_two_primaries_one_after_the_other() -> None:
     assert directed(running(at=15_000), KILL, KILL) == [Hurt(KILL, subjob("beats", 0))]
     cast = (*everyone()[:3], seen(subjob("beats", 0), exit_code=-9, hurt=True), seen(subjob("beats", 1)))
@@ -260,6 +266,29 @@ def test_a_recovering_primary_is_one_that_took_over_and_has_not_caught_up(story:
     cast = tuple(replace(s, status={**s.status, "takeover": story}) for s in everyone())
     wanted = [Hurt(fault, subjob("beats", 0))] if hurt else []
     assert decide(CAST, Schedule((fault,)), 2, running(*cast)) == wanted
+
+
+def test_who_has_just_taken_the_lease_recovers_although_its_page_still_says_standby() -> None:
+    fault = Fault("beats", Target.RECOVERING, 1_000)
+    cast = tuple(replace(s, status={**s.status, "role": "standby"}) for s in everyone())
+    assert directed(running(*cast), fault) == [Hurt(fault, subjob("beats", 0))]
+    assert directed(running(*cast, moving=frozenset({subjob("beats", 0)})), fault) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "hurt"), [(None, False), ("starting", False), ("rehearsing", True), ("waiting", True), ("ready", False)]
+)
+def test_a_joining_standby_is_one_that_was_never_ready_beside_a_living_primary(state: str | None, hurt: bool) -> None:
+    fault = Fault("beats", Target.JOINING, 1_000)
+    cast = (*everyone()[:-1], seen(subjob("beats", 1), state))
+    assert directed(running(*cast), fault) == ([Hurt(fault, subjob("beats", 1))] if hurt else [])
+    alone = running(*cast, holders={"strong": "strong-0", "beats": "beats-9"})
+    assert directed(alone, fault) == []
+
+
+def test_a_standby_that_was_ready_before_does_not_join() -> None:
+    cast = (*everyone()[:-1], seen(subjob("beats", 1), "waiting", ready_ms=500))
+    assert directed(running(*cast), Fault("beats", Target.JOINING, 1_000)) == []
 
 
 # --- failed for good

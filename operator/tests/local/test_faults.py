@@ -18,6 +18,7 @@ from understudy.backends.local.faults import Fault, Target, parse_kill, parse_st
         ("strong@standby@1.5s", Fault("strong", Target.STANDBY, 1_500)),
         ("strong@protected@1.5s", Fault("strong", Target.PROTECTED, 1_500)),
         ("strong@recovering@1.5s", Fault("strong", Target.RECOVERING, 1_500)),
+        ("strong@joining@1.5s", Fault("strong", Target.JOINING, 1_500)),
         ("alerts@2s", Fault("alerts", Target.SINK, 2_000)),
         ("sink/alerts@2s", Fault("alerts", Target.SINK, 2_000)),
         ("beats@0s", Fault("beats", Target.PRIMARY, 0)),

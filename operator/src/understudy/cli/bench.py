@@ -1,6 +1,8 @@
 """Measures understudy side by side with plain PySpark: the same query, on this machine, in the same run.
 
 recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint
+silence      how soon a primary is suspected that is stopped and keeps its connections, each mode
+moves        for how long a planned move lets a primary stand still
 overhead     a micro-batch while nothing fails, one subjob and its standby against plain PySpark
 throughput   tuples per second, modes against amnesia, and amnesia against plain PySpark with the same generator
 bytes        what is sent so that a failure can be survived: checkpoint strategies against each other, savepoint
@@ -33,16 +35,20 @@ PAGE = Path("docs/benchmarks.md")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("what", choices=["recovery", "overhead", "throughput", "bytes", "suspicion", "memory", "core"])
+    parser.add_argument("what", choices=list(MEASUREMENTS))
     modes = [mode.value for mode in Mode if mode not in (Mode.AMNESIA, Mode.AUTO)]
     parser.add_argument(
-        "--mode", action="append", choices=modes, help="recovery, memory: only this one; may be repeated"
+        "--mode",
+        action="append",
+        choices=modes,
+        help="only this one, where modes are compared; may be repeated",
     )
     parser.add_argument(
         "--runs",
         type=int,
         metavar="N",
-        help="kills (10), seconds (overhead 60, bytes 30, suspicion 600, memory 3600), million tuples (20)",
+        help="kills, stops or moves (10), seconds (overhead 60, bytes 30, suspicion 600, memory 3600), "
+        "million tuples (20)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
@@ -68,7 +74,7 @@ def _measure(args: argparse.Namespace, folder: Path) -> int:
     from understudy.backends.local.bench.watching import Failed
 
     try:
-        found, text = _MEASUREMENTS[args.what](args, folder, _teller())
+        found, text = MEASUREMENTS[args.what](args, folder, _teller())
     except (Failed, Stuck) as error:
         print(f"understudy bench: {error}", file=sys.stderr)
         return 1
@@ -87,6 +93,20 @@ def _recovery(args: argparse.Namespace, folder: Path, say: Callable[[str], None]
     wanted = [Mode(name) for name in args.mode or ()] or [mode for mode in recovery.TARGETS if mode in AVAILABLE]
     found = recovery.measure(wanted, args.runs or 10, folder, say)
     return found, page.recovery_text(found)
+
+
+def _silence(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import page, silence
+
+    found = silence.measure([Mode(name) for name in args.mode or silence.MODES], args.runs or 10, folder, say)
+    return found, page.silence_text(found)
+
+
+def _moves(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import moving, page
+
+    found = moving.measure([Mode(name) for name in args.mode or moving.MODES], args.runs or 10, folder, say)
+    return found, page.moving_text(found)
 
 
 def _overhead(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
@@ -131,8 +151,10 @@ def _core(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) ->
     return found, page.core_text(found)
 
 
-_MEASUREMENTS = {
+MEASUREMENTS = {
     "recovery": _recovery,
+    "silence": _silence,
+    "moves": _moves,
     "overhead": _overhead,
     "throughput": _throughput,
     "bytes": _bytes,

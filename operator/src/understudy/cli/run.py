@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--kill",
         action="append",
         default=[],
-        metavar="SUBJOB[@primary|standby|protected|recovering]@15s",
+        metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s",
         help="SIGKILL to that instance (default: the primary) so long after the start; 10s-20s draws a moment; "
         "sink/NAME@15s kills a sink; may be repeated",
     )
@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--stop",
         action="append",
         default=[],
-        metavar="SUBJOB[@primary|standby|protected|recovering]@15s+2s",
+        metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s+2s",
         help="SIGSTOP to that instance, and SIGCONT so much later; may be repeated",
     )
     parser.add_argument(
@@ -170,7 +170,6 @@ def _partitions(texts: list[str], job: StreamJob, seed: int | None) -> tuple[Par
 def _perform(
     supervisor: Supervisor, folder: Folder, programme: Programme, shown: LiveTable | Lines, as_json: bool
 ) -> int:
-    faults = programme.faults
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: supervisor.ask_to_stop())
     record = supervisor.run()
@@ -186,7 +185,7 @@ def _perform(
             return INTERRUPTED
         case Finish() as finish:
             told = tell_of(job, folder, record, shown)
-    for fault in faults[len(record.done) :]:
+    for fault in Schedule(programme.faults).left(record.done):
         shown.note(f"the job was over before the {fault} could be {fault.done}")
     for plan in programme.planned[len(record.moves) :]:
         shown.note(f"the job was over before {plan.subjob} could move")

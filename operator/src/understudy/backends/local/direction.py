@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -194,15 +194,15 @@ class Schedule:
             return
         elapsed = observed.now_ms - observed.started_ms
         victims: set[Process] = set()
-        for fault in self._left(observed):
+        for fault in self.left(observed.done):
             victim = victim_of(fault, observed)
             if elapsed >= fault.at_ms and victim and victim not in victims:
                 victims.add(victim)
                 yield Hurt(fault, victim)
 
-    def _left(self, observed: Observed) -> list[Fault]:
+    def left(self, struck: Iterable[Done]) -> list[Fault]:
         left = list(self.faults)
-        for done in observed.done:
+        for done in struck:
             left.remove(done.fault)
         return left
 
@@ -221,7 +221,10 @@ def victim_of(fault: Fault, observed: Observed) -> Process | None:
             found = primary if primary and all(_protected(n, observed) for n in _around(primary, observed)) else None
         case Target.RECOVERING:
             primary = observed.primary(fault.owner)
-            found = primary if primary and _recovers(primary) else None
+            found = primary if primary and _recovers(primary, observed) else None
+        case Target.JOINING:
+            newcomer = next(filter(_joins, observed.living(Kind.SUBJOB, fault.owner)), None)
+            found = newcomer if observed.primary(fault.owner) else None
         case Target.SINK:
             found = next(iter(observed.living(Kind.SINK, fault.owner)), None)
     return found.process if found else None
@@ -240,9 +243,16 @@ def _protected(subjob: str, observed: Observed) -> bool:
     return primary is not None and observed.covered(primary.process) and observed.protected(subjob)
 
 
-def _recovers(primary: Seen) -> bool:
+def _recovers(primary: Seen, observed: Observed) -> bool:
+    """A page is a little behind: that of one who has just taken the Lease still says standby."""
+    if primary.status.get("role") == "standby":
+        return primary.process not in observed.moving
     story = primary.status.get("takeover")
     return story is not None and not story["planned"] and story["caughtUpMs"] is None
+
+
+def _joins(instance: Seen) -> bool:
+    return not instance.was_ready and instance.state in ("rehearsing", "waiting")
 
 
 def decide(cast: Cast, nemesis: Nemesis, at_once: int, observed: Observed) -> list[Intent]:

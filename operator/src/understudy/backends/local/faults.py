@@ -2,9 +2,9 @@
 
 `beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15 s or as
 soon after as somebody could take over from it and from its neighbours, `beats@recovering@15s` the first primary since
-then that has taken over and not caught up yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between,
-drawn from the run's seed. A stop adds for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the
-primary of beats to a new instance.
+then that has taken over and not caught up yet, `beats@joining@15s` the first standby since then that is new and not
+ready yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between, drawn from the run's seed. A stop adds
+for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the primary of beats to a new instance.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ class Target(StrEnum):
     STANDBY = "standby"
     PROTECTED = "protected"  # the primary, as soon as somebody could take over from it and from its neighbours
     RECOVERING = "recovering"  # the primary that has taken over, and has not caught up
+    JOINING = "joining"  # the new standby whose session is up, and which is not ready yet
     SINK = "sink"
 
 
-ROLES: Final = (Target.PRIMARY, Target.STANDBY, Target.PROTECTED, Target.RECOVERING)
+ROLES: Final = (Target.PRIMARY, Target.STANDBY, Target.PROTECTED, Target.RECOVERING, Target.JOINING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Fault:
                 return str(Target.PRIMARY)
             case Target.RECOVERING:
                 return f"recovering {Target.PRIMARY}"
+            case Target.JOINING:
+                return f"joining {Target.STANDBY}"
             case _:
                 return str(self.target)
 

@@ -76,7 +76,7 @@ def _side(text: str, job: StreamJob) -> Side | str:
     found = parse_fault(f"{text}@0s", job, Random(0))
     if not isinstance(found, Fault):
         return found
-    if found.target in (Target.PROTECTED, Target.RECOVERING):
+    if found.target in (Target.PROTECTED, Target.RECOVERING, Target.JOINING):
         return f"{text} is no side; write {found.owner}@primary or {found.owner}@standby"
     if found.target is Target.SINK:
         return Side(text, found.owner, Kind.SINK, None)

@@ -13,9 +13,11 @@ from statistics import median
 
 from understudy.backends.local.bench.core import TARGET, Core
 from understudy.backends.local.bench.memory import Memory
+from understudy.backends.local.bench.moving import Moving
 from understudy.backends.local.bench.overhead import Overhead, Steady
 from understudy.backends.local.bench.recovery import DETECTION_MS, TARGETS, Recovery
 from understudy.backends.local.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
+from understudy.backends.local.bench.silence import Silence
 from understudy.backends.local.bench.suspicion import Suspicion
 from understudy.backends.local.bench.throughput import LEAST, Throughput
 
@@ -39,6 +41,18 @@ def recovery_text(found: Recovery) -> str:
     head = ("excess gap at the sink", "median", "least", "most", "ratio", "fault to new output", soon)
     counts = {len(kills.excess) for kills in (*found.modes.values(), found.plain)}
     return _table(head, [*rows, plain]) + f"{min(counts)} kills each; the last two columns are medians."
+
+
+def silence_text(found: Silence) -> str:
+    rows = [(mode.value, *_spread(ms), f"{found.allowed} ms") for mode, ms in found.modes.items()]
+    said = f"{min(len(ms) for ms in found.modes.values())} stops each."
+    return _table(("from the stop to the suspicion", "median", "least", "most", "median, at most"), rows) + said
+
+
+def moving_text(found: Moving) -> str:
+    rows = [(mode.value, *_spread(m.pauses), f"{median(m.moved):,.0f}") for mode, m in found.modes.items()]
+    said = f"{min(len(m.pauses) for m in found.modes.values())} moves each; bytes are the median."
+    return _table(("the primary stood still", "median", "least", "most", "moved bytes"), rows) + said
 
 
 def overhead_text(found: Overhead) -> str:

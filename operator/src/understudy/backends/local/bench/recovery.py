@@ -12,7 +12,7 @@ from typing import Final
 
 from understudy.backends.local.bench.jobs import two_subjobs
 from understudy.backends.local.bench.plain import TUNED, Plain
-from understudy.backends.local.bench.watching import KillEach, Say, perform
+from understudy.backends.local.bench.watching import KillEach, Say, detections, perform
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import incidents_of
 from understudy.model.ha import Mode
@@ -75,7 +75,7 @@ def _understudy(mode: Mode, kills: int, folder: Folder, say: Say) -> Kills:
     record = perform(job, folder, KillEach(tuple(s.name for s in job.subjobs), kills, QUIET_MS), say)
     incidents = [i for i in incidents_of(record, job) if i.role == "primary"]
     times = [a.at_ms for a in record.arrivals["out"] if a.at_ms != record.ended_ms]  # the end is looked at late
-    found = gaps(times, [i.at_ms for i in incidents], tuple(i.detected_ms or 0 for i in incidents))
+    found = gaps(times, [i.at_ms for i in incidents], detections(incidents))
     for incident, silence, excess in zip(incidents, found.silence, found.excess, strict=True):
         say(f"{incident.victim} killed: {silence} ms to the first new output at the sink, excess gap {excess} ms")
     return found

@@ -9,8 +9,9 @@ from typing import Any
 from understudy.backends.local.cast import Kind
 from understudy.backends.local.direction import Fail, Hurt, Nemesis, Observed, victim_of
 from understudy.backends.local.effective import write
-from understudy.backends.local.faults import Fault, Target
+from understudy.backends.local.faults import Fault, Planned, Target
 from understudy.backends.local.folder import Folder
+from understudy.backends.local.incidents import Incident
 from understudy.backends.local.record import Record
 from understudy.backends.local.supervisor import Supervisor
 from understudy.model.job import StreamJob
@@ -35,14 +36,22 @@ class Teller:
         pass
 
 
-def perform(job: StreamJob, folder: Folder, nemesis: Nemesis, say: Say) -> Record:
+def perform(job: StreamJob, folder: Folder, nemesis: Nemesis, say: Say, planned: Sequence[Planned] = ()) -> Record:
     folder.clear()
     write(job, folder.job)
-    supervisor = Supervisor(job, folder, nemesis, Teller(say))
+    supervisor = Supervisor(job, folder, nemesis, Teller(say), planned=planned)
     record = supervisor.run()
     if isinstance(record.outcome, Fail):
         raise Failed(f"{record.outcome.why}; see {folder.logs}")
     return record
+
+
+def detections(incidents: Sequence[Incident]) -> tuple[int, ...]:
+    """How long each loss went unnoticed. One that nobody noticed is no figure, and above all no small one."""
+    for incident in incidents:
+        if incident.detected_ms is None:
+            raise Failed(f"{incident.victim} was lost ({incident.cause}), and nobody noticed")
+    return tuple(i.detected_ms for i in incidents if i.detected_ms is not None)
 
 
 @dataclass(frozen=True, slots=True)
