@@ -86,3 +86,16 @@ def test_two_references_that_differ_are_an_objection(change: int, agreed: bool) 
     expected[7]["x"] += change
     opinion = second_opinion(job(), "some", expected)
     assert (opinion.objection is None) is agreed
+
+
+@pytest.mark.parametrize("merge", ["arrival", "eventTime"])
+def test_inputs_that_arrive_meet_as_they_do_in_event_time(merge: str) -> None:
+    found = load(JOB.replace("merge: eventTime", f"merge: {merge}").replace("OPERATOR", "{filter: {where: 'true'}}"))
+    assert isinstance(found, StreamJob), found
+    assert plain_reference(found, "both") == plain_reference(job(), "both")
+
+
+def test_whole_numbers_that_meet_doubles_are_doubles() -> None:
+    found = load(JOB.replace('v: "-_seq"', 'v: "_seq / 2"').replace("OPERATOR", "{filter: {where: 'true'}}"))
+    assert isinstance(found, StreamJob), found
+    assert {type(row["v"]) for row in plain_reference(found, "both")} == {float}
