@@ -126,7 +126,7 @@ def second_opinion(job: StreamJob, stream: str, expected: Sequence[Row]) -> Opin
     try:
         plain = plain_reference(without_draws(job), stream)
     except NotPlain as what:
-        return Opinion(f"only Spark computed the reference: plain Python has no {what}")
+        return Opinion(f"only Spark computed the reference: plain Python does not know {what}")
     found = compare(*alike(expected, plain))
     if found.recovery is Recovery.PRECISE:
         return Opinion("Spark and plain Python agree on the reference")
