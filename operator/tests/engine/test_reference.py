@@ -76,6 +76,44 @@ def test_a_whole_job_in_batch_gives_what_plain_python_gives(spark: SparkSession,
         assert [_plain(row) for row in made[stream].to_pylist()] == [{"_seq": r.seq, **r.columns} for r in rows], stream
 
 
+ARRIVING = """
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {name: arriving}
+spec:
+  sources:
+    - {name: a, generator: {rate: 10, limit: 60, fields: {v: "_seq"}}}
+    - {name: b, generator: {rate: 10, limit: 40, fields: {v: "-_seq"}}}
+  subjobs:
+    - {name: both, inputs: [a, b], operators: [{union: {}}]}
+    - name: seconds
+      inputs: [both]
+      operators: [{aggregate: {window: {on: ts, size: 1s}, select: {s: "sum(v)"}}}]
+  sinks:
+    - {name: one, input: both, files: {path: one}}
+    - {name: two, input: seconds, files: {path: two}}
+"""
+
+
+@pytest.mark.parametrize("ahead", [None, "a", "b"])
+def test_an_input_that_is_ahead_makes_the_others_late(spark: SparkSession, tmp_path: Path, ahead: str | None) -> None:
+    job = load(ARRIVING)
+    assert isinstance(job, StreamJob)
+    a = oracle.generator(10, 60, lambda n, _: {"v": n})
+    b = oracle.generator(10, 40, lambda n, _: {"v": -n})
+    merged = oracle.merged_by_event_time([a, b])
+    if ahead is not None:
+        merged.sort(key=lambda pair: pair[0] != "ab".index(ahead))
+    both = oracle.union(merged, ["v"])
+    second = 1_000_000
+    seconds = oracle.time_windows(
+        both, both, second, second, 0, [], lambda rows: {"s": sum(r.columns["v"] for r in rows)}
+    )
+    made = reference(spark, job, tmp_path, ahead)
+    for stream, rows in (("both", both), ("seconds", seconds)):
+        assert [_plain(row) for row in made[stream].to_pylist()] == [{"_seq": r.seq, **r.columns} for r in rows], stream
+
+
 WORKED = JOB.replace('v: "_seq * 3 % 17"', 'v: "_seq * 3 % 17 / 0.7D"')
 
 

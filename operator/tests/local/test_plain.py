@@ -86,3 +86,23 @@ def test_two_references_that_differ_are_an_objection(change: int, agreed: bool) 
     expected[7]["x"] += change
     opinion = second_opinion(job(), "some", expected)
     assert (opinion.objection is None) is agreed
+
+
+@pytest.mark.parametrize("merge", ["arrival", "eventTime"])
+def test_inputs_that_arrive_meet_as_they_do_in_event_time(merge: str) -> None:
+    found = load(JOB.replace("merge: eventTime", f"merge: {merge}").replace("OPERATOR", "{filter: {where: 'true'}}"))
+    assert isinstance(found, StreamJob), found
+    assert plain_reference(found, "both") == plain_reference(job(), "both")
+
+
+def test_whole_numbers_that_meet_doubles_are_doubles() -> None:
+    found = load(JOB.replace('v: "-_seq"', 'v: "_seq / 2"').replace("OPERATOR", "{filter: {where: 'true'}}"))
+    assert isinstance(found, StreamJob), found
+    assert {type(row["v"]) for row in plain_reference(found, "both")} == {float}
+
+
+def test_of_a_sample_that_draws_both_references_have_all_tuples() -> None:
+    drawing = job("sample: {fraction: 0.5}")
+    everything = plain_reference(job("filter: {where: 'true'}"), "some")
+    assert second_opinion(drawing, "some", everything).remark == "Spark and plain Python agree on the reference"
+    assert second_opinion(drawing, "some", everything[1:]).objection

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from understudy.backends.local.chance import Chance, chance_of, one_of_many
+from understudy.backends.local.chance import Chance, chance_of
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.history import compare, misnumbered
+from understudy.backends.local.many import References, one_of_many
 from understudy.backends.local.plain import NotPlain, plain_reference
 from understudy.backends.local.promises import path_of, promised
 from understudy.backends.local.rows import Row, Torn, alike, read_sink
+from understudy.backends.local.variants import without_draws, without_last_operator
 from understudy.backends.local.verdicts import Verdict, describe
 from understudy.model.guarantees import Recovery
 from understudy.model.ha import Guarantee
@@ -20,8 +22,12 @@ from understudy.model.job import StreamJob
 from understudy.model.load import from_manifest, load
 from understudy.model.sinks import Sink
 
-Reference = Callable[[str], Sequence[Row]]
-"""A stream's tuples without failures, in order, as a sink writes them; samples that draw let everything pass."""
+
+class Reference(Protocol):
+    """A stream's tuples without failures, in order, as a sink writes them; samples that draw let everything pass.
+    Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes first."""
+
+    def __call__(self, job: StreamJob, stream: str, ahead: str | None = None, /) -> Sequence[Row]: ...
 
 
 class NotARun(Exception):
@@ -77,22 +83,35 @@ def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
         observed = read_sink(run.folder.sink(sink.name))
     except Torn as error:
         return Verdict(promise, None, objection=str(error))
-    objection = misnumbered([row["_seq"] for row in observed])
-    expected = reference(sink.input)
     chance = chance_of(run.job, sink.input)
-    if chance == Chance():
-        agreed = second_opinion(run.job, sink.input, expected)
-        comparison = compare(*alike(expected, observed), open_end=not run.complete)
-        return Verdict(promise, comparison, objection or agreed.objection, agreed.remark)
-    comparison = compare(*alike(expected, observed), open_end=not run.complete)
-    found = one_of_many(comparison, chance, run.declared_losses(sink))
-    return Verdict(promise, found, objection, _many(chance))
+    expected = reference(run.job, sink.input)
+    agreed = second_opinion(run.job, sink.input, expected)
+    objection = misnumbered([row["_seq"] for row in observed]) or agreed.objection
+    if chance.nothing:
+        found = compare(*alike(expected, observed), open_end=not run.complete)
+        return Verdict(promise, found, objection, agreed.remark)
+    references = _references(run.job, sink.input, chance, reference, expected)
+    one = one_of_many(references, observed, chance, run.declared_losses(sink), open_end=not run.complete)
+    return Verdict(promise, one, objection, "; ".join(filter(None, (_many(chance), agreed.remark))))
+
+
+def _references(
+    job: StreamJob, stream: str, chance: Chance, reference: Reference, expected: Sequence[Row]
+) -> References:
+    ahead = [reference(job, stream, first) for first in chance.met if chance.late]
+    inside = len(reference(without_last_operator(job, stream), stream)) if chance.sparse else 0
+    return References(expected, ahead, inside)
 
 
 def _many(chance: Chance) -> str:
-    if chance.content:
+    if chance.content and not chance.share:
         return "not compared: tuples of this query may differ each time; no process has declared a loss"
-    differ = " and ".join(what for what, may in (("which tuples pass", chance.which), ("order", chance.order)) if may)
+    if chance.content:
+        return "what is in the tuples of this query may differ each time; compared is how many there are"
+    if chance.windows:
+        return "what is in the windows of this query may differ each time; compared is which windows there are"
+    may = (("which tuples pass", chance.share < 1 or chance.late), ("order", chance.order))
+    differ = " and ".join(what for what, does in may if does)
     return f"executions of this query may differ in {differ}; it is compared with all that they may give"
 
 
@@ -105,9 +124,9 @@ class Opinion:
 def second_opinion(job: StreamJob, stream: str, expected: Sequence[Row]) -> Opinion:
     """What plain Python makes of the same stream, where it can."""
     try:
-        plain = plain_reference(job, stream)
+        plain = plain_reference(without_draws(job), stream)
     except NotPlain as what:
-        return Opinion(f"only Spark computed the reference: plain Python has no {what}")
+        return Opinion(f"only Spark computed the reference: plain Python does not know {what}")
     found = compare(*alike(expected, plain))
     if found.recovery is Recovery.PRECISE:
         return Opinion("Spark and plain Python agree on the reference")

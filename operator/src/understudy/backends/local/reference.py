@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.backends.local.chance import without_draws
 from understudy.backends.local.checking import Reference
 from understudy.backends.local.environment import cores
 from understudy.backends.local.promises import path_of
 from understudy.backends.local.rows import Row
+from understudy.backends.local.variants import without_draws
 from understudy.model.ha import Driver, SparkSettings
 from understudy.model.job import StreamJob
 
@@ -23,25 +23,25 @@ MEMORY = "2Gi"
 
 
 @contextmanager
-def batch_reference(job: StreamJob) -> Iterator[Reference]:
-    """Computes each stream when it is asked for. Relative paths in the job start here."""
+def batch_reference(name: str) -> Iterator[Reference]:
+    """Computes each stream when it is asked for. Relative paths in a job start here."""
     from understudy.runtime.engine.session import start_session
 
     settings = SparkSettings(driver=Driver(cores=cores(), memory=MEMORY))
     with tempfile.TemporaryDirectory(prefix="understudy-reference-") as scratch:
-        spark = start_session(settings, app_name=f"{job.name}-reference", scratch=Path(scratch))
+        spark = start_session(settings, app_name=f"{name}-reference", scratch=Path(scratch))
         try:
-            yield lambda stream: _rows(spark, job, stream)
+            yield lambda job, stream, ahead=None: _rows(spark, job, stream, ahead)
         finally:
             spark.stop()
 
 
-def _rows(spark: SparkSession, job: StreamJob, stream: str) -> list[Row]:
+def _rows(spark: SparkSession, job: StreamJob, stream: str, ahead: str | None) -> list[Row]:
     from understudy.runtime.engine.reference import reference
     from understudy.runtime.sink import as_json
 
     wanted = without_draws(upstream_of(job, stream))
-    return [as_json(row) for row in reference(spark, wanted, Path.cwd())[stream].to_pylist()]
+    return [as_json(row) for row in reference(spark, wanted, Path.cwd(), ahead)[stream].to_pylist()]
 
 
 def upstream_of(job: StreamJob, stream: str) -> StreamJob:

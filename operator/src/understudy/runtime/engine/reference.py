@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window as Over
 
 from understudy.model.elements import Element, elements_of
-from understudy.model.job import StreamJob
+from understudy.model.job import Merge, StreamJob
 from understudy.model.operators import Aggregate, Filter, Join, Map, Operator, Python, Sample, Sql, Union, WindowOn
 from understudy.model.sources import Files, Generator, Source
 from understudy.protocol.selection import micros
@@ -30,15 +30,17 @@ from understudy.runtime.engine.sql import query
 from understudy.runtime.sources import FileRows
 
 
-def reference(spark: SparkSession, job: StreamJob, folder: Path) -> dict[str, pa.Table]:
-    """Stream that a sink reads → its tuples in order, with `_seq`. Every generator needs a limit."""
+def reference(spark: SparkSession, job: StreamJob, folder: Path, ahead: str | None = None) -> dict[str, pa.Table]:
+    """Stream that a sink reads → its tuples in order, with `_seq`. Every generator needs a limit.
+
+    Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes first."""
     schemas = stream_schemas(spark, job)
     streams = {s.name: _source(spark, s, schemas[s.name], folder) for s in job.sources}
     waiting = [element for subjob in job.subjobs for element in elements_of(subjob)]
     while waiting:
         ready = [e for e in waiting if all(name in streams for name in e.inputs)]
         for element in ready:
-            made = _numbered(_element(element, streams).result())
+            made = _numbered(_element(element, streams, ahead).result())
             streams[element.name] = spark.createDataFrame(made.toArrow())  # computed once, however many read it
         waiting = [e for e in waiting if e not in ready]
     wanted = {sink.input for sink in job.sinks}
@@ -74,8 +76,9 @@ def _numbered(rows: DataFrame) -> DataFrame:
 # --- one element
 
 
-def _element(element: Element, streams: Mapping[str, DataFrame]) -> Frame:
-    inputs = _merged([streams[name] for name in element.inputs])
+def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | None) -> Frame:
+    leads = ahead is not None and ahead in element.inputs and element.merge is Merge.ARRIVAL
+    inputs = _merged([streams[name] for name in element.inputs], element.inputs.index(ahead) if leads else None)
     frames = [_frame(df, table) for df, table in zip(inputs, element.tables, strict=True)]
     first, rest = element.operators[:1], element.operators[1:]
     match first:
@@ -89,7 +92,7 @@ def _element(element: Element, streams: Mapping[str, DataFrame]) -> Frame:
     return reduce(lambda frame, operator: _apply(frame, operator, frames, positions), rest, start)
 
 
-def _merged(inputs: Sequence[DataFrame]) -> list[DataFrame]:
+def _merged(inputs: Sequence[DataFrame], ahead: int | None) -> list[DataFrame]:
     """Each input with `_wm`, the greatest event time before each row, and `_pos`, its place in the merged input."""
     before, upto = Over.unboundedPreceding, Over.currentRow
     by_seq = Over.orderBy("_seq")
@@ -100,7 +103,8 @@ def _merged(inputs: Sequence[DataFrame]) -> list[DataFrame]:
         for place, df in enumerate(inputs)
     ]
     keys = reduce(DataFrame.unionByName, (df.select("_in", "_seq", "_greatest") for df in marked))
-    place = F.row_number().over(Over.orderBy(F.col("_greatest").asc_nulls_first(), "_in", "_seq")) - 1
+    first = [] if ahead is None else [F.col("_in") != ahead]
+    place = F.row_number().over(Over.orderBy(*first, F.col("_greatest").asc_nulls_first(), "_in", "_seq")) - 1
     places = keys.select("_in", "_seq", place.cast("bigint").alias("_pos"))
     return [df.join(places, ["_in", "_seq"]).drop("_greatest") for df in marked]
 

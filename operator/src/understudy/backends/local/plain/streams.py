@@ -11,10 +11,10 @@ from itertools import groupby
 from typing import Any
 
 from understudy.backends.local.plain.expressions import term
-from understudy.backends.local.plain.types import LONG, TIMESTAMP, Columns, Kind, NotPlain, Row
+from understudy.backends.local.plain.types import DOUBLE, LONG, TIMESTAMP, Columns, Kind, NotPlain, Row, common
 from understudy.backends.local.plain.windows import total, windows
 from understudy.model.elements import Element, elements_of
-from understudy.model.job import Merge, StreamJob
+from understudy.model.job import StreamJob
 from understudy.model.operators import Aggregate, Filter, Map, Operator, Sample, Union
 from understudy.model.sources import Generator, Source
 
@@ -77,14 +77,19 @@ def _element(element: Element, inputs: Sequence[Table]) -> Table:
 
 
 def _merged(element: Element, inputs: Sequence[Table]) -> Table:
-    """In the order of ts, then of the input's place."""
-    first = inputs[0]
-    alike = all(dict(table.columns) == dict(first.columns) for table in inputs)
+    """In the order of ts, then of the input's place; that is one of the orders in which they may arrive."""
     timed = all(row["ts"] is not None for table in inputs for row in table.rows)
-    if element.merge is not Merge.EVENT_TIME or not isinstance(element.operators[0], Union) or not (alike and timed):
+    named = all(table.columns.keys() == inputs[0].columns.keys() for table in inputs)
+    if not isinstance(element.operators[0], Union) or not (named and timed):
         raise NotPlain(f"how the inputs of {element.name} meet")
-    rows = sorted((row for table in inputs for row in table.rows), key=lambda row: row["ts"])
-    return Table(first.columns, [{**row, "_seq": seq} for seq, row in enumerate(rows)], len(rows))
+    columns = {name: reduce(common, (table.columns[name] for table in inputs)) for name in inputs[0].columns}
+    rows = sorted((_widened(row, columns) for table in inputs for row in table.rows), key=lambda row: row["ts"])
+    return Table(columns, [{**row, "_seq": seq} for seq, row in enumerate(rows)], len(rows))
+
+
+def _widened(row: Row, columns: Columns) -> Row:
+    """With whole numbers as doubles where they meet doubles."""
+    return {**row, **{n: float(row[n]) for n, t in columns.items() if t == DOUBLE and row[n] is not None}}
 
 
 def _apply(table: Table, operator: Operator) -> Table:
