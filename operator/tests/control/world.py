@@ -75,6 +75,8 @@ class World:
     """Subjobs that fit on no node; who stands in for one does."""
     history: list[Intent] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
+    lives: dict[str, int] = field(default_factory=dict)
+    """Sink → the number of its newest pod."""
     created_ms: int = 0
     flowing: bool = False
     _plans: tuple[StreamJob, Mapping[str, SubjobPlan]] | None = None
@@ -164,6 +166,8 @@ class World:
             case do.RunProcess():
                 self.processes[intent.name] = intent.template
             case do.CreateSink():
+                assert intent.life > self.lives.get(intent.sink, 0), f"life {intent.life} of {intent.sink} is not new"
+                self.lives[intent.sink] = intent.life
                 self._create(Pod(intent.name, intent.sink, Role.SINK, Phase.PENDING, self.now_ms), intent)
             case do.DeletePod():
                 self._delete(intent)

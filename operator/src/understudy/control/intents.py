@@ -123,6 +123,8 @@ class CreateInstance:
 class CreateSink:
     name: str
     sink: str
+    life: int
+    """Greater than that of every pod of this sink before."""
     avoid: frozenset[str]
     digests: Digests
     revision: str

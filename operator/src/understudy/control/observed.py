@@ -184,7 +184,8 @@ class Run:
     generation: int = 0
     """The generation of the spec that it came from: what was accepted once stays so when the operator is upgraded."""
     next: Mapping[str, int] = field(default_factory=dict)
-    """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice."""
+    """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice. For a
+    sink, as `sink.NAME`, of its next pod."""
     made_ms: Mapping[str, int] = field(default_factory=dict)
     """Subjob → when its newest instance was made."""
     failed: Mapping[str, Failed] = field(default_factory=dict)

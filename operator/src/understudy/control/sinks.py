@@ -1,12 +1,16 @@
-"""The sink pods: one each, always under the same name, so an old one must be gone before a new one is made."""
+"""The sink pods: one each, always under the same name, so an old one must be gone before a new one is made.
+
+Gone for Kubernetes, that is: a pod that was removed by force may still run on a node that was cut off. So each gets a
+number that is written down before, and the greatest one writes.
+"""
 
 from __future__ import annotations
 
 from understudy.control import names
 from understudy.control.certificates import certificate_for
 from understudy.control.health import loss_of
-from understudy.control.intents import CreateSink, DeletePod, Emit, Intent, Reason, Severity
-from understudy.control.observed import Observed, Pod
+from understudy.control.intents import CreateSink, DeletePod, Emit, Intent, Reason, Record, Severity
+from understudy.control.observed import Observed, Pod, Run
 from understudy.control.revision import sink_digests
 from understudy.model.job import StreamJob
 from understudy.model.sinks import Sink
@@ -44,11 +48,15 @@ def _let_go(seen: Observed, pod: Pod) -> tuple[Intent, ...]:
 
 def _create(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]:
     name = names.sink(seen.name, sink.name)
+    key = f"sink.{sink.name}"
+    life = (seen.run or Run()).next.get(key, 1)
     why = f"{name} is made for sink {sink.name}, which reads {sink.input}"
     return (
+        Record({f"next.{key}": str(life + 1)}, f"number {life} is given to a pod of sink {sink.name}"),
         CreateSink(
             name,
             sink.name,
+            life,
             frozenset(),
             sink_digests(sink, certificate_for(seen)),
             seen.revision,

@@ -72,7 +72,7 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
     volume = dict(sink.files.volume) if sink.files and sink.files.volume else {"emptyDir": {}}
     spec = _spec(owner, intent.revision, settings, intent.avoid)
     spec["restartPolicy"] = "OnFailure"  # it ends with 0 when its stream has ended
-    spec["containers"] = [_sink_container(sink, settings)]
+    spec["containers"] = [_sink_container(owner, sink, intent.life, settings)]
     spec["volumes"].append({"name": "output", **volume})
     if "hostPath" in volume:
         spec["initContainers"] = [_give_away(settings)]
@@ -241,8 +241,9 @@ def _driver_resources(subjob: Subjob, settings: PodSettings) -> Json:
     }
 
 
-def _sink_container(sink: Sink, settings: PodSettings) -> Json:
+def _sink_container(owner: Owner, sink: Sink, life: int, settings: PodSettings) -> Json:
     arguments = ["--sink", sink.name, "--output", OUTPUT, "--status-port", str(names.STATUS_PORT)]
+    arguments += ["--life", str(life), "--run-id", owner.uid]
     resources = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
     container = _container("sink", arguments, [{"name": "output", "mountPath": OUTPUT}], resources, settings)
     container["ports"] = [{"name": "status", "containerPort": names.STATUS_PORT}]
