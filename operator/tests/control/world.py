@@ -67,6 +67,8 @@ class World:
     full: set[str] = field(default_factory=set)
     """Subjobs whose output queue has no room."""
     pages: dict[str, Seen] = field(default_factory=dict)
+    elsewhere: dict[str, Seen] = field(default_factory=dict)
+    """Node → the page of another job's pod there."""
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     told: dict[str, Ha] = field(default_factory=dict)
@@ -106,6 +108,7 @@ class World:
             safeguards=self.safeguards,
             nodes=tuple(self.nodes),
             pages=dict(self.pages),
+            elsewhere={node: (seen,) for node, seen in self.elsewhere.items()},
             orders=dict(self.orders),
             incidents=tuple(self.incidents.values()),
             status=self.status,
@@ -307,10 +310,16 @@ class World:
     def _pages(self) -> None:
         for pod in self.pods.values():
             if not self.answering(pod):
+                self._note_silence(pod)
                 continue
             page = read(self._sink_page(pod) if pod.is_sink else self._instance_page(pod))
             assert page is not None
             self.pages[pod.name] = Seen(page, self.now_ms)
+
+    def _note_silence(self, pod: Pod) -> None:
+        seen = self.pages.get(pod.name)
+        if seen is not None and not seen.silent:
+            self.pages[pod.name] = Seen(seen.page, self.now_ms, silent=True)
 
     def _sink_page(self, pod: Pod) -> dict[str, Any]:
         tuples = self.now_ms // 10 if self.flowing else 0

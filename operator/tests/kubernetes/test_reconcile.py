@@ -228,6 +228,17 @@ def test_each_pod_of_a_sink_has_a_greater_number_than_the_one_before(fake: FakeA
     assert told == [["--life", life, "--run-id", owner] for life in ("1", "2")]
 
 
+def test_a_sink_would_rather_not_be_where_its_producer_is_but_its_volume_decides(fake: FakeApi, api: Api) -> None:
+    submit(fake, manifest())
+    Reconciler(api, SETTINGS).reconcile("apps", "demo")
+    pod = fake.get("pods", "demo-sink-out")
+    assert pod is not None
+    affinity = pod["spec"]["affinity"]
+    (wish,) = affinity["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert wish["podAffinityTerm"]["labelSelector"]["matchLabels"]["understudy.dev/subjob"] == "double"
+    assert "required" not in str(affinity)
+
+
 def test_files_of_a_source_are_read_where_their_volume_is_mounted(fake: FakeApi, api: Api) -> None:
     claim = {"persistentVolumeClaim": {"claimName": "input"}}
     files = {"path": "ticks.jsonl", "schema": "v int", "volume": claim}

@@ -126,6 +126,7 @@ class CreateSink:
     life: int
     """Greater than that of every pod of this sink before."""
     avoid: frozenset[str]
+    """Nodes that are used only if its volume is nowhere else."""
     digests: Digests
     revision: str
     certificate: int

@@ -276,6 +276,8 @@ class Observed:
     """Between nodes, in milliseconds, as far as pods have measured them."""
     pages: Mapping[str, Seen] = field(default_factory=dict)
     """Pod → its page."""
+    elsewhere: Mapping[str, tuple[Seen, ...]] = field(default_factory=dict)
+    """Node → the pages of other jobs' pods there."""
     orders: Mapping[str, Order] = field(default_factory=dict)
     """Subjob → where to it should move, as annotations of the StreamJob say."""
     incidents: tuple[IncidentSeen, ...] = ()

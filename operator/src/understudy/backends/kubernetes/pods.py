@@ -70,7 +70,8 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
         raise LookupError(f"there is no sink {intent.sink}")
     labels = {names.SINK: sink.name, names.ROLE: str(Role.SINK), names.INSTANCE: intent.name}
     volume = dict(sink.files.volume) if sink.files and sink.files.volume else {"emptyDir": {}}
-    spec = _spec(owner, intent.revision, settings, intent.avoid)
+    spec = _spec(owner, intent.revision, settings, frozenset())
+    spec["affinity"] = _where_a_sink_goes(owner, sink, intent.avoid)
     spec["restartPolicy"] = "OnFailure"  # it ends with 0 when its stream has ended
     spec["containers"] = [_sink_container(owner, sink, intent.life, settings)]
     spec["volumes"].append({"name": "output", **volume})
@@ -162,6 +163,16 @@ def _on_nodes(avoid: frozenset[str], prefer: str | None) -> Json:
         wish = {"weight": 100, "preference": term("In", [prefer])}
         found["preferredDuringSchedulingIgnoredDuringExecution"] = [wish]
     return {"nodeAffinity": found} if found else {}
+
+
+def _where_a_sink_goes(owner: Owner, sink: Sink, avoid: frozenset[str]) -> Json:
+    """Wishes only: its volume may be bound to a node. A lost node should not take the sink with its producer."""
+    found: Json = {"podAntiAffinity": _apart(owner, sink.input, Spread.PREFERRED)}
+    if avoid:
+        other = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": sorted(avoid)}
+        wish = {"weight": 100, "preference": {"matchExpressions": [other]}}
+        found["nodeAffinity"] = {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}
+    return found
 
 
 def _apart(owner: Owner, subjob: str, spread: Spread) -> Json:
