@@ -67,6 +67,8 @@ class World:
     full: set[str] = field(default_factory=set)
     """Subjobs whose output queue has no room."""
     pages: dict[str, Seen] = field(default_factory=dict)
+    elsewhere: dict[str, Seen] = field(default_factory=dict)
+    """Node → the page of another job's pod there."""
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     told: dict[str, Ha] = field(default_factory=dict)
@@ -78,6 +80,8 @@ class World:
     """Trials that must be on a node without an instance."""
     history: list[Intent] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
+    lives: dict[str, int] = field(default_factory=dict)
+    """Sink → the number of its newest pod."""
     created_ms: int = 0
     flowing: bool = False
     _plans: tuple[StreamJob, Mapping[str, SubjobPlan]] | None = None
@@ -108,6 +112,7 @@ class World:
             safeguards=self.safeguards,
             nodes=tuple(self.nodes),
             pages=dict(self.pages),
+            elsewhere={node: (seen,) for node, seen in self.elsewhere.items()},
             orders=dict(self.orders),
             incidents=tuple(self.incidents.values()),
             status=self.status,
@@ -172,6 +177,8 @@ class World:
             case do.RunProcess():
                 self.processes[intent.name] = intent.template
             case do.CreateSink():
+                assert intent.life > self.lives.get(intent.sink, 0), f"life {intent.life} of {intent.sink} is not new"
+                self.lives[intent.sink] = intent.life
                 self._create(Pod(intent.name, intent.sink, Role.SINK, Phase.PENDING, self.now_ms), intent)
             case do.DeletePod():
                 self._delete(intent)
@@ -320,10 +327,16 @@ class World:
     def _pages(self) -> None:
         for pod in self.pods.values():
             if not self.answering(pod):
+                self._note_silence(pod)
                 continue
             page = read(self._sink_page(pod) if pod.is_sink else self._instance_page(pod))
             assert page is not None
             self.pages[pod.name] = Seen(page, self.now_ms)
+
+    def _note_silence(self, pod: Pod) -> None:
+        seen = self.pages.get(pod.name)
+        if seen is not None and not seen.silent:
+            self.pages[pod.name] = Seen(seen.page, self.now_ms, silent=True)
 
     def _sink_page(self, pod: Pod) -> dict[str, Any]:
         tuples = self.now_ms // 10 if self.flowing else 0

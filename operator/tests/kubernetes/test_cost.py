@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -78,6 +79,18 @@ def test_a_pod_is_silent_from_the_first_question_on_that_it_did_not_answer(fake:
     assert first.silent
     assert first.at_ms >= answered.at_ms
     assert poller.pages([pod])["demo-keep-0"] == first
+
+
+def test_pages_of_other_jobs_are_told_by_their_node_while_their_pods_are_asked() -> None:
+    mine = Pod("mine", "keep", Role.PRIMARY, Phase.RUNNING, 0, node="n1", ip="127.0.0.78", uid="u1")
+    other = Pod("other", "keep", Role.PRIMARY, Phase.RUNNING, 0, node="n1", ip="127.0.0.79", uid="u2")
+    poller = Poller()
+    with page(mine.ip or "", {"kind": "subjob"}), page(other.ip or "", {"kind": "subjob"}):
+        poller.pages([mine])
+        answered = poller.pages([other])["other"]
+    assert poller.elsewhere([mine]) == {"n1": (answered,)}
+    poller.pages([replace(other, phase=Phase.SUCCEEDED)])
+    assert poller.elsewhere([mine]) == {}, "its page grows old because nobody asks"
 
 
 def test_a_job_that_waits_for_a_node_for_long_is_not_asked_every_second_for_ever(fake: FakeApi, api: Api) -> None:

@@ -215,6 +215,30 @@ def test_a_volume_is_the_sinks_folder_and_a_host_path_is_given_to_its_user(fake:
     assert init["command"] == ["chown", "10001:10001", "/output"]
 
 
+def test_each_pod_of_a_sink_has_a_greater_number_than_the_one_before(fake: FakeApi, api: Api) -> None:
+    """The one before may still run on a node that was cut off."""
+    submit(fake, manifest())
+    told = []
+    for _ in range(2):
+        Reconciler(api, SETTINGS).reconcile("apps", "demo")
+        pod = fake.objects.pop(("pods", "apps", "demo-sink-out"))
+        arguments = pod["spec"]["containers"][0]["args"]
+        told.append(arguments[arguments.index("--life") :])
+    owner = pod["metadata"]["ownerReferences"][0]["uid"]
+    assert told == [["--life", life, "--run-id", owner] for life in ("1", "2")]
+
+
+def test_a_sink_would_rather_not_be_where_its_producer_is_but_its_volume_decides(fake: FakeApi, api: Api) -> None:
+    submit(fake, manifest())
+    Reconciler(api, SETTINGS).reconcile("apps", "demo")
+    pod = fake.get("pods", "demo-sink-out")
+    assert pod is not None
+    affinity = pod["spec"]["affinity"]
+    (wish,) = affinity["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert wish["podAffinityTerm"]["labelSelector"]["matchLabels"]["understudy.dev/subjob"] == "double"
+    assert "required" not in str(affinity)
+
+
 def test_files_of_a_source_are_read_where_their_volume_is_mounted(fake: FakeApi, api: Api) -> None:
     claim = {"persistentVolumeClaim": {"claimName": "input"}}
     files = {"path": "ticks.jsonl", "schema": "v int", "volume": claim}

@@ -13,9 +13,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_place_arguments(parser)
     parser.add_argument("--sink", required=True, metavar="NAME", help="which sink of the job")
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="where its files go")
+    parser.add_argument("--life", type=int, default=0, metavar="N", help="greater than of those before (default: 0)")
+    parser.add_argument("--run-id", default="", metavar="ID", help="lives of another run are not compared with")
 
 
 def run(args: argparse.Namespace) -> int:
+    from understudy.runtime.fence import Life, Superseded
     from understudy.runtime.logs import configure
     from understudy.runtime.sink import SinkProcess
     from understudy.runtime.statuspage import StatusPage
@@ -27,7 +30,11 @@ def run(args: argparse.Namespace) -> int:
         print(f"{args.job}: there is no sink {args.sink!r}; there are {', '.join(s.name for s in job.sinks)}")
         return 2
     surroundings = surroundings_of(args.surroundings, job)
-    process = SinkProcess(job, sink, args.output, surroundings)
+    try:
+        process = SinkProcess(job, sink, args.output, surroundings, Life(args.run_id, args.life))
+    except Superseded as error:
+        print(f"sink {sink.name} does not start: {error}")
+        return 1
     page = StatusPage(args.host, args.status_port, process.status, lambda: process.error is None)
     surroundings.announce(f"sink/{sink.name}", f"sink-{sink.name}", page.address, page.address)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -5,6 +5,7 @@
 | it is being deleted, has failed, or has ended | its process is or will be gone |
 | its node is gone or not ready | nothing: it may still run, but epochs fence it |
 | its page answered once and then not for SILENCE_MS | nothing: the same |
+| it is a sink, and nobody on its node has answered for QUIET_MS | nothing: a later life fences it |
 | it cannot start; an instance crashes again and again | another node may serve it better, or a later image |
 
 A container that crashes once is not lost: the kubelet restarts it where it is, and it comes back as a standby.
@@ -18,6 +19,7 @@ from typing import Final
 from understudy.control.observed import Observed, Phase, Pod, Spread
 
 SILENCE_MS: Final = 30_000
+QUIET_MS: Final = 8_000  # no standby stands in for a sink, so Kubernetes is not waited for if its node seems lost
 FRESH_MS: Final = 10_000  # a page older than this no longer proves that its process serves
 CANNOT_START_MS: Final = 120_000
 CRASHES: Final = 5  # the kubelet waits longer after each: about five minutes
@@ -40,7 +42,7 @@ def loss_of(seen: Observed, pod: Pod) -> Loss | None:
         return Loss(f"it has failed{_because(pod.trouble)}")
     if pod.phase is Phase.SUCCEEDED and not pod.is_sink:
         return Loss("it has ended")
-    return _node_loss(seen, pod) or _silence(seen, pod) or _stuck(seen, pod)
+    return _node_loss(seen, pod) or _silence(seen, pod) or _quiet(seen, pod) or _stuck(seen, pod)
 
 
 def _node_loss(seen: Observed, pod: Pod) -> Loss | None:
@@ -57,6 +59,18 @@ def _silence(seen: Observed, pod: Pod) -> Loss | None:
     if silent is None or silent < SILENCE_MS or pod.phase is not Phase.RUNNING:
         return None
     return Loss(f"it has not answered for {silent // 1000} s", suspect=True, unreachable=True)
+
+
+def _quiet(seen: Observed, pod: Pod) -> Loss | None:
+    """A sink that is silent alone may only be slow."""
+    if not pod.is_sink or pod.node is None or pod.phase is not Phase.RUNNING:
+        return None
+    here = [p.name for p in seen.pods if p.node == pod.node and p.phase is Phase.RUNNING]
+    pages = [*(seen.pages[name] for name in here if name in seen.pages), *seen.elsewhere.get(pod.node, ())]
+    silent = [page for page in pages if page.silent and seen.now_ms - page.at_ms >= QUIET_MS]
+    if pod.name not in seen.pages or len(pages) < 2 or len(silent) < len(pages):
+        return None
+    return Loss(f"nobody on its node {pod.node} has answered for {QUIET_MS // 1000} s", suspect=True, unreachable=True)
 
 
 def _stuck(seen: Observed, pod: Pod) -> Loss | None:

@@ -136,7 +136,10 @@ class CreateTrial:
 class CreateSink:
     name: str
     sink: str
+    life: int
+    """Greater than that of every pod of this sink before."""
     avoid: frozenset[str]
+    """Nodes that are used only if its volume is nowhere else."""
     digests: Digests
     revision: str
     certificate: int

@@ -178,7 +178,8 @@ class Run:
     generation: int = 0
     """The generation of the spec that it came from: what was accepted once stays so when the operator is upgraded."""
     next: Mapping[str, int] = field(default_factory=dict)
-    """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice."""
+    """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice. For a
+    sink, as `sink.NAME`, of its next pod."""
     made_ms: Mapping[str, int] = field(default_factory=dict)
     """Subjob → when its newest instance was made."""
     failed: Mapping[str, int] = field(default_factory=dict)
@@ -270,6 +271,8 @@ class Observed:
     """Between nodes, in milliseconds, as far as pods have measured them."""
     pages: Mapping[str, Seen] = field(default_factory=dict)
     """Pod → its page."""
+    elsewhere: Mapping[str, tuple[Seen, ...]] = field(default_factory=dict)
+    """Node → the pages of other jobs' pods there."""
     orders: Mapping[str, Order] = field(default_factory=dict)
     """Subjob → where to it should move, as annotations of the StreamJob say."""
     incidents: tuple[IncidentSeen, ...] = ()

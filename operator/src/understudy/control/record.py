@@ -7,6 +7,7 @@
 | revision | the manifest that was accepted last |
 | generation | the generation of the spec that it came from |
 | next.SUBJOB | the number of the subjob's next instance |
+| next.sink.SINK | the number of the sink's next pod |
 | made.SUBJOB | when its newest instance was made, milliseconds since 1970 |
 | failed.SUBJOB | another stands in for it: the generation of the spec then |
 | process.SUBJOB | the epoch after which its failure process was run |

@@ -70,6 +70,9 @@ class Handler:
         """The producer no longer has what we want: it can only go on at `start`."""
         raise NotImplementedError
 
+    def replaced(self, reader: StreamReader, why: str) -> None:
+        """A later life of this consumer has spoken to the producer. A subjob hears of that from its Lease."""
+
     def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
         """The producer asks for a backup at this position. A sink's acks say as much."""
 
@@ -175,6 +178,8 @@ class StreamReader(threading.Thread):
                     continue
                 if "refused" in meta:
                     log.info("refused", stream=self.stream, by=address, why=meta["refused"])
+                    if meta.get("replaced"):
+                        self._handler.replaced(self, meta["refused"])
                     return False
                 if not served:
                     served = True
@@ -240,9 +245,11 @@ class StreamReader(threading.Thread):
             return False
         said = {"stream": self.stream, "consumer": asking.consumer, "acks": acks, "epoch": asking.epoch()}
         try:
-            wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved)
+            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved)
         except (flight.FlightError, pa.ArrowException, StopIteration):
             return False
+        if answer.get("replaced"):
+            self._handler.replaced(self, answer["replaced"])
         return True
 
     def stop(self) -> None:

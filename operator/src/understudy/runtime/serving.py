@@ -60,11 +60,12 @@ class InstanceServing:
         yield from _until(scene, lambda: scene.leading, nothing)
         with scene.lock:
             generation = scene.generation
-            refusal = self._refusal(scene, stream, consumer, request)
+            replaced = _replaced(scene, stream, consumer, request["epoch"])
+            refusal = replaced or self._refusal(scene, stream, consumer, request)
             if refusal is None:
                 self._hear(scene, stream, consumer, request)
         if refusal is not None:
-            yield nothing, wire.pack({"refused": refusal})
+            yield nothing, wire.pack({"refused": refusal, "replaced": replaced is not None})
             return
         yield from _until(scene, lambda: scene.generation != generation or not scene.core.roll_open, nothing)
         with scene.lock:
@@ -74,11 +75,9 @@ class InstanceServing:
         yield from self._send(scene, stream, at, first, generation)
 
     def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> str | None:
-        acks, epoch, meant = scene.core.ledger.queues[stream].acks.get(consumer), request["epoch"], request.get("meant")
-        if acks is None:
+        meant = request.get("meant")
+        if consumer not in scene.core.ledger.queues[stream].acks:
             return f"{consumer} is no consumer of {stream}"
-        if epoch < acks.epoch:
-            return f"{consumer} asks with epoch {epoch}, but {acks.epoch} has begun"
         if meant is not None and meant < scene.core.epoch:
             return f"{consumer} asked who led in epoch {meant}, and it is {scene.core.epoch} now"
         return None
@@ -223,13 +222,16 @@ class InstanceServing:
         return {}
 
     def _ack(self, scene: Scene, body: dict[str, Any]) -> Any:
+        replaced = None
         if scene.leading:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
+            with scene.lock:
+                replaced = _replaced(scene, stream, consumer, epoch)
             for level, upto in body["acks"]:
                 tree = tree_from_json(body.get("tree")) if level == 1 else None
                 scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch, tree))
             scene.starved[stream, consumer] = body.get("starved") or 0
-        return {"epoch": scene.core.epoch}
+        return {"epoch": scene.core.epoch, "replaced": replaced}
 
     def _recover(self, shell: Shell, body: dict[str, Any]) -> Any:
         """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""
@@ -237,6 +239,14 @@ class InstanceServing:
             if not shell.scene.role_changed.wait_for(lambda: shell.scene.leading, RECOVER_SECONDS):
                 return {}
             return {"tree": tree_to_json(shell.recovery.requested(body["stream"], body["consumer"]))}
+
+
+def _replaced(scene: Scene, stream: Stream, consumer: Consumer, epoch: int) -> str | None:
+    """What an earlier life of a consumer is told when a later one has spoken."""
+    queue = scene.core.ledger.queues[stream]
+    if not queue.replaced(consumer, Epoch(epoch)):
+        return None
+    return f"{consumer} speaks with epoch {epoch}, but {queue.acks[consumer].epoch} has begun"
 
 
 def _drill(kind: str, fault: Callable[[float], None], body: dict[str, Any]) -> Any:

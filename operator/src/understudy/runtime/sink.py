@@ -1,18 +1,23 @@
 """A sink: pulls the last stream, writes each tuple once, acks what is on disk, goes on after a crash where it was.
 
-The file is its own log: every line carries the tuple's `_seq`. At a start the last whole line tells where to go on; a
-torn line behind it is cut off.
+There may be two of them for a while: one on a machine that was only cut off, and the one that was made in its place.
+The later life has the greater number. The earlier one fails as soon as it finds out, and neither writes nor acks then:
+
+| it finds out | by |
+|---|---|
+| before it asks for the stream, around each write, before an ack | the folder is another's (`fence`) |
+| when a producer that has heard the later one answers | its number, the epoch of its subscription and acks |
+
+A sink without a file has the number alone. Whoever deploys the job counts the lives and writes the number down before
+it is given: a clock may go back, and a count in the folder would begin again with every new volume.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import pyarrow as pa
 import structlog
 
 from understudy.model.job import StreamJob
@@ -22,7 +27,9 @@ from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
 from understudy.protocol.watermarks import Step
+from understudy.runtime.fence import Life, Superseded
 from understudy.runtime.latencies import Latencies
+from understudy.runtime.lines import ConsoleLog, LineLog
 from understudy.runtime.ports import Surroundings, Unreachable
 from understudy.runtime.reader import Asking, Handler, Incoming, StreamReader
 from understudy.runtime.replicas import reading_of
@@ -34,50 +41,13 @@ RETRY_SECONDS = 0.5
 STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
 
 
-class LineLog:
-    """Tuples as JSON lines in one file, durable before they are acked."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / "part-00000.jsonl"
-        self.next = self._recover()
-        self._file: IO[bytes] = self.path.open("ab")
-
-    def _recover(self) -> int:
-        """The seq after the last whole line; whatever follows that line is cut off."""
-        if not self.path.exists():
-            return 0
-        with self.path.open("rb+") as file:
-            end, last = _last_line(file)
-            file.truncate(end)
-        return int(json.loads(last)["_seq"]) + 1 if last else 0
-
-    def write(self, rows: pa.Table) -> None:
-        lines = (json.dumps(as_json(row), separators=(",", ":"), allow_nan=False) for row in rows.to_pylist())
-        self._file.write("".join(f"{line}\n" for line in lines).encode())
-        self._file.flush()
-        os.fdatasync(self._file.fileno())
-        self.next += rows.num_rows
-
-
-class ConsoleLog:
-    """Tuples as JSON lines on standard output. Nothing is kept: after a crash it goes on at the newest tuple acked."""
-
-    def __init__(self) -> None:
-        self.next = 0
-
-    def write(self, rows: pa.Table) -> None:
-        for row in rows.to_pylist():
-            print(json.dumps(as_json(row), separators=(",", ":")), flush=True)
-        self.next += rows.num_rows
-
-
 class SinkProcess(Handler):
     """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a subjob."""
 
-    def __init__(self, job: StreamJob, sink: Sink, output: Path, surroundings: Surroundings) -> None:
+    def __init__(self, job: StreamJob, sink: Sink, output: Path, surroundings: Surroundings, life: Life) -> None:
+        """Raises Superseded if a later life writes to `output`."""
         self.job, self.sink = job, sink
-        self.log: LineLog | ConsoleLog = ConsoleLog() if sink.files is None else LineLog(output)
+        self.log: LineLog | ConsoleLog = ConsoleLog() if sink.files is None else LineLog(output, life)
         self._filter = DuplicateFilter(Seq(self.log.next))
         self._guard = EpochGuard()
         self.done = threading.Event()
@@ -88,7 +58,7 @@ class SinkProcess(Handler):
         self._latencies = Latencies(surroundings.neighbours)
         self._mark: Step | None = None
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
-        asking = Asking(sink.input, sink_consumer(sink.name))
+        asking = Asking(sink.input, sink_consumer(sink.name), epoch=lambda: life.number)
         self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
 
     def run(self) -> int:
@@ -98,16 +68,33 @@ class SinkProcess(Handler):
         while not self.done.wait(ACK_SECONDS) and not self._stop.is_set() and not self.error:
             self._reader.watch()
             upto = self.log.next
-            if upto != acked and self._reader.ack([(1, upto)]):
+            if upto != acked and self._ack(upto):
                 acked = upto
-        self._reader.ack([(1, self.log.next)])
+        self._ack(self.log.next)
         self._reader.stop()
-        if self.done.is_set():
-            self._note_end()
         if self.error:
             log.error("failed", error=self.error)
             return 1
+        if self.done.is_set():
+            self._note_end()
         return 0 if self.done.is_set() else STOPPED
+
+    def _ack(self, upto: int) -> bool:
+        return self._is_ours() and self._reader.ack([(1, upto)])
+
+    def _is_ours(self) -> bool:
+        """Whether nobody is known to have taken this sink's place."""
+        try:
+            self.log.check()
+        except OSError as error:
+            self._fail(str(error))
+        return self.error is None
+
+    def _fail(self, why: str) -> None:
+        self.error = self.error or f"sink {self.sink.name} cannot write: {why}"
+
+    def replaced(self, reader: StreamReader, why: str) -> None:
+        self._fail(why)
 
     def _note_end(self) -> None:
         """Before leaving: a producer that restarts would wait for this sink to say what it has."""
@@ -122,6 +109,9 @@ class SinkProcess(Handler):
         self._stop.set()
 
     def expected(self, stream: str) -> int:
+        """Raises Superseded: who answers a roll call speaks for the sink."""
+        if not self._is_ours():
+            raise Superseded(self.error)
         return self._filter.expected
 
     def mark(self, stream: str) -> Step | None:
@@ -130,12 +120,12 @@ class SinkProcess(Handler):
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         with self._lock:
             self._guard, admitted = self._guard.admit(Epoch(message.epoch))
-            if not admitted:
+            if not admitted or self.error:  # what follows a write that failed would be taken for the end of a hole
                 return
             try:
                 self._write(message)
             except (OSError, ValueError) as error:
-                self.error = f"sink {self.sink.name} cannot write: {error}"
+                self._fail(str(error))
         if message.end is not None and self.log.next >= message.end:
             self.done.set()
 
@@ -180,40 +170,3 @@ class SinkProcess(Handler):
             "ended": self.done.is_set(),
             "latencies": self._latencies.figures(),
         }
-
-
-def as_json(row: dict[str, Any]) -> dict[str, Any]:
-    """A tuple as JSON: its columns and `_seq`; times in ISO 8601; NaN and infinities as strings (JSON has none)."""
-    return {k: _value(v) for k, v in row.items() if k != "_ts"}
-
-
-def _value(value: Any) -> Any:
-    match value:
-        case float() if value != value or value in (float("inf"), float("-inf")):
-            return str(value)
-        case None | bool() | int() | float() | str():
-            return value
-        case list():
-            return [_value(v) for v in value]
-        case dict():
-            return {k: _value(v) for k, v in value.items()}
-        case bytes():
-            return value.hex()
-        case _ if hasattr(value, "isoformat"):
-            return value.isoformat().replace("+00:00", "Z")
-        case _:
-            return str(value)
-
-
-def _last_line(file: IO[bytes]) -> tuple[int, bytes]:
-    """Where the last whole line ends, and that line."""
-    size = file.seek(0, os.SEEK_END)
-    tail = b""
-    at = size
-    while at > 0 and tail.count(b"\n") < 2:
-        step = min(65_536, at)
-        at -= step
-        file.seek(at)
-        tail = file.read(step) + tail
-    whole = tail[: tail.rfind(b"\n") + 1]
-    return size - len(tail) + len(whole), whole.rstrip(b"\n").rpartition(b"\n")[2]

@@ -74,6 +74,7 @@ class Observer:
             placement=self._settings.placement,
             distances=self._distances.learn(found.pods, pages),
             pages=pages,
+            elsewhere=self._poller.elsewhere(found.pods),
             orders=orders_of(metadata.get("annotations") or {}),
             incidents=found.foundation.incidents,
             status=body.get("status") or {},

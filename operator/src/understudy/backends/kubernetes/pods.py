@@ -93,9 +93,10 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
         raise LookupError(f"there is no sink {intent.sink}")
     labels = {names.SINK: sink.name, names.ROLE: str(Role.SINK), names.INSTANCE: intent.name}
     volume = dict(sink.files.volume) if sink.files and sink.files.volume else {"emptyDir": {}}
-    spec = _spec(owner, intent.revision, settings, intent.avoid)
+    spec = _spec(owner, intent.revision, settings, frozenset())
+    spec["affinity"] = _where_a_sink_goes(owner, sink, intent.avoid)
     spec["restartPolicy"] = "OnFailure"  # it ends with 0 when its stream has ended
-    spec["containers"] = [_sink_container(sink, settings)]
+    spec["containers"] = [_sink_container(owner, sink, intent.life, settings)]
     spec["volumes"].append({"name": "output", **volume})
     if "hostPath" in volume:
         spec["initContainers"] = [_give_away(settings)]
@@ -194,6 +195,16 @@ def _on_nodes(avoid: frozenset[str], prefer: str | None) -> Json:
     return {"nodeAffinity": found} if found else {}
 
 
+def _where_a_sink_goes(owner: Owner, sink: Sink, avoid: frozenset[str]) -> Json:
+    """Wishes only: its volume may be bound to a node. A lost node should not take the sink with its producer."""
+    found: Json = {"podAntiAffinity": _apart(owner, names.SUBJOB, sink.input, Spread.PREFERRED)}
+    if avoid:
+        other = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": sorted(avoid)}
+        wish = {"weight": 100, "preference": {"matchExpressions": [other]}}
+        found["nodeAffinity"] = {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}
+    return found
+
+
 def _apart(owner: Owner, label: str, subjob: str, spread: Spread) -> Json:
     term = {
         "labelSelector": {"matchLabels": {names.JOB: owner.name, label: subjob}},
@@ -271,8 +282,9 @@ def _driver_resources(subjob: Subjob, settings: PodSettings) -> Json:
     }
 
 
-def _sink_container(sink: Sink, settings: PodSettings) -> Json:
+def _sink_container(owner: Owner, sink: Sink, life: int, settings: PodSettings) -> Json:
     arguments = ["--sink", sink.name, "--output", OUTPUT, "--status-port", str(names.STATUS_PORT)]
+    arguments += ["--life", str(life), "--run-id", owner.uid]
     resources = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
     container = _container("sink", arguments, [{"name": "output", "mountPath": OUTPUT}], resources, settings)
     container["ports"] = [{"name": "status", "containerPort": names.STATUS_PORT}]

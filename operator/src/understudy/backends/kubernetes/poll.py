@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -27,16 +28,33 @@ class Poller:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="poll")
         self._seen: dict[str, Seen] = {}
+        self._nodes: dict[str, str] = {}  # of pods that are asked
         self._lock = threading.Lock()
 
     def pages(self, pods: Iterable[Pod]) -> dict[str, Seen]:
         """Pod → the newest page it has ever answered with. Pages of a pod that is gone are not another's."""
         known = tuple(pods)
         asked = [pod for pod in known if pod.ip and pod.phase is Phase.RUNNING]
+        self._place(known, asked)
         for pod, page in zip(asked, self._threads.map(_ask, asked), strict=True):
             with self._lock:
                 self._note(pod.uid, page)
         return {pod.name: self._seen[pod.uid] for pod in known if pod.uid in self._seen}
+
+    def elsewhere(self, pods: Iterable[Pod]) -> dict[str, tuple[Seen, ...]]:
+        """Node → the newest pages of pods there that are asked, and are none of these."""
+        known, found = {pod.uid for pod in pods}, defaultdict[str, tuple[Seen, ...]](tuple)
+        with self._lock:
+            for uid, node in self._nodes.items():
+                if uid in self._seen and uid not in known:
+                    found[node] += (self._seen[uid],)
+        return dict(found)
+
+    def _place(self, known: Iterable[Pod], asked: Iterable[Pod]) -> None:
+        with self._lock:
+            for pod in known:
+                self._nodes.pop(pod.uid, None)
+            self._nodes.update({pod.uid: pod.node for pod in asked if pod.node})
 
     def _note(self, uid: str, page: Page | None) -> None:
         if page is not None:
@@ -48,6 +66,7 @@ class Poller:
         with self._lock:
             for pod in pods:
                 self._seen.pop(pod.uid, None)
+                self._nodes.pop(pod.uid, None)
 
 
 def _ask(pod: Pod) -> Page | None:

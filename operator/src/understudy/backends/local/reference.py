@@ -38,7 +38,7 @@ def batch_reference(name: str) -> Iterator[Reference]:
 
 def _rows(spark: SparkSession, job: StreamJob, stream: str, ahead: str | None) -> list[Row]:
     from understudy.runtime.engine.reference import reference
-    from understudy.runtime.sink import as_json
+    from understudy.runtime.lines import as_json
 
     wanted = without_draws(upstream_of(job, stream))
     return [as_json(row) for row in reference(spark, wanted, Path.cwd(), ahead)[stream].to_pylist()]

@@ -252,6 +252,7 @@ class Supervisor:
         common = ["--job", str(self._folder.job), "--surroundings", f"local:{self._folder.surroundings}"]
         if process.kind is Kind.SINK:
             own = ["sink", "--sink", process.owner, "--output", str(self._folder.sink(process.owner))]
+            own += ["--life", str(process.number)]
         else:
             scratch = self._folder.scratch / process.name
             own = ["subjob", "--subjob", process.owner, "--instance", process.name, "--scratch", str(scratch)]
