@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from understudy.backends.local.history import Comparison
 from understudy.backends.local.promises import path_of
 from understudy.model.classes import OperatorClass, class_of_element
+from understudy.model.draws import draws_of
 from understudy.model.elements import Element, elements_of, is_stateful, uses_seq
 from understudy.model.guarantees import Recovery
 from understudy.model.job import Merge, StreamJob
@@ -46,7 +47,13 @@ def _own(element: Element) -> Chance:
     if verdict.operator_class is not OperatorClass.ARBITRARY:
         return Chance()
     merges = len(element.inputs) > 1 and element.merge is Merge.ARRIVAL
-    return Chance(any(map(draws, element.operators)), merges, content=not verdict.by_plan)
+    told = any(map(_is_drawn, element.operators))
+    return Chance(any(map(draws, element.operators)), merges, content=told or not verdict.by_plan)
+
+
+def _is_drawn(operator: Operator) -> bool:
+    """Whether expressions take time and chance from batch plans, which nobody keeps."""
+    return next(draws_of(operator), None) is not None
 
 
 def draws(operator: Operator) -> bool:
