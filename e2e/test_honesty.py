@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 NAME = "honest"
 RATE = 50
-RANDOM = {"number": "number", "luck": "rand()"}
+RANDOM = {"number": "number", "luck": "randn()"}
 
 
 def subjob(name: str, select: dict[str, str], **ha: str) -> Json:

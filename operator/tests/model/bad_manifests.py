@@ -635,9 +635,9 @@ PROMISES = (
     Bad("rollback with amnesia", ha("{mode: amnesia, guarantee: rollback}"), f"{HA}.guarantee", ("amnesia gives gap",)),
     Bad(
         "a random function in parallel",
-        ha("{mode: activeStandby, guarantee: precise}", '[{filter: {where: "rand() > mv"}}]'),
+        ha("{mode: activeStandby, guarantee: precise}", '[{filter: {where: "randn() > mv"}}]'),
         f"{HA}.guarantee",
-        ("rand is random", "a batch plan does not hold", "write mode passiveStandby or guarantee rollback"),
+        ("randn is random", "a batch plan does not hold", "write mode passiveStandby or guarantee rollback"),
     ),
     Bad(
         "replicas that draw lots",
@@ -659,7 +659,7 @@ PROMISES = (
     ),
     Bad(
         "upstreamBackup and precise for what a function draws",
-        ha("{mode: upstreamBackup, guarantee: precise}", '[{filter: {where: "rand() > mv"}}]'),
+        ha("{mode: upstreamBackup, guarantee: precise}", '[{filter: {where: "rand(42) > mv"}}]'),
         f"{HA}.guarantee",
         ("a batch plan does not hold what is drawn there",),
     ),

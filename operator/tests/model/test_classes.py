@@ -102,6 +102,37 @@ def test_chance_clock_and_place_are_arbitrary(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("expression", "by_plan"),
+    [
+        ("now()", True),
+        ("current_timestamp", True),
+        ("current_date()", True),
+        ("curdate()", True),
+        ("localtimestamp", True),
+        ("unix_timestamp()", True),
+        ("rand()", True),
+        ("random() + rand()", True),
+        ("uuid()", True),
+        ("rand(42)", False),
+        ("current_time", False),
+        ("timestamp'now'", False),
+        ("rand() + randn()", False),
+        ("shuffle(array(now()))", False),
+        ("spark_partition_id()", False),
+    ],
+)
+def test_a_batch_plan_chooses_the_clock_and_plain_draws(expression: str, by_plan: bool) -> None:
+    (one,) = job(subjob(f'[{{map: {{select: {{x: "{expression}"}}}}}}]', "[ecg]", "ha: {}")).subjobs
+    assert (class_of(one).operator_class, class_of(one).by_plan) == (A, by_plan)
+
+
+@pytest.mark.parametrize(("expression", "by_plan"), [("max(ts) < now()", True), ("count_if(rand() > 0.5)", False)])
+def test_an_aggregate_has_the_plans_clock_but_no_place_to_draw_for(expression: str, by_plan: bool) -> None:
+    operators = f'[{{aggregate: {{window: {{on: _seq, size: 1}}, select: {{x: "{expression}"}}}}}}]'
+    assert class_of(job(subjob(operators, "[ecg]", "ha: {}")).subjobs[0]).by_plan is by_plan
+
+
+@pytest.mark.parametrize(
     "expression", ["hash(mv)", "unix_timestamp(ts)", "date'2026-01-01'", "'rand()'", "mv -- rand()", "md5(patient)"]
 )
 def test_what_only_looks_like_chance_is_repeatable(expression: str) -> None:

@@ -20,7 +20,8 @@ ONE_OF_EACH = (
     '[{filter: {where: "mv > 1"}}]',
     '[{aggregate: {window: {on: _seq, size: 10, slide: 5}, select: {n: "count(*)"}}}]',
     "[{sample: {fraction: 0.5}}]",
-    '[{filter: {where: "rand() > mv"}}]',
+    '[{filter: {where: "rand() > mv and ts < now()"}}]',
+    '[{filter: {where: "randn() > mv"}}]',
 )
 TABLE_2 = """
 passiveStandby   repeating repeating  repeating divergent
@@ -72,9 +73,9 @@ TWICE = f"[{ONE_OF_EACH[1][1:-1]}, {ONE_OF_EACH[1][1:-1]}]"
 
 @pytest.mark.parametrize("mode", [Mode.ACTIVE_STANDBY, Mode.UPSTREAM_BACKUP])
 def test_determinants_make_precise_only_what_a_batch_plan_chooses(mode: Mode) -> None:
-    plan_chooses, function_draws = (job(ha("{}", operators)).subjobs[0] for operators in ONE_OF_EACH[2:])
-    for subjob, guarantee in ((plan_chooses, Guarantee.PRECISE), (function_draws, Guarantee.ROLLBACK)):
-        promised = promise_now(mode, subjob)
+    given = (Guarantee.PRECISE, Guarantee.PRECISE, Guarantee.ROLLBACK)
+    for operators, guarantee in zip(ONE_OF_EACH[2:], given, strict=True):
+        promised = promise_now(mode, job(ha("{}", operators)).subjobs[0])
         assert promised is not None
         assert promised.guarantee is guarantee
 

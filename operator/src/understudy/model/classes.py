@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from .draws import draws_of
 from .elements import Element, elements_of, uses_seq
-from .functions import why_arbitrary
 from .job import Merge, Subjob
 from .operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union, WindowOn
-from .sql import Malformed, parse_expression, parse_query
 
 
 class OperatorClass(StrEnum):
@@ -91,9 +90,9 @@ def _merging(merge: Merge) -> Verdict:
 
 def classify(operator: Operator) -> Verdict:
     """One operator on one merged input; several inputs are the element's concern."""
-    for text in _texts(operator):
-        if why := _why_arbitrary(text):
-            return Verdict(OperatorClass.ARBITRARY, why)
+    draws = [Verdict(OperatorClass.ARBITRARY, d.why, by_plan=d.taken is not None) for d in draws_of(operator)]
+    if draws:
+        return _most_general(draws)
     match operator:
         case Filter():
             return Verdict(OperatorClass.REPEATABLE, "filter looks at one tuple at a time")
@@ -128,22 +127,3 @@ def _declared(operator: Python | Correlate) -> Verdict:
     if operator.deterministic:
         return Verdict(OperatorClass.DETERMINISTIC, f"{operator.function} is declared deterministic")
     return Verdict(OperatorClass.ARBITRARY, f"{operator.function} is not declared deterministic")
-
-
-def _texts(operator: Operator) -> list[str]:
-    match operator:
-        case Filter(where=text) | Sql(query=text):
-            return [text]
-        case Map(select=select) | Aggregate(select=select):
-            return list(select.values())
-        case Join(on=text, select=chosen):
-            return [text, *(chosen or {}).values()]
-        case _:
-            return []
-
-
-def _why_arbitrary(text: str) -> str | None:
-    for tree in (parse_expression(text), parse_query(text)):
-        if not isinstance(tree, Malformed):
-            return why_arbitrary(tree, text)
-    return None

@@ -124,9 +124,16 @@ def _name(node: exp.Expr, text: str) -> str | None:
 
 def why_arbitrary(tree: exp.Expr, text: str) -> str | None:
     """Why an expression may give another answer the next time, as a sentence's end; None if it does not."""
-    for call in calls(tree, text):
-        if (why := ARBITRARY.get(call.name)) and not _is_sorted(call, text):
-            return f"{call.name} {why}"
+    found = (why for call in calls(tree, text) if (why := why_call_arbitrary(call, text)))
+    return next(found, None) or why_cast_arbitrary(tree)
+
+
+def why_call_arbitrary(call: Call, text: str) -> str | None:
+    why = ARBITRARY.get(call.name)
+    return f"{call.name} {why}" if why and not _is_sorted(call, text) else None
+
+
+def why_cast_arbitrary(tree: exp.Expr) -> str | None:
     for cast in tree.find_all(exp.Cast):
         if cast.this.is_string and cast.this.name.strip().lower() in ("now", "today", "tomorrow", "yesterday"):
             return f"'{cast.this.name}' {_CLOCK}"

@@ -105,8 +105,9 @@ def promise_now(mode: Mode, subjob: Subjob) -> Promise | None:
 
 
 def addition_of(mode: Mode, subjob: Subjob) -> Addition | None:
-    """What makes the mode precise for the subjob; None if nothing does. A determinant is a batch plan: it does not hold
-    what a function draws. Watermarks lead through one element; where there are several, their steps are logged."""
+    """What makes the mode precise for the subjob; None if nothing does. A determinant is a batch plan, with
+    its clock and its salt: it does not hold all that a function may draw. Watermarks lead through one element; where
+    there are several, their steps are logged."""
     verdict = class_of(subjob)
     addition = PRECISE[mode].get(verdict.operator_class)
     if addition in _WATERMARKS and len(elements_of(subjob)) > 1:

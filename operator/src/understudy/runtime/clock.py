@@ -8,3 +8,8 @@ import time
 def now_ms() -> int:
     """Wall clock, milliseconds since 1970: comparable between processes of a job."""
     return int(time.time() * 1000)
+
+
+def now_micros() -> int:
+    """The same in microseconds, as Spark counts time."""
+    return time.time_ns() // 1000

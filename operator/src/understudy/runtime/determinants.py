@@ -1,4 +1,4 @@
-"""Determinants (Hwang §6) of a Spark element are its batch plans: what was taken in which order, and the salt."""
+"""Determinants (Hwang §6) of a Spark element are its batch plans: what was taken in which order, salt, clock."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ def follow(inboxes: Mapping[str, Inbox]) -> None:
 def lead(inboxes: Mapping[str, Inbox]) -> None:
     for inbox in inboxes.values():
         inbox.lead()
+
+
+def heard_of(inboxes: Mapping[str, Inbox], determinants: Iterable[Determinant]) -> None:
+    """A standby that only keeps them knows by them how far the primary's time has come."""
+    for step in determinants:
+        if step.choice:
+            inboxes[step.element].heard_of(Choice.of(step.choice))
 
 
 def choose(inboxes: Mapping[str, Inbox], determinants: Iterable[Determinant]) -> None:

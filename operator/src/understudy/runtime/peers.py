@@ -23,6 +23,7 @@ from understudy.protocol.watermarks import Marks
 from understudy.runtime import wire
 from understudy.runtime.checkpoints import QUEUE, Letter, Message, Shelf, Unpacking, encode, table_to_bytes, to_ship
 from understudy.runtime.clock import now_ms
+from understudy.runtime.determinants import heard_of
 from understudy.runtime.engine.state import InboxState
 from understudy.runtime.following import Follower, Hooks, Me
 from understudy.runtime.leases import lease_to_json
@@ -221,6 +222,7 @@ class Peers:
 
     def _determinants(self, meta: Mapping[str, Any]) -> None:
         steps, needed = log_from_json(meta["determinants"]), positions_from_json(meta["needed"])
+        heard_of(self._scene.inboxes, steps)
         self._scene.post(on.DeterminantsArrived(Epoch(meta["epoch"]), meta["number"], steps, meta["whole"], needed))
 
     def _closed(self) -> None:

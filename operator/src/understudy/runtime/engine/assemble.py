@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from understudy.protocol.selection import CountWindow, Rule, Times, TimeWindow, Within
 from understudy.runtime.engine.cutting import window_times
-from understudy.runtime.engine.lane import WIRE, Lane, to_timestamps
+from understudy.runtime.engine.lane import TIMESTAMP, WIRE, Lane, to_timestamps
 from understudy.runtime.engine.plan import BatchPlan, Part, payload_name
 from understudy.runtime.engine.sequence import Sequence
 
@@ -90,6 +90,7 @@ def _lane_rows(
         "_shut": lambda: pa.array(np.full(count, part.shut, np.int64)),
         "_times": lambda: times,
         "_salt": lambda: pa.array(np.full(count, plan.salt, np.int64)),
+        "_clock": lambda: pa.array(np.full(count, plan.clock, np.int64)).cast(TIMESTAMP),
     }
     payload = {payload_name(place, name): rows[name] for name in rows.column_names}
     columns = []

@@ -8,12 +8,29 @@ from collections.abc import Callable, Iterable
 from understudy.runtime.engine.plan import Choice
 
 
+class PlanClock:
+    """The time of plans, in microseconds since 1970. It never goes back, whoever chose the last one."""
+
+    def __init__(self, read: Callable[[], int]) -> None:
+        self._read = read
+        self.latest = 0
+
+    def now(self) -> int:
+        self.reached(self._read())
+        return self.latest
+
+    def reached(self, time: int) -> None:
+        self.latest = max(self.latest, time)
+
+
 class Choices:
     """Choices made elsewhere come first, in their order; then, unless we only follow, our own."""
 
-    def __init__(self, salt: Callable[[], int]) -> None:
+    def __init__(self, salt: Callable[[], int], clock: PlanClock | None = None) -> None:
         self.salt = salt
         """What is left to chance in a plan."""
+        self._clock = clock
+        """None: nobody asks what time it is."""
         self._theirs: deque[Choice] = deque()
         self._follows = False
 
@@ -29,6 +46,15 @@ class Choices:
     @property
     def first(self) -> Choice | None:
         return self._theirs[0] if self._theirs else None
+
+    def time_of(self, choice: Choice) -> int | None:
+        """The time that a plan has: as it was chosen, or as it is now."""
+        if self._clock is None:
+            return None
+        if choice.clock is None:
+            return self._clock.now()
+        self._clock.reached(choice.clock)
+        return choice.clock
 
     def drop_done(self, upto: int) -> bool:
         """Forget choices of plans that are cut; True if from now on the choices are ours."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import assert_never
 
 import pyarrow as pa
@@ -18,12 +17,13 @@ from pyspark.sql.types import StructType
 
 from understudy.model.elements import Element
 from understudy.model.operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union
-from understudy.runtime.engine.frame import ORDER, Frame
+from understudy.runtime.engine.frame import ORDER, Frame, quoted
 from understudy.runtime.engine.function import Call, called
 from understudy.runtime.engine.inputs import one_input, union
 from understudy.runtime.engine.join import join
 from understudy.runtime.engine.lane import InputSpec
 from understudy.runtime.engine.plan import plan_schema
+from understudy.runtime.engine.planned import planned, planned_query
 from understudy.runtime.engine.sql import query
 from understudy.runtime.engine.windows import aggregate
 
@@ -66,12 +66,14 @@ def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFra
         case (Union(),):
             start = union(raws[0], inputs, element.tables)
         case (Sql(query=text),):
-            start = query(text, frames)
+            start = query(planned_query(text, 0, frames), frames)
             if len(frames) > 1 and any(isinstance(op, Aggregate) for op in rest):
                 start = start.in_order()
         case _:
             start, rest = frames[0], element.operators
-    return reduce(lambda frame, operator: _apply(frame, operator, frames, call), rest, start)
+    for number, operator in enumerate(rest, len(element.operators) - len(rest)):
+        start = _apply(start, planned(operator, number, start), frames, call)
+    return start
 
 
 def _named(element: Element, inputs: Sequence[InputSpec]) -> list[tuple[InputSpec, str]]:
@@ -85,7 +87,7 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], call: Call
         case Map(select=select):
             return frame.select(select)
         case Sample(fraction=fraction, seed=seed):
-            return frame.where(sampled(fraction, seed))
+            return frame.where(sampled(fraction, seed, ("_seq",) if "_seq" in frame.control else frame.order))
         case Sql(query=text):
             return query(text, [frame])
         case Aggregate():
@@ -102,7 +104,8 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], call: Call
             assert_never(operator)
 
 
-def sampled(fraction: float, seed: int | None) -> str:
-    """A function of seed and `_seq`; without a seed, of the plan's salt and `_seq`."""
+def sampled(fraction: float, seed: int | None, place: Sequence[str] = ("_seq",)) -> str:
+    """A function of seed and `_seq`; without a seed, of the plan's salt and the row's place."""
     salt = f"'{seed}'" if seed is not None else "cast(_salt AS string)"
-    return f"crc32(cast(concat({salt}, ':', cast(_seq AS string)) AS binary)) / 4294967296D < {float(fraction)!r}D"
+    places = ", ".join(f"cast({quoted(column)} AS string)" for column in place)
+    return f"crc32(cast(concat_ws(':', {salt}, {places}) AS binary)) / 4294967296D < {float(fraction)!r}D"

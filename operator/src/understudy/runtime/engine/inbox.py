@@ -6,17 +6,20 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
+from understudy.model.draws import Taken
 from understudy.model.elements import Element
 from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.selection import UNKNOWN, Micros, Times
-from understudy.runtime.engine.choices import Choices
+from understudy.runtime.clock import now_micros
+from understudy.runtime.engine.choices import Choices, PlanClock
 from understudy.runtime.engine.cutting import Limits
 from understudy.runtime.engine.intake import Intake, Wiring
 from understudy.runtime.engine.lane import GeneratorLane, InputKind, InputSpec, StoredLane
-from understudy.runtime.engine.plan import BatchPlan, Choice, Position, is_salted, plan_schema
+from understudy.runtime.engine.plan import BatchPlan, Choice, Position, plan_schema, taken_from_plan
 from understudy.runtime.engine.state import InboxState, LogState
 
 MAX_ROWS = 200_000
@@ -43,13 +46,16 @@ class Inbox:
         parallelism: int = 1,
         part_rows: int = PART_ROWS,
         salt: Callable[[], int] = lambda: secrets.randbits(62),
+        clock: Callable[[], int] = now_micros,
     ) -> None:
         if len(inputs) != len(element.inputs):
             raise ValueError(f"{element.name} has {len(element.inputs)} inputs, got {len(inputs)}")
         self.element, self.inputs = element, tuple(inputs)
         self.schema = plan_schema(element, inputs)
         self._wiring = Wiring(element, self.inputs)
-        self._salt = salt if is_salted(element) else lambda: 0
+        taken = taken_from_plan(element)
+        self._salt = salt if Taken.SALT in taken else lambda: 0
+        self._clock = PlanClock(clock) if Taken.CLOCK in taken else None
         self._max_waiting = max_waiting
         self._limits = Limits(max_rows, parallelism, part_rows)
         self._changed = threading.Condition()
@@ -62,7 +68,7 @@ class Inbox:
         self._past: deque[InboxState] = deque(maxlen=PAST)  # before each plan that made something; of one input only
 
     def _fresh(self, limits: Limits) -> Intake:
-        return Intake(self._wiring, limits, Choices(self._salt))
+        return Intake(self._wiring, limits, Choices(self._salt, self._clock))
 
     @property
     def parallelism(self) -> int:
@@ -228,7 +234,7 @@ class Inbox:
 
     def state(self) -> InboxState:
         with self._changed:
-            return self._intake.state()
+            return replace(self._intake.state(), clock=self._clock.latest if self._clock is not None else 0)
 
     def earlier(self, positions: Mapping[Stream, Seq]) -> InboxState | None:
         """As it was when its only input had come to this seq and a plan made something of it; None if forgotten."""
@@ -266,6 +272,8 @@ class Inbox:
         with self._changed:
             restored = Intake(self._wiring, self._limits, self._intake.choices)
             restored.restore(state, tails)
+            if self._clock is not None:
+                self._clock.reached(state.clock)
             self._intake = restored
             self._past.clear()
             self._changed.notify_all()
@@ -297,6 +305,12 @@ class Inbox:
             self._intake.choices.follow(choices)
             self._intake.extend_all()
             self._changed.notify_all()
+
+    def heard_of(self, choice: Choice) -> None:
+        """Another process chose this; whether or not it is followed, no later plan has an earlier time."""
+        with self._changed:
+            if self._clock is not None and choice.clock is not None:
+                self._clock.reached(choice.clock)
 
     @property
     def is_told(self) -> bool:

@@ -109,7 +109,7 @@ class Intake:
             choice = theirs if self._can(theirs) else None
         if choice is None:
             return None
-        plan = self._plan(number, choice.stop, choice.salt)
+        plan = self._plan(number, choice)
         self.cut = choice.stop
         return plan
 
@@ -139,11 +139,12 @@ class Intake:
         return self.choices.are_ours and merged >= self.lanes[place].stop and self.target() is None
 
     def rehearsal(self, number: int) -> BatchPlan:
-        return self._plan(number, self.sequence.stop, self.choices.salt(), rehearsal=True)
+        return self._plan(number, Choice(self.cut, self.sequence.stop, self.choices.salt(), ()), rehearsal=True)
 
-    def _plan(self, number: int, stop: int, salt: int, rehearsal: bool = False) -> BatchPlan:
-        parts, runs = self.cutter.parts(self.cut, stop), self.sequence.runs(self.cut, stop)
-        return BatchPlan(number, self.cut, stop, parts, runs, salt, rehearsal, now_ms())
+    def _plan(self, number: int, choice: Choice, rehearsal: bool = False) -> BatchPlan:
+        parts, runs = self.cutter.parts(self.cut, choice.stop), self.sequence.runs(self.cut, choice.stop)
+        clock = self.choices.time_of(choice)
+        return BatchPlan(number, self.cut, choice.stop, parts, runs, choice.salt, clock, rehearsal, now_ms())
 
     def rows(self, plan: BatchPlan, part: int, place: int | None, schema: pa.Schema) -> pa.Table:
         return assemble(self.lanes, self.sequence, self.cutter.rule, schema, plan, part, place)

@@ -8,27 +8,30 @@ from pyspark.sql import functions as F
 from understudy.model.operators import Join
 from understudy.protocol.selection import micros
 from understudy.runtime.engine.frame import Frame, named, quoted
+from understudy.runtime.engine.planned import taken_columns
 
 MINE = ("_pos", "_ts", "_wm", "_new")
 
 
 def join(left: Frame, right: Frame, operator: Join) -> Frame:
     reach = f"{micros(operator.within)}L"
+    taken = taken_columns(left)
     pairs = _side(left, "_l").join(_side(right, "_r").hint("shuffle_hash"), _condition(operator.on, reach), "inner")
     payload = operator.select or _all_columns(left, right)
     df = pairs.selectExpr(
         "greatest(_l_pos, _r_pos) AS _later",
         "least(_l_pos, _r_pos) AS _earlier",
         "greatest(_l_ts, _r_ts) AS _ts",
+        *(f"_l{name} AS {name}" for name in taken),
         *named(payload),
     )
-    return Frame.of(df, left.table, ("_later", "_earlier", "_ts"), payload, ("_later", "_earlier"))
+    return Frame.of(df, left.table, ("_later", "_earlier", "_ts", *taken), payload, ("_later", "_earlier"))
 
 
 def _side(frame: Frame, prefix: str) -> DataFrame:
     own = {name.lower() for name in frame.payload}
     visible = [*frame.payload, *(name for name in ("ts", "_seq") if name not in own)]
-    columns = [*map(quoted, visible), *(f"{name} AS {prefix}{name}" for name in MINE)]
+    columns = [*map(quoted, visible), *(f"{name} AS {prefix}{name}" for name in (*MINE, *taken_columns(frame)))]
     return frame.df.selectExpr(*columns).alias(frame.table)
 
 

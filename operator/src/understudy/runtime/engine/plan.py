@@ -9,7 +9,8 @@
 | `_new` | joins | false for the tail |
 | `_open`, `_shut` | windows | (open, shut]: which ends (plus lateness) close in this part |
 | `_times` | count windows whose results' `ts` is used | the event time of each window that the row counts for |
-| `_salt` | sample without a seed | the plan's random number |
+| `_salt` | sample without a seed, `rand()` … | the plan's random number |
+| `_clock` | `now()` … | the plan's time |
 | `i0_x` … | inputs that are not generators | column x of input 0; null in rows of other inputs |
 """
 
@@ -22,8 +23,9 @@ from itertools import chain
 
 import pyarrow as pa
 
+from understudy.model.draws import Taken, taken_by
 from understudy.model.elements import Element
-from understudy.model.operators import Aggregate, Filter, Map, Operator, Sample, Sql
+from understudy.model.operators import Aggregate, Filter, Map, Operator, Sql
 from understudy.protocol.merge import Run
 from understudy.protocol.selection import CountWindow, TimeWindow, Within, rule_of
 from understudy.runtime.engine.lane import TIMESTAMP, WIRE, InputKind, InputSpec
@@ -47,14 +49,19 @@ class Choice:
     salt: int
     runs: tuple[Run, ...]
     """Several inputs: in what order the new tuples were taken."""
+    clock: int | None = None
+    """Microseconds since 1970; None: nobody asked what time it was, or whoever cuts the plan says."""
 
     def to_ints(self) -> tuple[int, ...]:
-        return (self.start, self.stop, self.salt, *chain.from_iterable(run.to_list() for run in self.runs))
+        """Runs are three numbers each, and the clock comes last: without one it is as it was before there was any."""
+        runs = chain.from_iterable(run.to_list() for run in self.runs)
+        return (self.start, self.stop, self.salt, *runs, *(() if self.clock is None else (self.clock,)))
 
     @classmethod
     def of(cls, ints: Sequence[int]) -> Choice:
         start, stop, salt, *rest = ints
-        return cls(start, stop, salt, tuple(Run.of(rest[n : n + 3]) for n in range(0, len(rest), 3)))
+        clock = rest.pop() if len(rest) % 3 else None
+        return cls(start, stop, salt, tuple(Run.of(rest[n : n + 3]) for n in range(0, len(rest), 3)), clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +75,13 @@ class BatchPlan:
     runs: tuple[Run, ...] = ()
     """Several inputs: in what order the new tuples were taken."""
     salt: int = 0
+    clock: int | None = None
     rehearsal: bool = False
     cut_ms: int = 0
     """When it was cut, wall clock: how long a micro-batch takes is counted from here."""
 
     def choice(self) -> Choice:
-        return Choice(self.start, self.stop, self.salt, self.runs)
+        return Choice(self.start, self.stop, self.salt, self.runs, self.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +95,9 @@ class Position:
     """No later tuple of the output has an earlier event time (microseconds)."""
 
 
-def is_salted(element: Element) -> bool:
-    return any(isinstance(op, Sample) and op.seed is None for op in element.operators)
+def taken_from_plan(element: Element) -> frozenset[Taken]:
+    """What of a plan, besides its tuples, the element depends on."""
+    return frozenset[Taken]().union(*map(taken_by, element.operators))
 
 
 def uses_window_times(element: Element) -> bool:
@@ -127,8 +136,11 @@ def plan_schema(element: Element, inputs: Sequence[InputSpec]) -> pa.Schema:
         fields += [pa.field("_open", pa.int64()), pa.field("_shut", pa.int64())]
     if uses_window_times(element):
         fields.append(pa.field("_times", pa.list_(pa.int64())))
-    if is_salted(element):
+    taken = taken_from_plan(element)
+    if Taken.SALT in taken:
         fields.append(pa.field("_salt", pa.int64()))
+    if Taken.CLOCK in taken:
+        fields.append(pa.field("_clock", TIMESTAMP))
     for place, spec in enumerate(inputs):
         if spec.kind is not InputKind.GENERATOR:
             fields += [pa.field(payload_name(place, f.name), f.type) for f in spec.schema]

@@ -37,6 +37,8 @@ class InboxState:
     selection: tuple[int, ...]
     before: tuple[Micros, ...]
     log: LogState | None = None
+    clock: int = 0
+    """The latest time that a plan had, if its element asks what time it is."""
 
     def to_dict(self) -> dict[str, Any]:
         value: dict[str, Any] = {
@@ -53,6 +55,8 @@ class InboxState:
                 "before": self.log.before,
                 "order": order,
             }
+        if self.clock:
+            value["clock"] = self.clock
         return value
 
     @classmethod
@@ -64,6 +68,7 @@ class InboxState:
             tuple(value["selection"]),
             tuple(value["before"]),
             None if log is None else _log(log),
+            value.get("clock", 0),
         )
 
 

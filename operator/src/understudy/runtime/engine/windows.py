@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from understudy.model.operators import Aggregate
 from understudy.protocol.selection import CountWindow, TimeWindow, window_rule
 from understudy.runtime.engine.frame import Frame, quoted
+from understudy.runtime.engine.planned import taken_columns
 
 LEAST: Final = "(-9223372036854775807L - 1L)"
 
@@ -19,7 +20,8 @@ def aggregate(frame: Frame, operator: Aggregate) -> Frame:
     filter dropped included. So it is not computed here: it comes with the rows, or is put in after Spark."""
     windows = window_rule(operator.window)
     rows = _in_windows(frame.df, windows)
-    keys = [F.col("_k"), *(F.col(quoted(name)) for name in operator.group_by)]
+    taken = taken_columns(frame)  # the same in all rows of a plan
+    keys = [F.col(quoted(name)) for name in ("_k", *taken, *operator.group_by)]
     columns = [F.expr(text).alias(name) for name, text in operator.select.items()]
     if "_time" in rows.columns:
         columns.append(F.max("_time").alias("_time"))
@@ -28,6 +30,7 @@ def aggregate(frame: Frame, operator: Aggregate) -> Frame:
     groups = {f"_group{n}": quoted(name) for n, name in enumerate(operator.group_by)}
     df = grouped.selectExpr(
         "_k",
+        *taken,
         f"{ts} AS _ts",
         *(f"{column} AS {name}" for name, column in groups.items()),
         *map(quoted, operator.group_by),
@@ -36,7 +39,7 @@ def aggregate(frame: Frame, operator: Aggregate) -> Frame:
         *map(quoted, operator.select),
     )
     payload = (*operator.group_by, "window_start", "window_end", *operator.select)
-    return Frame.of(df, frame.table, ("_k", "_ts", *groups), payload, ("_k", *groups))
+    return Frame.of(df, frame.table, ("_k", "_ts", *taken, *groups), payload, ("_k", *groups))
 
 
 def _in_windows(df: DataFrame, windows: CountWindow | TimeWindow) -> DataFrame:

@@ -1,0 +1,95 @@
+"""What expressions leave to time and chance, and what of it a batch plan chooses.
+
+| call | what stands in its place |
+|---|---|
+| `now()`, `current_timestamp`, `current_date`, `localtimestamp` | the plan's clock |
+| `rand()`, `uuid()` | a function of the plan's salt, the tuple's place and which call it is |
+
+So these are in the determinant of a micro-batch; what else is random, or depends on partitions and tasks, is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from sqlglot import exp
+
+from .functions import Call, calls, why_call_arbitrary, why_cast_arbitrary
+from .operators import Aggregate, Filter, Join, Map, Operator, Sample, Sql
+from .sql import Malformed, parse_expression, parse_query
+
+
+class Taken(StrEnum):
+    """What of a batch plan is taken in place of a call."""
+
+    CLOCK = "clock"
+    SALT = "salt"
+
+
+PLANNED: Final[Mapping[str, Taken]] = {
+    **dict.fromkeys(("current_timestamp", "now", "current_date", "curdate", "localtimestamp"), Taken.CLOCK),
+    **dict.fromkeys(("rand", "random", "uuid"), Taken.SALT),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A call that may give another answer the next time."""
+
+    why: str
+    """Ends a sentence."""
+    call: Call | None = None
+    taken: Taken | None = None
+    """None: a batch plan does not choose it."""
+
+
+def draws(tree: exp.Expr, text: str) -> Iterator[Draw]:
+    """All that a tree, parsed from `text`, leaves to time and chance."""
+    for call in calls(tree, text):
+        if why := why_call_arbitrary(call, text):
+            yield Draw(why, call, None if _has_arguments(call) else PLANNED.get(call.name))
+    if why := why_cast_arbitrary(tree):
+        yield Draw(why)
+
+
+def draws_of(operator: Operator) -> Iterator[Draw]:
+    for text in texts(operator):
+        for tree in (parse_expression(text), parse_query(text)):
+            if not isinstance(tree, Malformed):
+                yield from (_within(operator, draw) for draw in draws(tree, text))
+                break
+
+
+def _within(operator: Operator, draw: Draw) -> Draw:
+    """An aggregate's expression has no place of its own: it is about many rows, or about none."""
+    if isinstance(operator, Aggregate) and draw.taken is Taken.SALT:
+        return Draw(draw.why, draw.call)
+    return draw
+
+
+def taken_by(operator: Operator) -> frozenset[Taken]:
+    """What of a batch plan the operator depends on."""
+    if isinstance(operator, Sample) and operator.seed is None:
+        return frozenset({Taken.SALT})
+    return frozenset(draw.taken for draw in draws_of(operator) if draw.taken is not None)
+
+
+def texts(operator: Operator) -> list[str]:
+    match operator:
+        case Filter(where=text) | Sql(query=text):
+            return [text]
+        case Map(select=select) | Aggregate(select=select):
+            return list(select.values())
+        case Join(on=text, select=chosen):
+            return [text, *(chosen or {}).values()]
+        case _:
+            return []
+
+
+def _has_arguments(call: Call) -> bool:
+    """A seed, or a precision; a bare name is parsed as a column, a name that the parser does not know has itself."""
+    args = call.node.args.values()
+    return not isinstance(call.node, exp.Column) and any(value for value in args if not isinstance(value, str))
