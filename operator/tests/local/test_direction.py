@@ -311,6 +311,47 @@ def test_what_is_done_about_a_subjob_that_cannot_be_started(means: Means, done: 
     assert not any(isinstance(i, done) for i in again), "who stands in begins with a clean record"
 
 
+def led(number: int, position: int, **known: Any) -> Seen:
+    """A primary of beats that has come so far."""
+    page = {"state": "ready", "role": "primary", "inputs": {"strong": {"position": position}}}
+    return seen(subjob("beats", number), status=page | {"outputs": {"beats": {"next": position // 10}}}, **known)
+
+
+def crashed(number: int, position: int) -> Seen:
+    return led(number, position, exit_code=1)
+
+
+@pytest.mark.parametrize(("means", "done"), [(Means(None, "coarse"), StandIn), (Means(None), Fail)])
+def test_what_is_done_about_a_subjob_whose_primaries_keep_dying_at_the_same_place(
+    means: Means, done: type[Intent]
+) -> None:
+    cast, others = replace(CAST, means={"beats": means}), everyone()[:3]
+    assert started(decide(cast, Schedule(), 2, running(*others, crashed(0, 100), crashed(1, 100)))) == [
+        *("beats-2", "beats-3")
+    ]
+    dead = (crashed(0, 100), crashed(1, 90), crashed(2, 100))
+    (intent,) = decide(cast, Schedule(), 2, running(*others, *dead))
+    assert isinstance(intent, done)
+    assert isinstance(intent, StandIn | Fail)
+    assert "beats-2 ended with exit code 1 and so did 2 before it" in intent.why
+
+
+@pytest.mark.parametrize(
+    "dead",
+    [
+        (crashed(0, 100), crashed(1, 100), crashed(2, 110)),
+        (crashed(0, 100), crashed(1, 100), replace(crashed(2, 100), hurt=True)),
+        (crashed(0, 100), *(seen(subjob("beats", n), exit_code=1) for n in (1, 2))),
+        (crashed(0, 100), crashed(1, 100), crashed(2, 100), led(3, 110)),
+    ],
+    ids=["one came further", "one was killed", "two were standbys", "the next came further"],
+)
+def test_primaries_that_die_are_replaced_as_long_as_the_stream_goes_on(dead: tuple[Seen, ...]) -> None:
+    intents = directed(running(*everyone()[:3], *dead))
+    assert started(intents)
+    assert not any(isinstance(i, Fail) for i in intents)
+
+
 # --- edits
 
 

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from tests.local.jobs import job
-from understudy.backends.local.faults import Fault, Target, parse_kill, parse_stop
+from tests.local.jobs import TWO_SUBJOBS, job
+from understudy.backends.local.faults import Fault, Target, parse_kill, parse_overload, parse_stop
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,19 @@ def test_a_moment_in_between_comes_from_the_seed() -> None:
 
 def test_a_stop_has_a_length() -> None:
     assert parse_stop("beats@standby@5s+300ms", job(), Random(1)) == Fault("beats", Target.STANDBY, 5_000, 300)
-    for text in ("beats@5s", "beats@5s+", "+2s", "beast@5s+2s"):
+    for text in ("beats", "beats@5s+", "beats@5s+0s", "+2s", "beast@5s+2s"):
         refusal = parse_stop(text, job(), Random(1))
         assert isinstance(refusal, str)
         assert refusal.startswith(f"--stop {text}: ")
+
+
+def test_a_stop_without_a_length_is_long_enough_to_be_noticed() -> None:
+    assert parse_stop("beats@5s", job(), Random(1)) == Fault("beats", Target.PRIMARY, 5_000, 3_000)
+    slow = job(TWO_SUBJOBS.replace("ha: {mode: MODE}", "ha: {heartbeat: {interval: 1s, misses: 4}}"))
+    assert parse_stop("strong@5s", slow, Random(1)) == Fault("strong", Target.PRIMARY, 5_000, 8_000)
+    assert parse_stop("sink/alerts@5s", slow, Random(1)) == Fault("alerts", Target.SINK, 5_000, 3_000)
+
+
+def test_an_overload_without_a_length_lasts_twenty_seconds() -> None:
+    assert parse_overload("beats@5s", job(), Random(1)) == Fault("beats", Target.PRIMARY, 5_000, 20_000, True)
+    assert parse_overload("beats@5s+8s", job(), Random(1)) == Fault("beats", Target.PRIMARY, 5_000, 8_000, True)

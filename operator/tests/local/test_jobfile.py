@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.local.jobs import TWO_SUBJOBS
-from understudy.backends.local.effective import effective
+from understudy.backends.local.effective import effective, watching
 from understudy.backends.local.jobfile import JobFile, Refused, read_job
-from understudy.model.ha import Mode
+from understudy.model.ha import Mode, Overload
 from understudy.model.job import StreamJob
 
 
@@ -47,3 +47,12 @@ def test_a_manifest_that_is_not_accepted_is_refused_with_its_sentences(tmp_path:
     assert isinstance(file.edited(job), Refused)
     path.unlink()
     assert file.edited(job) is None, "an editor may put a new file in its place"
+
+
+def test_who_watches_for_overloads_in_this_run_goes_on_to_after_an_edit(tmp_path: Path) -> None:
+    path, _, job = started(tmp_path)
+    file = JobFile(path, None, frozenset({"beats"}))
+    path.write_text(TWO_SUBJOBS.replace("MODE", "upstreamBackup"))
+    edited = file.edited(watching(job, ["beats"]))
+    assert isinstance(edited, StreamJob)
+    assert [subjob.ha.overload for subjob in edited.subjobs] == [None, Overload()]

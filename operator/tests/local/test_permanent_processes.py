@@ -44,6 +44,19 @@ def test_the_alternative_stands_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_alternative_stands_in_for_a_subjob_that_no_instance_gets_past_a_tuple_of(tmp_path: Path) -> None:
+    job = JOB.replace("      spark: {conf: {spark.serializer: no.such.Serializer}}\n", "")
+    job = job.replace("n: n, kind: \"'fine'\"", "n: n, kind: \"if(n = 600, raise_error('no'), 'fine')\"")
+    job = job.replace("{mode: amnesia, onPermanentFailure: FAILURE}", "{onPermanentFailure: {alternative: coarse}}")
+    (tmp_path / "job.yaml").write_text(job)
+    command = Command("run", "job.yaml", "--duration", "5s", "--output", "out", cwd=tmp_path)
+    command.wait()
+    assert "coarse stands in for fine: fine-" in command.said()
+    assert "ended with exit code 1 and so did 2 before it that came no less far" in command.said()
+    assert "fine is kept alive by amnesia now" in command.said(), "who stands in did not begin"
+
+
+@pytest.mark.slow
 def test_the_failure_process_is_run_where_nothing_else_is_left(tmp_path: Path) -> None:
     container = f'{{name: tell, image: any, command: [sh, -c], args: ["echo lost > {tmp_path}/told"]}}'
     template = f"{{spec: {{template: {{spec: {{containers: [{container}], restartPolicy: Never}}}}}}}}"

@@ -36,6 +36,7 @@ def refused(words: list[object], capsys: pytest.CaptureFixture[str]) -> str:
         (["--kill", "nobody@5s"], "there is no subjob 'nobody'"),
         (["--kill", "beats@soon"], "write SUBJOB@TIME"),
         (["--duration", "10s", "--kill", "beats@11s"], "the streams end after 10s"),
+        (["--duration", "10s", "--partition", "beats|strong@11s+2s"], "the streams end after 10s"),
         (["--duration", "soon"], "not a duration"),
         (["--duration=-5s"], "negative"),
         (["--duration", "0s"], "write more than 0"),

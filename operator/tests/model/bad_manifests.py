@@ -646,6 +646,17 @@ PROMISES = (
         ("needs a deterministic subjob", "activeStandby"),
     ),
     Bad(
+        "replicas of what may be sent again otherwise",
+        manifest(
+            subjobs="""
+- {name: drawn, inputs: [ecg], operators: [{filter: {where: "rand() > mv"}}], ha: {mode: activeStandby}}
+- {name: beats, inputs: [drawn], operators: [{filter: {where: "mv > 0.8"}}], ha: {mode: replicaBackup}}
+"""
+        ),
+        "spec.subjobs[1].ha.mode",
+        ("drawn (activeStandby, rollback) may send other tuples", "write mode activeStandby here", "drawn is precise"),
+    ),
+    Bad(
         "savepoints in the order of arrival",
         _join(f'{{with: pressure, on: "{ON}", within: 1s}}', rest="ha: {mode: savepoint}"),
         f"{HA}.mode",

@@ -13,6 +13,7 @@ from understudy.model.costs import Load, costs, detection, loads
 from understudy.model.guarantees import AVAILABLE, PRECISE, ROLLBACK, Addition, addition_of, promise, promise_now
 from understudy.model.ha import Guarantee, Ha, Mode
 from understudy.model.refusal import Refusal
+from understudy.model.validate import check
 
 from .manifests import ha, job, manifest
 
@@ -180,3 +181,14 @@ def test_auto_says_what_its_choice_costs_and_what_a_faster_mode_would() -> None:
     assert isinstance(found, Choice)
     assert re.search(r"precise: \+\d+\.\d% bandwidth, recovery \d+ms after detection; ", found.why)
     assert re.search(r"; activeStandby would recover in \d+ms, for \+1\d\d%$", found.why)
+
+
+@pytest.mark.parametrize("before", PLANNED)
+@pytest.mark.parametrize("behind", PLANNED)
+def test_any_mode_may_read_any_other(before: Mode, behind: Mode) -> None:
+    same = 'operators: [{filter: {where: "mv > 1"}}]'
+    subjobs = f"""
+- {{name: first, inputs: [ecg], {same}, ha: {{mode: {before}}}}}
+- {{name: beats, inputs: [first], {same}, ha: {{mode: {behind}}}}}
+"""
+    assert check(job(manifest(subjobs=subjobs))) == ()

@@ -11,7 +11,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Consumer, Epoch, Millis, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 
 DOWN = Consumer("down")
@@ -110,6 +110,49 @@ def test_a_take_over_sends_the_log_and_goes_on() -> None:
     assert lead.live
     assert publish == do.Publish(OUT, Seq(1), False)
     assert secondary.role is Role.PRIMARY
+
+
+# ---- a producer that begins anew -----------------------------------------------------------------------------
+
+
+def arrived(start: int, stop: int, epoch: int, anew: int | None = None) -> on.Arrived:
+    return on.Arrived(UP, Range(Seq(start), Seq(stop)), Epoch(epoch), None, Seq(anew) if anew is not None else None)
+
+
+def read_until(secondary: ActiveStandby, upto: int) -> None:
+    """From one producer, and then another one serves."""
+    secondary.handle(on.Redirected(UP, Epoch(1)))
+    secondary.handle(arrived(0, upto, 1))
+    secondary.handle(on.Redirected(UP, Epoch(2)))
+
+
+def test_a_secondary_that_was_ahead_of_a_producer_that_lost_tuples_joins_anew() -> None:
+    """The producer has asked the primary, which had less: other tuples have the seqs that were taken here."""
+    _, secondary = pair()
+    read_until(secondary, 20)
+    down, again = secondary.handle(arrived(15, 25, 2, anew=15))
+    assert isinstance(down, do.StepDown)
+    assert isinstance(again, do.ReadLease)
+    assert not secondary.could_continue()
+
+
+def test_a_secondary_that_stands_where_a_producer_begins_anew_goes_on() -> None:
+    _, secondary = pair()
+    read_until(secondary, 15)
+    assert secondary.handle(arrived(15, 25, 2, anew=15)) == (do.Take(UP, Range(Seq(15), Seq(25))),)
+
+
+def test_a_secondary_that_is_ahead_of_a_producer_that_repeats_itself_goes_on() -> None:
+    _, secondary = pair()
+    read_until(secondary, 20)
+    assert secondary.handle(arrived(15, 25, 2)) == (do.Take(UP, Range(Seq(20), Seq(25))),)
+
+
+def test_what_a_replaced_producer_says_makes_no_secondary_join_anew() -> None:
+    _, secondary = pair()
+    read_until(secondary, 20)
+    assert secondary.handle(arrived(5, 25, 1, anew=5)) == ()
+    assert secondary.could_continue()
 
 
 # ---- determinants ------------------------------------------------------------------------------------------

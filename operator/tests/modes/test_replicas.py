@@ -146,6 +146,27 @@ def test_a_replica_that_is_alone_goes_on_with_what_there_is() -> None:
     assert do.ReportLoss(UP, Range(Seq(10), Seq(15))) in first.handle(on.Resumes(UP, Seq(10), Seq(15)))
 
 
+def began_anew(core: ReplicaBackup, had: int, anew: int) -> tuple[do.Command, ...]:
+    """What a replica does about a producer that lost its tuples after it has had so many of them."""
+    core.handle(on.Redirected(UP, Epoch(1)))
+    core.handle(on.Arrived(UP, Range(Seq(10), Seq(had)), Epoch(1)))
+    core.handle(on.Redirected(UP, Epoch(2)))
+    return core.handle(on.Arrived(UP, Range(Seq(anew), Seq(30)), Epoch(2), None, Seq(anew)))
+
+
+def test_the_one_that_joined_begins_anew_with_the_other_when_a_producer_did() -> None:
+    first, second = pair()
+    assert began_anew(first, 20, 20) == (do.Take(UP, Range(Seq(20), Seq(30))),)
+    assert kinds(began_anew(second, 20, 20)) == [do.StepDown, do.ReadLease], "it can't know how much the other had"
+
+
+def test_what_only_one_replica_had_of_a_producer_that_began_anew_is_reported_as_lost() -> None:
+    first, second = pair()
+    lost = do.ReportLoss(UP, Range(Seq(15), Seq(20)))
+    assert began_anew(first, 20, 15) == (lost, do.Take(UP, Range(Seq(20), Seq(30))))
+    assert began_anew(second, 20, 15)[0] == lost
+
+
 def test_a_new_epoch_is_joined_anew() -> None:
     """The survivor has won the Lease but not heard of it yet when the other one joins: that was the old epoch."""
     _, second = pair()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from understudy.model.ha import Ha, Overload
+from understudy.backends.local.surroundings import LocalSurroundings
+from understudy.model.ha import Driver, Ha, Overload
 
 from .troupe import Player, Troupe, until
 
@@ -26,5 +27,22 @@ def test_limits_that_come_with_an_edit_are_watched_from_then_on_and_no_longer_th
         until(lambda: "backlog" in (first.status()["overload"] or ""), 60)
         tell(first, None)
         until(lambda: first.status()["overload"] is None)
+    finally:
+        troupe.close()
+
+
+class Full(LocalSurroundings):
+    """Where an instance has nearly all of the memory that it may have."""
+
+    def memory_percent(self, driver: Driver) -> float:
+        return 99.0
+
+
+def test_memory_that_stays_near_its_limit_is_an_overload(tmp_path: Path) -> None:
+    troupe = Troupe("{mode: amnesia, overload: {withheld: 99}}", tmp_path)
+    try:
+        first = troupe.players["first-0"]
+        first.scene.surroundings = Full(tmp_path / "full")
+        until(lambda: "memory is used up to 99 %" in (first.status()["overload"] or ""), 60)
     finally:
         troupe.close()

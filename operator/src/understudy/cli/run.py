@@ -1,5 +1,6 @@
 """Runs a StreamJob on this machine: a process for every subjob instance and sink, with the same runtime and the same
 protocols as on Kubernetes. It can kill what it started, replaces it as the operator would, and says what came of it.
+A fault that was asked for and did not happen, because the job was over before, makes it exit with 1.
 The file is watched: an edit of `ha`, the mode included, is applied to the running job.
 
 Leaves in --output: report.json, report.html, sinks/NAME/*.jsonl, job.yaml (the job as it was run), run.json, logs/.
@@ -9,28 +10,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import signal
 import sys
-from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from understudy.backends.local.aftermath import tell_of
 from understudy.backends.local.code import collect
 from understudy.backends.local.direction import Fail, Finish, Schedule
-from understudy.backends.local.effective import effective, endless, length, write
+from understudy.backends.local.effective import effective, endless, watching, write
 from understudy.backends.local.environment import lacking
-from understudy.backends.local.faults import Fault, Planned, parse_kill, parse_migration, parse_overload, parse_stop
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile
-from understudy.backends.local.partitions import Partition, parse_partition
 from understudy.backends.local.supervisor import Supervisor
 from understudy.cli.manifest import accepted_job
+from understudy.cli.programme import Programme, programme_of, undone
 from understudy.cli.stage import Lines, LiveTable, audience, print_report
 from understudy.model.branches import in_use
-from understudy.model.job import StreamJob
-from understudy.model.value import parse_duration, print_duration
+from understudy.model.value import parse_duration
 
 KEPT, NOT_KEPT, BAD_INPUT, LACKING, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -52,8 +48,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--stop",
         action="append",
         default=[],
-        metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s+2s",
-        help="SIGSTOP to that instance, and SIGCONT so much later; may be repeated",
+        metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s[+2s]",
+        help="SIGSTOP to that instance, and SIGCONT so much later (default: 3s, or twice the time in which silence is "
+        "suspected); may be repeated",
     )
     parser.add_argument(
         "--partition",
@@ -67,9 +64,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--overload",
         action="append",
         default=[],
-        metavar="SUBJOB[@primary|standby]@15s+20s",
-        help="for so long that instance gets a fifth of the processor; a primary whose `ha.overload` is set moves "
-        "away from it by itself; may be repeated",
+        metavar="SUBJOB[@primary|standby]@15s[+20s]",
+        help="for so long (default: 20s) that instance gets a fifth of the processor; a primary moves away from it by "
+        "itself, by its `ha.overload` or else by the default limits; may be repeated",
     )
     parser.add_argument(
         "--migrate",
@@ -92,12 +89,13 @@ def run(args: argparse.Namespace) -> int:
     if duration is not None and not duration:
         return _refuse("--duration: write more than 0, such as 40s")
     job = effective(job, duration, args.job.parent)
-    programme = _programme(args, job)
+    programme = programme_of(args, job)
     if isinstance(programme, str):
         return _refuse(programme)
-    partitions = _partitions(args.partition, job, args.seed)
-    if isinstance(partitions, str):
-        return _refuse(partitions)
+    watched = frozenset(s.name for s in job.subjobs if s.name in programme.overloaded and s.ha.overload is None)
+    job = watching(job, watched)
+    if programme.seed is not None:
+        print(programme.drawn(), file=sys.stderr)
     if missing := lacking():
         print(f"understudy run: {missing}", file=sys.stderr)
         return LACKING
@@ -107,64 +105,16 @@ def run(args: argparse.Namespace) -> int:
         return _refuse(refusal)
     write(in_use(job), folder.job)
     with audience() as shown:
-        file, schedule = JobFile(args.job, duration), Schedule(programme.faults)
-        supervisor = Supervisor(job, folder, schedule, shown, file, partitions, programme.planned)
+        for name in sorted(watched):
+            shown.note(f"{name} has no ha.overload: in this run it watches for overloads with the default limits")
+        file, schedule = JobFile(args.job, duration, watched), Schedule(programme.faults)
+        supervisor = Supervisor(job, folder, schedule, shown, file, programme.partitions, programme.planned)
         return _perform(supervisor, folder, programme, shown, as_json=args.json)
 
 
 def _refuse(sentence: str) -> int:
     print(f"understudy run: {sentence}", file=sys.stderr)
     return BAD_INPUT
-
-
-@dataclass(frozen=True, slots=True)
-class Programme:
-    """What happens to the job while it runs."""
-
-    faults: tuple[Fault, ...]
-    planned: tuple[Planned, ...]
-
-
-def _programme(args: argparse.Namespace, job: StreamJob) -> Programme | str:
-    seed = random.randrange(1 << 31) if args.seed is None else args.seed
-    drawn = random.Random(seed)
-    parsers = ((parse_kill, args.kill), (parse_stop, args.stop), (parse_overload, args.overload))
-    faults = [parse(text, job, drawn) for parse, texts in parsers for text in texts]
-    found = [*faults, *(parse_migration(text, job, drawn) for text in args.migrate)]
-    if refusal := next((f for f in found if isinstance(f, str)), None):
-        return refusal
-    programme = Programme(
-        tuple(f for f in found if isinstance(f, Fault)), tuple(p for p in found if isinstance(p, Planned))
-    )
-    if refusal := _too_late(programme, length(job)):
-        return refusal
-    if any("-" in text.rpartition("@")[2] for text in (*args.kill, *args.stop, *args.overload, *args.migrate)):
-        moments = ", ".join(f"{what} at {_moment(at_ms)}" for what, at_ms in _moments(programme))
-        print(f"--seed {seed}: {moments}", file=sys.stderr)
-    return programme
-
-
-def _moments(programme: Programme) -> list[tuple[str, int]]:
-    moves = [(f"migration of {p.subjob}", p.at_ms) for p in programme.planned]
-    return [*((str(f), f.at_ms) for f in programme.faults), *moves]
-
-
-def _moment(at_ms: int) -> str:
-    return print_duration(timedelta(milliseconds=at_ms))
-
-
-def _too_late(programme: Programme, end: timedelta | None) -> str | None:
-    planned = [(f.owner, f.at_ms) for f in programme.faults] + [(p.subjob, p.at_ms) for p in programme.planned]
-    late = next(((who, at) for who, at in planned if end is not None and timedelta(milliseconds=at) > end), None)
-    if late is None or end is None:
-        return None
-    return f"{late[0]}@{_moment(late[1])}: the streams end after {print_duration(end)}; write an earlier time"
-
-
-def _partitions(texts: list[str], job: StreamJob, seed: int | None) -> tuple[Partition, ...] | str:
-    found = [parse_partition(text, job, random.Random(seed)) for text in texts]
-    refusal = next((each for each in found if isinstance(each, str)), None)
-    return refusal or tuple(each for each in found if isinstance(each, Partition))
 
 
 def _perform(
@@ -185,17 +135,16 @@ def _perform(
             return INTERRUPTED
         case Finish() as finish:
             told = tell_of(job, folder, record, shown)
-    for fault in Schedule(programme.faults).left(record.done):
-        shown.note(f"the job was over before the {fault} could be {fault.done}")
-    for plan in programme.planned[len(record.moves) :]:
-        shown.note(f"the job was over before {plan.subjob} could move")
     shown.close()
     print_report(told, folder, file=sys.stderr if as_json else sys.stdout)
     if as_json:
         print(json.dumps(told.report.to_json(), indent=2))
+    missing = list(undone(programme, record))
+    for sentence in missing:
+        print(f"understudy run: {sentence}", file=sys.stderr)
     if not finish.complete and not endless(job):
         return INTERRUPTED
-    return KEPT if told.kept else NOT_KEPT
+    return KEPT if told.kept and not missing else NOT_KEPT
 
 
 def _interrupt(*_: object) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field, StrictBool, StrictInt
 
@@ -83,7 +83,8 @@ class Overload(Value):
     """Percent of the time for which the process wanted to run and could not, in each of five looks. Default: 60."""
 
     memory: Annotated[StrictInt, Field(ge=10, le=99)] = 95
-    """Percent of the pod's memory limit in use, in each of five looks. Default: 95."""
+    """Percent of the pod's memory limit in use, in each of five looks; in a local run, of the limit that a pod would
+    have. Default: 95."""
 
 
 class FailureProcess(Value):
@@ -163,6 +164,10 @@ class Ha(Value):
         """Left out where it says nothing: instances of a version that does not know it must not be told of it, nor
         must an upgrade look like an edit."""
         return set() if self.spare else {"spare"}
+
+
+MEMORY_OVERHEAD_MI: Final = 1024
+"""On top of the driver's memory, which is the JVM's heap: Python, queues, the JVM itself."""
 
 
 class Driver(Value):

@@ -46,6 +46,7 @@ ALONE: Final[tuple[Check, ...]] = (
     built.checkpoints,
     built.spares,
     built.promises,
+    built.replicas,
     built.spark_settings,
 )
 ALONG_THE_STREAMS: Final[tuple[WalkCheck, ...]] = (

@@ -75,6 +75,8 @@ class ActiveStandby(Resuming):
         match event:
             case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
                 return self._run(checkpoint)
+            case on.Arrived() if self.running and self.taken_before(event):
+                return self._rejoin("upstream began anew, with other tuples than those that were taken here")
             case on.Arrived() if self.running:
                 return self._arrived(event)
             case on.Processed() if self.running:
@@ -90,7 +92,7 @@ class ActiveStandby(Resuming):
             case on.DeterminantsArrived() if self.running and event.epoch == self.epoch:
                 return self._follow_choices(event)
             case on.Redirected() if self.running:
-                self.ledger = self.ledger.redirected(event.stream, event.epoch)
+                self.another_producer(event)
                 return ()
             case on.Resumes() if self.running and self.missed(event):
                 return self._rejoin("upstream no longer has what follows this state")
@@ -117,7 +119,7 @@ class ActiveStandby(Resuming):
 
     def _rejoin(self, why: str) -> Commands:
         self.forget()
-        self.ledger = Ledger.empty(self.wiring)
+        self.ledger, self._only_here, self._of_before = Ledger.empty(self.wiring), {}, {}
         return (do.StepDown(why), do.ReadLease("to follow anew"))
 
     def _drop_duplicates(self, stream: Stream, high: Marks) -> Commands:

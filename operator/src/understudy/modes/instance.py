@@ -283,12 +283,15 @@ class Instance:
 
     def _redirected(self, event: on.Redirected) -> Commands:
         """A producer in upstream backup makes again, when it begins anew, only what was not received."""
+        self.another_producer(event)
+        return self.redirected(event.stream)
+
+    def another_producer(self, event: on.Redirected) -> None:
         before, self.ledger = self.ledger, self.ledger.redirected(event.stream, event.epoch)
         if self.ledger is not before:
             self._only_here[event.stream] = self.ledger.received(event.stream)
             if event.stream in before.producers:
                 self._of_before[event.stream] = self.goes_on_from(event.stream)
-        return self.redirected(event.stream)
 
     def _acked_ahead(self, stream: Stream) -> Commands:
         """An ack that was ahead of the sequencer, because an earlier life had got further, counts when that is reached:
@@ -334,10 +337,17 @@ class Instance:
     def _overlooked(self, event: on.Arrived) -> Commands:
         """A new producer gives seqs anew that this life has had of an earlier one, because a life that was replaced has
         answered its roll call: what has them now will not be taken."""
-        had = self._of_before.pop(event.stream, None)
-        if had is None or event.anew is None or event.anew >= had:
-            return ()
-        return (do.ReportLoss(event.stream, Range(event.anew, had)),)
+        taken = self.taken_before(event)
+        self._of_before.pop(event.stream, None)
+        return (do.ReportLoss(event.stream, taken),) if taken else ()
+
+    def taken_before(self, event: on.Arrived) -> Range | None:
+        """The seqs that this life has had of an earlier producer, and that the new one gives to other tuples: empty if
+        it goes on where this life stands, None if it did not begin anew."""
+        had = self._of_before.get(event.stream)
+        if had is None or event.anew is None or not self.ledger.admits(event.stream, event.epoch):
+            return None
+        return Range(Seq(min(event.anew, had)), had)
 
     def goes_on_from(self, stream: Stream) -> Seq:
         """What a subscription asks for. What only waits here is lost to the instance that this one moves to: a producer

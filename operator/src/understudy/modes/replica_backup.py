@@ -19,7 +19,7 @@ from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Millis, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks
@@ -74,6 +74,8 @@ class ReplicaBackup(Resuming):
                 return self._newer(event.epoch)
             case on.Resumes() if self.role is Role.PRIMARY and self.missed(event) and self._peer_has(event):
                 return self._rejoin("upstream no longer has what follows this state, but the peer has")
+            case on.Arrived() if self._joined and (taken := self.taken_before(event)) is not None:
+                return (*self._given_up(event.stream, taken), *self._rejoin("upstream began anew"))
             case _ if self.role is Role.PRIMARY:
                 return self._as_primary(event)
             case _:
@@ -157,6 +159,11 @@ class ReplicaBackup(Resuming):
         self.leave_role()
         self.forget()
         return (do.StepDown(why), do.ReadLease("to join the peer"))
+
+    def _given_up(self, stream: Stream, taken: Range) -> Commands:
+        """The peer may have taken other tuples under seqs of before, and consumers what was made of either: only if
+        both go on from one state do they number alike. What was made of these counts as that of their successors."""
+        return (do.ReportLoss(stream, taken),) if taken else ()
 
     def _peer_has(self, event: on.Resumes) -> bool:
         """Whether the peer has the input that this replica misses: it has passed it, or this replica's state came from

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -20,7 +19,6 @@ log = structlog.get_logger()
 LOOKS: Final = 5
 LOOK_SECONDS: Final = 1.0
 NAP_SECONDS: Final = 0.01
-CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 class LoadMeter(threading.Thread):
@@ -47,8 +45,9 @@ class LoadMeter(threading.Thread):
                 self._rest()
                 continue
             withheld = self._withheld_percent()
+            memory = self._scene.surroundings.memory_percent(self._scene.subjob.spark.driver)
             with self._scene.lock:
-                self._look(withheld, limits)
+                self._look(withheld, memory, limits)
 
     def _rest(self) -> None:
         with self._scene.lock:
@@ -67,12 +66,12 @@ class LoadMeter(threading.Thread):
             now = woke
         return 100 * late / max(now - began, NAP_SECONDS)
 
-    def _look(self, withheld: float, limits: Limits) -> None:
+    def _look(self, withheld: float, memory: float, limits: Limits) -> None:
         changed = limits != self._limits or not self._scene.leading
         if changed or self._scene.story.take_over_is_catching_up:
             return self._begin(limits)
         self._withheld, starved = self._withheld.look(withheld)
-        self._memory, full = self._memory.look(memory_percent())
+        self._memory, full = self._memory.look(memory)
         self._backlog, behind = self._backlog.look(Millis(now_ms()), self._backlog_ms())
         for found in (starved, full, behind):
             self._tell(found)
@@ -95,12 +94,3 @@ class LoadMeter(threading.Thread):
             behind = available.get(stream, 0) - position
             waits.append(round(1000 * behind * elapsed / came) if came > 0 and behind > 0 else 0)
         return max(waits, default=0)
-
-
-def memory_percent() -> float:
-    """Of the limit of this container; 0 where there is none."""
-    try:
-        limit, used = (CGROUP / "memory.max").read_text().strip(), (CGROUP / "memory.current").read_text()
-    except OSError:
-        return 0.0
-    return 0.0 if limit == "max" else 100 * int(used) / int(limit)

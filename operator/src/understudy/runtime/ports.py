@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from understudy.model.ha import Driver
 from understudy.protocol.epochs import LeaseRecord
 
 
@@ -23,6 +24,9 @@ class Surroundings(Protocol):
 
     def neighbours(self) -> list[str]:
         """Status pages of the job's instances on other machines; none where all are on one."""
+
+    def memory_percent(self, driver: Driver) -> float:
+        """How much of its memory limit this instance uses, with all that it started; 0 where that is not known."""
 
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """This process listens at `address`; its status page is at `status`."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.control.observed import Placement
+from understudy.model.ha import MEMORY_OVERHEAD_MI
 from understudy.model.value import parse_duration
 
 
@@ -21,7 +22,7 @@ class PodSettings:
     image_pull_secrets: tuple[str, ...] = ()
     cpu_per_core_milli: int = 250
     """CPU requested per core of a driver; there is no limit, so idle standbys do not keep others waiting."""
-    memory_overhead_mi: int = 1024
+    memory_overhead_mi: int = MEMORY_OVERHEAD_MI
     """On top of the driver's memory, which is the JVM's heap: Python, queues, the JVM itself."""
     disruption_budgets: bool = False
     """Make a PodDisruptionBudget for each subjob that has a standby."""
@@ -42,7 +43,7 @@ class PodSettings:
             image_pull_policy=raw.get("imagePullPolicy", "IfNotPresent"),
             image_pull_secrets=tuple(raw.get("imagePullSecrets") or ()),
             cpu_per_core_milli=int(raw.get("cpuPerCoreMilli", 250)),
-            memory_overhead_mi=int(raw.get("memoryOverheadMi", 1024)),
+            memory_overhead_mi=int(raw.get("memoryOverheadMi", MEMORY_OVERHEAD_MI)),
             disruption_budgets=bool(raw.get("disruptionBudgets")),
             network_policies=bool(raw.get("networkPolicies")),
             mutual_tls=bool(raw.get("mutualTLS")),

@@ -14,11 +14,13 @@ The operator makes these objects before the pods; a pod may read them and change
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import Any, Final
 
 from understudy.backends.kubernetes.api import SERVICE_ACCOUNT, Api, ApiError, Conflict, Login, NotFound
 from understudy.control import names
 from understudy.control.times import iso_ms
+from understudy.model.ha import Driver
 from understudy.model.job import StreamJob
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch
@@ -27,6 +29,7 @@ from understudy.runtime.ports import Unreachable
 
 TIMEOUT: Final = 2.0
 ATTEMPTS: Final = 3
+CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 class KubernetesSurroundings:
@@ -106,6 +109,14 @@ class KubernetesSurroundings:
 
     def neighbours(self) -> list[str]:
         return [address for subjob in self._subjobs for address in self._resolve(subjob, names.STATUS_PORT)]
+
+    def memory_percent(self, driver: Driver) -> float:
+        """Of the limit of this container, whatever the driver was given; 0 where there is none."""
+        try:
+            limit, used = (CGROUP / "memory.max").read_text().strip(), (CGROUP / "memory.current").read_text()
+        except OSError:
+            return 0.0
+        return 0.0 if limit == "max" else 100 * int(used) / int(limit)
 
     def _resolve(self, subjob: str, port: int) -> list[str]:
         name = names.service(self._job, subjob)

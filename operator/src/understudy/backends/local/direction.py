@@ -13,6 +13,7 @@ from understudy.protocol.failures import AlternativeBranch, FailureProcess, Mean
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
 CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
+STUCK: Final = 3  # so many primaries of a subjob in a row that ended by themselves at the same place
 START_DELAY_MS: Final = 500
 
 
@@ -325,7 +326,8 @@ def _failure(cast: Cast, observed: Observed) -> Fail | StandIn | LastResort | No
 
 
 def _death(cast: Cast, seen: Seen, observed: Observed) -> Fail | StandIn | LastResort | None:
-    """A process that died by itself is replaced, unless it keeps dying before it is ready or cannot run here at all."""
+    """A process that died by itself is replaced, unless that keeps happening before one is ready or at the same place,
+    or it cannot run here at all."""
     if seen.process.kind is Kind.SINK and seen.exit_code == 0:
         return None
     said = f"{seen.process.name} ended with {_how(seen.exit_code)}"
@@ -334,11 +336,34 @@ def _death(cast: Cast, seen: Seen, observed: Observed) -> Fail | StandIn | LastR
     mates = observed.of(seen.process.kind, seen.process.owner)
     present = [s for s in mates if s.process.number >= cast.since.get(s.process.owner, 0)]
     crashed = [s for s in present if s.exit_code is not None and not s.hurt and not s.was_ready]
-    if len(crashed) < CRASHES:
+    if len(crashed) >= CRASHES:
+        last, how = crashed[-1], "before it was ready, not the first to"
+    elif len(stuck := _stuck(present)) >= STUCK:
+        last, how = stuck[-1], f"and so did {len(stuck) - 1} before it that came no less far"
+    else:
         return None
-    last = crashed[-1].process
-    why = f"{last.name} ended with {_how(crashed[-1].exit_code)} before it was ready, not the first to"
-    return _for_good(cast, last, why, observed)
+    why = f"{last.process.name} ended with {_how(last.exit_code)} {how}"
+    return _for_good(cast, last.process, why, observed)
+
+
+def _stuck(mates: list[Seen]) -> list[Seen]:
+    """The primaries that ended by themselves since one of the subjob last came further than all before it."""
+    furthest: dict[str, int] = {}
+    found: list[Seen] = []
+    for seen in (s for s in mates if s.status.get("role") == "primary"):
+        reached = _reached(seen)
+        if any(at > furthest.get(stream, -1) for stream, at in reached.items()):
+            found = []
+        furthest = {s: max(furthest.get(s, 0), reached.get(s, 0)) for s in {*furthest, *reached}}
+        if seen.exit_code is not None and not seen.hurt and seen.was_ready:
+            found.append(seen)
+    return found
+
+
+def _reached(primary: Seen) -> dict[str, int]:
+    """How far it has come on its inputs, and with its output."""
+    inputs = {f"in {stream}": int(at["position"]) for stream, at in primary.status.get("inputs", {}).items()}
+    return inputs | {f"out {stream}": int(at["next"]) for stream, at in primary.status.get("outputs", {}).items()}
 
 
 def _for_good(cast: Cast, last: Process, why: str, observed: Observed) -> Fail | StandIn | LastResort:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
 import yaml
 
 from understudy.backends.local.promises import promises
-from understudy.model.ha import Mode
+from understudy.model.ha import Mode, Overload
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.load import to_manifest
 from understudy.model.sources import Source
@@ -24,6 +25,16 @@ def effective(job: StreamJob, duration: timedelta | None, base: Path) -> StreamJ
 
 def _decided(subjob: Subjob, mode: Mode) -> Subjob:
     return subjob.model_copy(update={"ha": subjob.ha.model_copy(update={"mode": mode})})
+
+
+def watching(job: StreamJob, names: Collection[str]) -> StreamJob:
+    """With the default limits for these subjobs, as far as they do not say what counts as an overload."""
+    subjobs = tuple(_watching(s) if s.name in names and s.ha.overload is None else s for s in job.subjobs)
+    return job.model_copy(update={"subjobs": subjobs})
+
+
+def _watching(subjob: Subjob) -> Subjob:
+    return subjob.model_copy(update={"ha": subjob.ha.model_copy(update={"overload": Overload()})})
 
 
 def _limited(source: Source, duration: timedelta | None) -> Source:

@@ -3,8 +3,9 @@
 `beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15 s or as
 soon after as somebody could take over from it and from its neighbours, `beats@recovering@15s` the first primary since
 then that has taken over and not caught up yet, `beats@joining@15s` the first standby since then that is new and not
-ready yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between, drawn from the run's seed. A stop adds
-for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the primary of beats to a new instance.
+ready yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between, drawn from the run's seed. A stop and an
+overload may add for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the primary of beats to a
+new instance.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from enum import StrEnum
 from random import Random
 from typing import Final
 
+from understudy.model.ha import Heartbeat
 from understudy.model.job import StreamJob
 from understudy.model.refusal import did_you_mean, listed
 from understudy.model.value import parse_duration
 
 SINK_PREFIX: Final = "sink/"
+STOP_MS: Final = 3_000  # at least: where silence is suspected later, twice as long as that takes
+OVERLOAD_MS: Final = 20_000
 
 
 class Target(StrEnum):
@@ -96,19 +100,32 @@ def parse_kill(text: str, job: StreamJob, random: Random) -> Fault | str:
 
 def parse_stop(text: str, job: StreamJob, random: Random) -> Fault | str:
     """The fault that `--stop TEXT` asks for, or why it cannot be."""
-    return _lasting("--stop", text, job, random)
+    found = _lasting("--stop", text, job, random)
+    return (
+        replace(found, stop_ms=_noticed(found.owner, job)) if isinstance(found, Fault) and not found.stop_ms else found
+    )
+
+
+def _noticed(owner: str, job: StreamJob) -> int:
+    """A stop of this length is certain to be noticed."""
+    subjob = job.subjob(owner)
+    heartbeat = subjob.ha.heartbeat if subjob is not None else Heartbeat()
+    return max(STOP_MS, 2 * heartbeat.misses * round(heartbeat.interval.total_seconds() * 1000))
 
 
 def parse_overload(text: str, job: StreamJob, random: Random) -> Fault | str:
     """The fault that `--overload TEXT` asks for, or why it cannot be."""
     found = _lasting("--overload", text, job, random)
-    return replace(found, throttled=True) if isinstance(found, Fault) else found
+    if isinstance(found, str):
+        return found
+    return replace(found, throttled=True, stop_ms=found.stop_ms or OVERLOAD_MS)
 
 
 def _lasting(option: str, text: str, job: StreamJob, random: Random) -> Fault | str:
-    fault, _, length = text.rpartition("+")
-    lasts_ms = parse_moment(length, random)
-    if lasts_ms is None or not fault:
+    """Its length is None where the text leaves it out."""
+    fault, plus, length = text.rpartition("+") if "+" in text else (text, "", "")
+    lasts_ms = parse_moment(length, random) if plus else None
+    if (plus and not lasts_ms) or not fault:
         return f"{option} {text}: write SUBJOB@TIME+LENGTH, such as {job.subjobs[0].name}@15s+2s"
     found = parse_fault(fault, job, random)
     return f"{option} {text}: {found}" if isinstance(found, str) else replace(found, stop_ms=lasts_ms)

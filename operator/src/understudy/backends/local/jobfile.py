@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from understudy.backends.local.effective import effective
+from understudy.backends.local.effective import effective, watching
 from understudy.control.edits import Needs, edits
 from understudy.model.job import StreamJob
 from understudy.model.load import load
@@ -27,6 +27,8 @@ class JobFile:
 
     path: Path
     duration: timedelta | None
+    watched: frozenset[str] = frozenset()
+    """Subjobs that watch for overloads in this run, whatever the file says."""
     _stamp: tuple[int, int] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -41,7 +43,7 @@ class JobFile:
         found = read_job(self.path)
         if isinstance(found, list):
             return Refused(tuple(found))
-        return judged(running, effective(found, self.duration, self.path.parent))
+        return judged(running, watching(effective(found, self.duration, self.path.parent), self.watched))
 
     def _look(self) -> tuple[int, int] | None:
         """None while it is away, as between two steps of an editor."""

@@ -10,6 +10,7 @@ from understudy.backends.local.arrivals import Arrival
 from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Fail, Finish, Observed, Seen
 from understudy.backends.local.moves import Underway
+from understudy.backends.local.partitions import Partition
 from understudy.model.job import StreamJob
 
 
@@ -38,6 +39,8 @@ class Record:
     moves: list[Underway] = field(default_factory=list)
     departures: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     """By (instance, target): the newest word of each instance that was asked to move."""
+    cuts: list[Partition] = field(default_factory=list)
+    """Those that have begun."""
     protections: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
     """Per subjob: since when it was protected or not."""
     noticed_ms: dict[Process, int] = field(default_factory=dict)

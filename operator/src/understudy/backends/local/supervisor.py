@@ -232,6 +232,7 @@ class Supervisor:
         news = list(self._partitions.news(observed))
         if news:
             self._surroundings.cut(self._partitions.apart)
+            self.record.cuts = list(self._partitions.begun)
         for each in news:
             self._audience.note(each)
 

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.backends.local.memory import memory_percent
+from understudy.model.ha import Driver
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch
 from understudy.runtime.cuts import LEASES, file_in, own
@@ -97,6 +99,10 @@ class LocalSurroundings:
 
     def addresses(self, subjob: str) -> list[str]:
         return [a.address for a in self.announced() if a.subjob == subjob]
+
+    def memory_percent(self, driver: Driver) -> float:
+        """Each instance leads a session of its own; in another, whose memory it is can't be told."""
+        return memory_percent(os.getpid(), driver) if os.getsid(0) == os.getpid() else 0.0
 
     def neighbours(self) -> list[str]:
         return []

@@ -1,8 +1,8 @@
 """Random jobs: loop-free networks of up to eight subjobs, all operator classes, mixed modes, small workloads.
 
 What a mode promises for an operator follows Hwang's Tables 2 and 4. Behind a subjob that may repeat or lose tuples
-are only row-wise operators, so that what must come out can still be told row by row. Modes in which two replicas read
-the same stream stand behind exact producers only: a roll call hears a consumer once, not each of its replicas.
+are only row-wise operators, so that what must come out can still be told row by row. Replica backup does not read a
+subjob that may repeat tuples, as in manifests: two replicas can have taken different ones.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ def draw(rng: random.Random, cores: Cores, only: str | None = None) -> Job:
             SourceSpec(f"s{i}", rows, rng.randrange(6, 20) * MS, rng.randrange(1, 5), rng.randrange(9) * MS)
         )
     quality = {s.name: "exact" for s in job.sources}  # exact | rowwise
-    family = {s.name: "source" for s in job.sources}
+    makers: dict[str, SubjobSpec] = {}
     for k in range(rng.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 8))):
-        spec = _subjob(rng, f"j{k}", quality, family, cores, only)
+        spec = _subjob(rng, f"j{k}", quality, makers, cores, only)
         job.subjobs.append(spec)
         stream = spec.stream
         exact = spec.promise == "precise" and all(quality[s] == "exact" for s in spec.inputs)
         quality[stream] = "exact" if exact else "rowwise"
-        family[stream] = spec.mode
+        makers[stream] = spec
     read = {s for spec in job.subjobs for s in spec.inputs}
     ends = [spec.stream for spec in job.subjobs]
     tapped = [s for s in ends if s not in read or rng.random() < 0.15]
@@ -113,7 +113,12 @@ def draw(rng: random.Random, cores: Cores, only: str | None = None) -> Job:
 
 
 def _subjob(
-    rng: random.Random, name: str, quality: dict[str, str], family: dict[str, str], cores: Cores, only: str | None
+    rng: random.Random,
+    name: str,
+    quality: dict[str, str],
+    makers: dict[str, SubjobSpec],
+    cores: Cores,
+    only: str | None,
 ) -> SubjobSpec:
     streams = list(quality)
     recent = streams[-3:]
@@ -125,7 +130,7 @@ def _subjob(
         exact = exact and quality[other] == "exact"
     op = _operator(rng, len(inputs), exact)
     mode = only if only is not None else rng.choice(MODES)
-    if not _fits(mode, op, inputs, quality, family):
+    if not _fits(mode, op, exact, [makers[s] for s in inputs if s in makers]):
         mode = "passiveStandby"
     build, fam, promise, chain = _mode(rng, mode, op, cores, exact)
     beside = mode == "replicaBackup" and fam == "lease"
@@ -149,17 +154,14 @@ def _operator(rng: random.Random, arity: int, exact: bool) -> Operator:
     return rng.choice((Operator(salt), Filter(salt), aggregate, aggregate, RandomFilter(salt)))
 
 
-def _fits(mode: str, op: Operator, inputs: list[str], quality: dict[str, str], family: dict[str, str]) -> bool:
-    settled = all(quality[s] == "exact" for s in inputs)
+def _fits(mode: str, op: Operator, exact: bool, producers: list[SubjobSpec]) -> bool:
     match mode:
         case "savepoint":
-            return not op.arbitrary and settled and all(family[s] != "upstreamBackup" for s in inputs)
+            return not op.arbitrary and exact and all(p.mode != "upstreamBackup" for p in producers)
         case "replicaBackup":
-            return not op.arbitrary and settled
+            return not op.arbitrary and all(p.promise != "rollback" for p in producers)
         case "passiveStandby/synchronized" | "passiveStandby/extended":
             return not op.arbitrary
-        case "activeStandby":
-            return settled
         case _:
             return True
 
@@ -167,7 +169,8 @@ def _fits(mode: str, op: Operator, inputs: list[str], quality: dict[str, str], f
 def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool) -> tuple[Build, str, str, bool]:
     """How instances are made, how they are run, what they promise, and whether several elements are possible.
 
-    Replica backup and savepoint run with a Lease, as the runtimes have it, or without, as in the papers.
+    Replica backup and savepoint run with a Lease, as the runtimes have it, or without, as in the papers; replicas that
+    read a subjob which loses tuples run with one: it says which of them begins anew.
     """
     strong = rng.random() < 0.7 or isinstance(op, RandomFilter)
     m = INTERVAL
@@ -188,7 +191,7 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
         case "activeStandby":
             return (lambda n, w, d: cores.active(n, w, d, interval=m)), "lease", "precise", True
         case "replicaBackup":
-            fam = rng.choice(("lease", "lease", "lease", "replica"))
+            fam = rng.choice(("lease", "lease", "lease", "replica" if exact else "lease"))
             return (lambda n, w, d: cores.replica(n, w, d, interval=20)), fam, "precise", True
         case "passiveStandby/synchronized" | "passiveStandby/extended":
             extended = mode == "passiveStandby/extended"

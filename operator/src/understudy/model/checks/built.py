@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from ..choice import choose
+from ..choice import Choice, choose
 from ..classes import OperatorClass, class_of
 from ..costs import loads
-from ..ha import Backups, Mode
+from ..ha import Backups, Guarantee, Mode
 from ..job import StreamJob
 from ..network import Walk
 from ..operators import Correlate, kind_of
@@ -62,6 +62,28 @@ def promises(job: StreamJob) -> Iterator[Refusal]:
         choice = choose(subjob, load_of[subjob.name], path("spec", "subjobs", n))
         if isinstance(choice, Refusal):
             yield choice
+
+
+def replicas(job: StreamJob) -> Iterator[Refusal]:
+    """Both replicas of a subjob send. A producer that goes on with other tuples than before asks one of them how far it
+    had come: what the other made of more is then sent too, and hides what is made of the tuples that came instead."""
+    load_of = loads(job)
+    found = {s.name: choose(s, load_of[s.name], path("spec", "subjobs", n)) for n, s in enumerate(job.subjobs)}
+    taken = {name: choice for name, choice in found.items() if isinstance(choice, Choice)}
+    for n, subjob in enumerate(job.subjobs):
+        if subjob.name not in taken or taken[subjob.name].mode is not Mode.REPLICA_BACKUP:
+            continue
+        for name in subjob.inputs:
+            if name in taken and taken[name].guarantee is Guarantee.ROLLBACK:
+                yield refuse("ModeNotAvailable", path("spec", "subjobs", n, "ha", "mode"), _two_readers(name, taken))
+
+
+def _two_readers(name: str, taken: Mapping[str, Choice]) -> str:
+    why = f"after a failure {name} ({taken[name].mode}, {taken[name].guarantee}) may send other tuples than before"
+    return (
+        f"{why}, and of two replicas that send, each may have taken others; "
+        f"write mode activeStandby here, or a mode in which {name} is precise"
+    )
 
 
 def spark_settings(job: StreamJob) -> Iterator[Refusal]:
