@@ -141,7 +141,7 @@ class FailoverDrillSpec(Value):
     """What must hold."""
 
     force: StrictBool = False
-    """Do it even if no standby is ready to take over. Default: false, and the drill refuses."""
+    """Do it even if the job is not Protected, or the subjob has no standby. Default: false, and the drill refuses."""
 
 
 class DrillPhase(StrEnum):
