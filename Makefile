@@ -67,7 +67,8 @@ cluster-down:  ## take it down; nothing is left behind
 	e2e/cluster/down
 
 scale: setup  ## what the operator costs with 200 jobs on pretended nodes; needs root
-	e2e/cluster/build && e2e/cluster/up && e2e/cluster/run $(BIN)/python e2e/scale.py $(ARGS); e2e/cluster/down
+	e2e/cluster/build && e2e/cluster/up && e2e/cluster/run $(BIN)/python e2e/scale.py $(ARGS); \
+	status=$$?; e2e/cluster/down; exit $$status
 
 image: setup  ## the image of operator and runtime; prints where it is
 	images/build
