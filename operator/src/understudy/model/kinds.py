@@ -75,7 +75,7 @@ class IncidentStatus(Value):
     """A new standby was ready."""
 
     recovery_seconds: Seconds | None = None
-    """From the detection to the first new output."""
+    """From the last sign of life of the one that failed (else from the detection) to the first new output."""
 
     replayed: Tuples | None = None
     """Tuples processed again."""
