@@ -53,9 +53,9 @@ drills: setup  ## every mode under every fault in local processes (an hour, or i
 explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (minutes)
 	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)
 
-chaos: setup  ## random drills on the cluster for DURATION seconds; the table goes to docs/operations/chaos.md; needs root
+chaos: setup  ## random drills on the cluster for DURATION seconds; the table goes to PAGE, build/chaos.md; needs root
 	e2e/cluster/build && e2e/cluster/up "$$(images/build)" && \
-	e2e/cluster/run $(BIN)/python e2e/chaos.py --page $(or $(PAGE),docs/operations/chaos.md) \
+	e2e/cluster/run $(BIN)/python e2e/chaos.py --page $(or $(PAGE),build/chaos.md) \
 	    --seconds $(or $(DURATION),300) $(if $(SEED),--seed $(SEED)) $(JOBS); \
 	status=$$?; e2e/cluster/down; exit $$status
 
@@ -67,7 +67,8 @@ cluster-down:  ## take it down; nothing is left behind
 	e2e/cluster/down
 
 scale: setup  ## what the operator costs with 200 jobs on pretended nodes; needs root
-	e2e/cluster/build && e2e/cluster/up && e2e/cluster/run $(BIN)/python e2e/scale.py $(ARGS); e2e/cluster/down
+	e2e/cluster/build && e2e/cluster/up && e2e/cluster/run $(BIN)/python e2e/scale.py $(ARGS); \
+	status=$$?; e2e/cluster/down; exit $$status
 
 image: setup  ## the image of operator and runtime; prints where it is
 	images/build

@@ -37,6 +37,17 @@ their standbys take over without the operator, but nobody replaces them. `kubect
 removes the jobs, too. Where two releases share a cluster (each with its own `watchNamespaces`), only one has
 `crds.install=true`.
 
+The definitions that stay belong to the release that installed them, so helm refuses to install under another name or
+namespace. Give them to the new one first, or install with `crds.install=false`:
+
+```sh
+for crd in streamjobs incidents failoverdrills migrations; do
+  kubectl annotate --overwrite crd $crd.understudy.dev \\
+    meta.helm.sh/release-name=RELEASE meta.helm.sh/release-namespace=NAMESPACE
+  kubectl label --overwrite crd $crd.understudy.dev app.kubernetes.io/managed-by=Helm
+done
+```
+
 ## Values
 
 | value | default | what it does |

@@ -3,9 +3,9 @@
 
 Each round waits until the job is protected, draws a subjob, a fault and a moment, and makes the fault by a
 FailoverDrill. Every other time or so there is no operator: then the primary's pod is force-deleted, and the Incident is
-read when the operator is back. Then nodes are lost, as by a power cut, under jobs whose subjobs do not read each other:
-each primary that was there is a recovery. In the end every tuple that came out is compared with what had to, worked out
-in plain Python. Exit code 1: a promise was broken.
+read when the operator is back. Then nodes are lost, as by a power cut, under jobs whose subjobs do not read each other,
+every other time without an operator, too: each primary that was there is a recovery. In the end every tuple that came
+out is compared with what had to, worked out in plain Python. Exit code 1: a promise was broken.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from conftest import CHART, SYSTEM, install, made
 from kubectl import Job, Json, Namespace, until
 from mixed_job import HALVES, MODES, Half, gaps, mixed_job, promised
 from story import (
+    REPLACED,
     START,
     TAKE_OVER,
     assert_flowing,
@@ -39,7 +41,7 @@ from story import (
 DECK = [("podKill", False)] * 4 + [("podKill", True)] * 4 + [("processStop", False), ("partition", False)]
 """Faults, and whether the operator is away: each mode goes through them all, in an order of its own, and then again."""
 DEMO = Path(__file__).parents[1] / "examples" / "telemonitoring.yaml"
-LOST_NODES = [("nodeLoss", False)]
+LOST_NODES = [("nodeLoss", False), ("nodeLoss", True)]
 MOST = 90  # seconds after which a drill has failed, whatever the target
 TARGETS = {
     "replicaBackup": 1.0, "activeStandby": 1.0, "passiveStandby": 4.0, "upstreamBackup": 6.0, "savepoint": 6.0,
@@ -151,7 +153,7 @@ def play(job: Job, operator: Namespace, report: Report, seconds: float) -> None:
 
 def _recovered(job: Job, operator: Namespace, act: Act, number: int) -> list[Recovery]:
     if act.fault == "nodeLoss":
-        return _node_lost(job, act)
+        return _node_lost(job, operator, act)
     return [_without_operator(job, operator, act) if act.away else _drilled(job, act, number)]
 
 
@@ -175,36 +177,53 @@ def _drilled(job: Job, act: Act, number: int) -> Recovery:
 
 
 def _without_operator(job: Job, operator: Namespace, act: Act) -> Recovery:
-    operator.kubectl("scale", "deployment/understudy", "--replicas=0")
-    try:
-        until("the operator is gone", lambda: not operator.list("pods"), 60)
+    with _away(operator):
         (primary, epoch), made = job.lease(act.subjob), time.time()
         job.namespace.kill(primary)
-        wait_for_take_over(job, act.subjob, primary, epoch)
-        assert_flowing(job, HALVES[job.name].sink_behind(act.subjob))
-    finally:
-        operator.kubectl("scale", "deployment/understudy", "--replicas=2")
+        _succeeded(job, act.subjob, primary, epoch)
     return _told(job, act, primary, epoch, made)
 
 
-def _node_lost(job: Job, act: Act) -> list[Recovery]:
+@contextmanager
+def _away(operator: Namespace) -> Iterator[None]:
+    """There is no operator meanwhile."""
+    operator.kubectl("scale", "deployment/understudy", "--replicas=0")
+    try:
+        until("the operator is gone", lambda: not operator.list("pods"), 60)
+        yield
+    finally:
+        operator.kubectl("scale", "deployment/understudy", "--replicas=2")
+
+
+def _node_lost(job: Job, operator: Namespace, act: Act) -> list[Recovery]:
     """Of every primary that was on the node of this one. It boots again when all of them are succeeded."""
     _leave_the_sinks(job)
     modes = HALVES[job.name].modes
-    leaders = {subjob: job.lease(subjob) for subjob in modes}
-    node = node_of_pod(job, leaders[act.subjob][0])
-    lost = {subjob: lead for subjob, lead in leaders.items() if node_of_pod(job, lead[0]) == node}
-    made = time.time()
-    hurt(node, "lose")
-    try:
-        for subjob, (primary, epoch) in lost.items():
-            wait_for_take_over(job, subjob, primary, epoch)
-        return [
-            _told(job, replace(act, subjob=subjob, mode=modes[subjob]), primary, epoch, made)
-            for subjob, (primary, epoch) in lost.items()
-        ]
-    finally:
-        hurt(node, "start")
+    with _away(operator) if act.away else nullcontext():
+        node, lost = _on_the_node_of(job, act.subjob)
+        made = time.time()
+        hurt(node, "lose")
+        try:
+            for subjob, (primary, epoch) in lost.items():
+                _succeeded(job, subjob, primary, epoch)
+        finally:
+            hurt(node, "start")
+    return [
+        _told(job, replace(act, subjob=subjob, mode=modes[subjob]), primary, epoch, made)
+        for subjob, (primary, epoch) in lost.items()
+    ]
+
+
+def _on_the_node_of(job: Job, subjob: str) -> tuple[str, dict[str, tuple[str, int]]]:
+    """The node of this primary, and every primary there with its epoch."""
+    leaders = {subjob: job.lease(subjob) for subjob in HALVES[job.name].modes}
+    nodes = {subjob: node_of_pod(job, primary) for subjob, (primary, _) in leaders.items()}
+    return nodes[subjob], {name: lead for name, lead in leaders.items() if nodes[name] == nodes[subjob]}
+
+
+def _succeeded(job: Job, subjob: str, primary: str, epoch: int) -> None:
+    wait_for_take_over(job, subjob, primary, epoch)
+    assert_flowing(job, HALVES[job.name].sink_behind(subjob))
 
 
 def _leave_the_sinks(job: Job) -> None:
@@ -226,7 +245,7 @@ def _told(job: Job, act: Act, primary: str, epoch: int, made: float) -> Recovery
         found = [i for i in of_primary if i["spec"]["subjob"] == act.subjob and i["spec"]["epoch"] > epoch]
         return next((i for i in found if (i.get("status") or {}).get("firstOutput")), None)
 
-    incident = until(f"the incident of {primary} is told", told, TAKE_OVER * 2)
+    incident = until(f"the incident of {primary} is told", told, REPLACED)
     status = incident["status"]
     first = _moment(status["firstOutput"]) or made
     return Recovery(act, first - made, _silence(incident), status.get("lost", 0), status.get("duplicated", 0))
@@ -357,6 +376,7 @@ def main() -> int:
         compare(job, report)
         namespace.kubectl("delete", "sj", name)
         if args.page:
+            args.page.parent.mkdir(parents=True, exist_ok=True)
             args.page.write_text(page(report))
     print(page(report))
     return 1 if report.broken else 0

@@ -33,6 +33,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $pods "tolerations" .Values.jobs.tolerations -}}
 {{- $_ := set $pods "disruptionBudgets" .Values.jobs.disruptionBudgets -}}
 {{- $_ := set $pods "networkPolicies" .Values.networkPolicies -}}
+{{- $_ := set $pods "operator" (dict "namespace" .Release.Namespace "labels" (include "understudy.selector" . | fromYaml)) -}}
 {{- $_ := set $pods "placement" .Values.jobs.placement -}}
 {{- $_ := set $pods "mutualTLS" .Values.jobs.mutualTLS -}}
 {{- $_ := set $pods "certificateLifetime" .Values.jobs.certificateLifetime -}}

@@ -13,7 +13,7 @@ from understudy.control.observed import IncidentSeen, Pod
 from understudy.control.times import iso_ms, millis
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
 
-from .jobs import job
+from .jobs import job, with_modes
 from .world import World
 
 
@@ -126,10 +126,45 @@ def test_a_job_that_is_not_protected_is_not_hurt_unless_forced(world: World) -> 
     world.run_for(2)
     drill = Rehearsal(world, spec()).run_for(5)
     assert drill.status.phase is DrillPhase.FAILED
-    assert "refused: no standby" in drill.status.message
+    assert drill.status.message.startswith("refused: demo is not Protected: no standby is ready to take over keep")
     assert not drill.killed
     forced = Rehearsal(world, spec(force=True)).run_for(4)
     assert forced.killed
+
+
+@pytest.mark.parametrize("fault", ["podKill", "nodeLoss"])
+def test_a_job_is_not_hurt_while_another_of_its_subjobs_is_not_protected(world: World, fault: str) -> None:
+    world.kill(world.standby("double"))
+    world.run_for(2)
+    assert world.subjob("keep")["protected"]
+    drill = Rehearsal(world, spec(fault=fault)).run_for(5)
+    assert "no standby is ready to take over double" in drill.status.message
+    assert not drill.killed
+    forced = Rehearsal(world, spec(fault=fault, force=True)).run_for(4)
+    assert forced.killed
+
+
+def test_a_subjob_that_asks_for_no_standby_is_not_hurt_unless_forced() -> None:
+    world = World(with_modes("amnesia", "passiveStandby")).run_for(30)
+    assert world.is_true("Protected")
+    drill = Rehearsal(world, spec()).run_for(5)
+    assert "refused: no standby is ready to take over keep" in drill.status.message
+    assert not drill.killed
+    beside = Rehearsal(world, spec(subjob="double")).run_for(12)
+    assert beside.status.phase is DrillPhase.PASSED, beside.status
+
+
+def test_a_node_is_not_lost_while_it_has_every_instance_of_a_subjob() -> None:
+    """Its own, or those of another that asks for no standby."""
+    world = World(with_modes("passiveStandby", "amnesia")).run_for(30)
+    node = world.pods[world.primary("keep")].node
+    for together in ("double", "keep"):
+        moved = {name: replace(p, node=node if p.part == together else p.node) for name, p in world.pods.items()}
+        drill = Rehearsal(world, spec(fault="nodeLoss"))
+        drill.look()
+        refused, _ = decide_drill(replace(drill.seen(), pods=tuple(moved.values())))
+        assert isinstance(refused, WriteDown)
+        assert f"{together} is on {node}" in refused.status.message
 
 
 @pytest.mark.parametrize(
@@ -192,12 +227,12 @@ def test_a_primary_that_had_been_succeeded_when_it_was_hurt_is_not_taken_for_hur
     assert isinstance(again, WriteDown)
     assert again.status.phase is DrillPhase.PENDING
     assert again.status.made_at is None
-    bare = {**world.status, "subjobs": [{**s, "protected": False} for s in world.status["subjobs"]]}
-    waiting = replace(drill.seen(), status=again.status, job={**bare})
+    assert not world.is_true("Protected")
+    waiting = replace(drill.seen(), status=again.status)
     assert decide_drill(waiting) == ()
     refused, _ = decide_drill(replace(waiting, now_ms=waiting.now_ms + 120_000))
     assert isinstance(refused, WriteDown)
-    assert "refused: no standby" in refused.status.message
+    assert "refused: demo is not Protected" in refused.status.message
 
 
 def test_a_fault_that_cannot_be_made_ends_the_drill(world: World) -> None:

@@ -421,4 +421,11 @@ class World:
 def take_over(gone: str, at: int) -> dict[str, Any]:
     steps = ("detectedMs", "leaseMs", "promotedMs", "restoredMs", "firstOutputMs", "caughtUpMs")
     times = {step: at + 100 * place for place, step in enumerate(steps)}
-    return {"from": gone, "cause": "its connection closed: the process is dead", "replayed": 7, "lost": 0, **times}
+    return {
+        "from": gone,
+        "cause": "its connection closed: the process is dead",
+        "replayed": 7,
+        "lost": 0,
+        "heardMs": at - 300,
+        **times,
+    }

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from understudy.backends.kubernetes.settings import PodSettings
+from understudy.backends.kubernetes.settings import OperatorPods, PodSettings
 
 CHECKOUT = Path(__file__).parents[3]
 CHART = CHECKOUT / "charts" / "understudy"
@@ -54,7 +54,11 @@ def test_the_operator_reads_the_settings_that_the_chart_writes() -> None:
     env = {entry["name"]: entry.get("value") for entry in container["env"]}
     settings = PodSettings.from_json(json.loads(str(env["UNDERSTUDY_PODS"])))
     assert settings == PodSettings(
-        image="localhost/understudy:v9", disruption_budgets=True, network_policies=True, mutual_tls=True
+        image="localhost/understudy:v9",
+        disruption_budgets=True,
+        network_policies=True,
+        operator=OperatorPods("default", deployment["spec"]["selector"]["matchLabels"]),
+        mutual_tls=True,
     )
     assert env["UNDERSTUDY_ELECTION"] == "understudy"
     assert {"POD_NAME", "POD_NAMESPACE"} <= set(env)

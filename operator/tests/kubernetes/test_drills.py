@@ -38,8 +38,9 @@ def pod(name: str, role: str) -> Json:
 def fake() -> FakeApi:
     found = FakeApi()
     subjob = {"name": "keep", "currentPrimary": "demo-keep-0", "epoch": 1, "protected": True}
+    protected = {"type": "Protected", "status": "True"}
     metadata = {"name": "demo", "namespace": "apps", "uid": "uid-job", "generation": 1}
-    found.put("streamjobs", {"metadata": metadata, "status": {"subjobs": [subjob]}})
+    found.put("streamjobs", {"metadata": metadata, "status": {"subjobs": [subjob], "conditions": [protected]}})
     found.put("pods", pod("demo-keep-0", "primary"))
     found.put("pods", pod("demo-keep-1", "secondary"))
     spec = {"job": "demo", "subjob": "keep", "fault": "podKill", "expect": {"recovery": "60s"}}

@@ -66,7 +66,7 @@ def test_a_failover_is_told_with_its_figures() -> None:
     text, safe = page_of(world)
     assert safe
     assert "demo-keep-0 → demo-keep-1" in text
-    assert "0.40 s" in text
+    assert "0.70 s" in text
 
 
 def test_a_job_that_nobody_has_looked_at_is_not_called_safe() -> None:

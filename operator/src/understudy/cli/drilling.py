@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subjob")
     parser.add_argument("--fault", choices=[str(fault) for fault in Fault], default=str(Fault.POD_KILL))
     parser.add_argument("--recovery", metavar="3s", help="the longest time to the first new output that passes")
-    parser.add_argument("--force", action="store_true", help="even if no standby is ready to take over")
+    parser.add_argument("--force", action="store_true", help="even if the job is not Protected")
 
 
 def manifest(args: argparse.Namespace, number: int) -> Json:

@@ -66,11 +66,11 @@ def _subjobs(subjobs: Sequence[Json]) -> str:
             str(subjob.get("epoch", "")),
             _replicas(subjob, leads=True) or f"none ({subjob.get('state', '').lower()})",
             _replicas(subjob, leads=False) or "none",
-            _cost(subjob.get("ifItFailedNow")),
+            cost(subjob.get("ifItFailedNow")),
         )
         for subjob in subjobs
     ]
-    return _table(rows)
+    return table(rows)
 
 
 def _replicas(subjob: Json, leads: bool) -> str:
@@ -82,11 +82,12 @@ def _unless_ready(replica: Json) -> str:
     return "" if replica["state"] in ("ready", "finished") else f" ({replica['state']})"
 
 
-def _cost(cost: Json | None) -> str:
-    if not cost:
+def cost(now: Json | None) -> str:
+    """What a failure at this moment would cost."""
+    if not now:
         return "-"
-    lost = f"loses {cost['lostTuples']} tuples" if cost["lostTuples"] else "loses nothing"
-    return f"replays {cost['replayTuples']} tuples, about {cost['replaySeconds']} s; {lost}"
+    lost = f"loses {now['lostTuples']} tuples" if now["lostTuples"] else "loses nothing"
+    return f"replays {now['replayTuples']} tuples, about {now['replaySeconds']} s; {lost}"
 
 
 def _sinks(sinks: Sequence[Json]) -> str:
@@ -95,7 +96,7 @@ def _sinks(sinks: Sequence[Json]) -> str:
         (s["name"], s["state"], str(s.get("tuples", "-")), f"{s.get('pod', '-')} on {s.get('node', '-')}", s["note"])
         for s in ({"note": "", **sink} for sink in sinks)
     ]
-    return _table(rows)
+    return table(rows)
 
 
 def _problem(status: Json) -> str | None:
@@ -120,7 +121,7 @@ def incident_table(incidents: Sequence[Json], most: int | None = None) -> str:
     newest = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]), reverse=True)[:most]
     heads = ("WHEN", "JOB", "SUBJOB", "TOOK OVER", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")
     rows = [heads, *(_incident(incident["spec"], incident.get("status") or {}) for incident in newest)]
-    return _table(rows)
+    return table(rows)
 
 
 def _incident(spec: Json, status: Json) -> tuple[str, ...]:
@@ -146,7 +147,7 @@ def _capital(sentence: str | None) -> str:
     return sentence[:1].upper() + sentence[1:] if sentence else ""
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def table(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
     return "\n".join("  ".join(row).rstrip() for row in padded)

@@ -3,12 +3,15 @@ credentials are the ones in use.
 
   status JOB       is it safe now? which pods play which part, what a failure at this moment would cost
   incidents [JOB]  what has failed, and how long each recovery took
+  report JOB       what a local run's report tells: incidents step by step, moves, tuples of each sink
   tail JOB SINK    follow what a sink writes
   drill JOB SUBJOB make a real fault, and see whether the recovery is as expected
   switchover JOB SUBJOB         make the standby primary, with no loss
+  failover JOB SUBJOB           take the primary away now, so that the standby takes over
+  fence JOB SUBJOB POD          take an instance away for good, and wait until it can not write any more
   migrate JOB SUBJOB --to NODE  move the primary to a node, with no loss
 
-Exit codes: 0 safe, completed or passed, 1 not safe now or failed, 2 no such job, 3 no kubectl or no answer.
+Exit codes: 0 safe, completed or passed, 1 not safe now, refused or failed, 2 no such job, 3 no kubectl or no answer.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from understudy.cli import drilling, moving, pages
+from understudy.cli import drilling, fencing, moving, pages, reporting
+from understudy.control import names
 
 
 class NoAnswer(Exception):
@@ -71,6 +75,16 @@ def _parser() -> argparse.ArgumentParser:
     switchover = commands.add_parser("switchover", help="make the standby primary", parents=[where])
     moving.add(switchover, to_node=False)
     switchover.set_defaults(run=_switchover)
+    failover = commands.add_parser("failover", help="take the primary away now", parents=[where])
+    fencing.add(failover, pod=False)
+    failover.set_defaults(run=_failover)
+    fence = commands.add_parser("fence", help="take an instance away for good", parents=[where])
+    fencing.add(fence, pod=True)
+    fence.set_defaults(run=_fence)
+    report = commands.add_parser("report", help="what a local run's report tells", parents=[where])
+    report.add_argument("job")
+    report.add_argument("--json", action="store_true", help="for programs")
+    report.set_defaults(run=_report)
     migrate = commands.add_parser("migrate", help="move the primary to a node", parents=[where])
     moving.add(migrate, to_node=True)
     migrate.set_defaults(run=_migrate)
@@ -92,6 +106,9 @@ class Kubectl:
 
     def annotate(self, kind: str, name: str, annotation: str) -> None:
         self._run(None, "annotate", "--overwrite", kind, name, annotation)
+
+    def kill(self, pod: str) -> None:
+        self._run(None, "delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
 
     def _run(self, given: str | None, *arguments: str) -> str:
         command = [*self._common, *arguments]
@@ -139,6 +156,32 @@ def _switchover(kubectl: Kubectl, args: argparse.Namespace) -> int:
 def _migrate(kubectl: Kubectl, args: argparse.Namespace) -> int:
     kubectl.get("streamjobs.understudy.dev", args.job)
     return moving.migrate(kubectl.create, lambda name: kubectl.get("migrations.understudy.dev", name), args)
+
+
+def _failover(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    return fencing.failover(_hands(kubectl, args), args)
+
+
+def _fence(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    return fencing.fence(_hands(kubectl, args), args)
+
+
+def _hands(kubectl: Kubectl, args: argparse.Namespace) -> fencing.Hands:
+    chosen = f"{names.JOB}={args.job},{names.SUBJOB}={args.subjob},{names.INSTANCE}"
+    return fencing.Hands(
+        job=lambda: kubectl.get("streamjobs.understudy.dev", args.job),
+        lease=lambda: kubectl.get("leases.coordination.k8s.io", names.lease(args.job, args.subjob)),
+        pods=lambda: [pod["metadata"]["name"] for pod in kubectl.get("pods", "-l", chosen)["items"]],
+        kill=kubectl.kill,
+    )
+
+
+def _report(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    job = kubectl.get("streamjobs.understudy.dev", args.job)
+    incidents = kubectl.get("incidents.understudy.dev", "-l", f"{names.JOB}={args.job}")["items"]
+    report = reporting.report_of(job, incidents)
+    print(json.dumps(report, indent=2) if args.json else reporting.as_text(report))
+    return 0
 
 
 def _tail(kubectl: Kubectl, args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ Cut anywhere, it goes on: a fault is made again only while the one that it was m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -191,11 +191,31 @@ def _refusal(seen: SeenDrill) -> str | None:
         return f"{spec.fault} needs a job with certificates: its pods take orders from nobody else"
     if spec.fault is Fault.OVERLOAD and spec.subjob not in seen.watching:
         return f"{spec.subjob} does not watch for overloads; set its ha.overload"
-    if seen.pod(subjob.get("currentPrimary")) is None:
+    target = seen.pod(subjob.get("currentPrimary"))
+    if target is None:
         return f"{spec.subjob} has no primary"
-    if not subjob.get("protected") and not spec.force:
-        return f"no standby is ready to take over {spec.subjob}; force: true hurts it all the same"
-    return None
+    risk = None if spec.force else _risk(seen, subjob, target)
+    return f"{risk}; force: true hurts it all the same" if risk else None
+
+
+def _risk(seen: SeenDrill, subjob: Json, target: Pod) -> str | None:
+    """Why the fault would be more than the job is ready for. Protected speaks of the standbys that are asked for only:
+    a subjob that asks for none has nobody to take over, and a node may hold both of a pair."""
+    conditions: Iterable[Json] = (seen.job or {}).get("conditions") or ()
+    protected: Json = next((c for c in conditions if c.get("type") == "Protected"), {})
+    if protected.get("status") != "True":
+        return f"{seen.spec.job} is not Protected: {protected.get('message') or 'the operator has not said so yet'}"
+    if not subjob.get("protected"):
+        return f"no standby is ready to take over {seen.spec.subjob}"
+    bare = _only_there(seen, target.node) if seen.spec.fault is Fault.NODE_LOSS else []
+    return f"every instance of {', '.join(bare)} is on {target.node}" if bare else None
+
+
+def _only_there(seen: SeenDrill, node: str | None) -> list[str]:
+    """The subjobs that have no instance on another node."""
+    instances = [pod for pod in seen.pods if not pod.is_sink]
+    elsewhere = {pod.part for pod in instances if pod.node != node}
+    return sorted({pod.part for pod in instances} - elsewhere)
 
 
 def _refused(seen: SeenDrill, why: str) -> tuple[Step, ...]:

@@ -73,7 +73,7 @@ def _subjobs(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
 def _safeguards(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     plan: list[Intent] = []
     if seen.safeguards.policy is False:
-        plan.append(EnsureNetworkPolicy("only the job's own pods may speak to its pods"))
+        plan.append(EnsureNetworkPolicy("only the job's own pods and the operator may speak to its pods"))
     missing = _budgets(seen, job) - (seen.safeguards.budgets or frozenset())
     for subjob in job.subjobs:
         if names.budget(seen.name, subjob.name) in missing:

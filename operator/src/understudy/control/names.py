@@ -25,6 +25,7 @@ REVISION: Final = "understudy.dev/revision"  # on a pod: the manifest that it wa
 QUERY: Final = "understudy.dev/query"  # on a pod: a digest of what it computes
 SETTINGS: Final = "understudy.dev/settings"  # on a pod: a digest of how it is kept alive and what it may use
 SPREAD: Final = "understudy.dev/spread"  # on a pod: whether it must or should keep away from its peer's node
+DIGEST: Final = "understudy.dev/digest"  # on a NetworkPolicy: of what it was made with
 CERTIFICATE: Final = "understudy.dev/certificate"  # on a pod: the number of the certificate that it has
 
 MOVE: Final = "move.understudy.dev"  # on a StreamJob, MOVE/SUBJOB: `standby` or a node; ` by NAME`: that Migration asks

@@ -224,7 +224,7 @@ class Safeguards:
     budgets: frozenset[str] | None = None
     """PodDisruptionBudgets that exist; None where the operator is not to make any."""
     policy: bool | None = None
-    """Whether the NetworkPolicy exists; None where the operator is not to make one."""
+    """Whether the NetworkPolicy is there as it would be made now; None where the operator is not to make one."""
     tls: bool = False
     """Whether new jobs get certificates."""
     certificate_ms: int = 30 * 86_400_000

@@ -60,8 +60,9 @@ class TakeOver:
 
     @property
     def recovery_ms(self) -> int | None:
-        """From the suspicion to the first new output."""
-        return None if self.detected is None or self.first_output is None else self.first_output - self.detected
+        """From the last sign of life, else from the suspicion, to the first new output."""
+        began = self.heard or self.detected
+        return None if began is None or self.first_output is None else self.first_output - began
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class IncidentStatus(Value):
     """A new standby was ready."""
 
     recovery_seconds: Seconds | None = None
-    """From the detection to the first new output."""
+    """From the last sign of life of the one that failed (else from the detection) to the first new output."""
 
     replayed: Tuples | None = None
     """Tuples processed again."""
@@ -141,7 +141,7 @@ class FailoverDrillSpec(Value):
     """What must hold."""
 
     force: StrictBool = False
-    """Do it even if no standby is ready to take over. Default: false, and the drill refuses."""
+    """Do it even if the job is not Protected, or the subjob has no standby. Default: false, and the drill refuses."""
 
 
 class DrillPhase(StrEnum):

@@ -162,7 +162,7 @@ class Failover(Value):
     """The Incident that tells it."""
 
     recovery_seconds: Seconds | None = None
-    """From the detection to the first new output."""
+    """From the last sign of life of the one that failed (else from the detection) to the first new output."""
 
     from_: Annotated[Short, Field(alias="from")] = ""
     """The pod that was primary."""
@@ -310,7 +310,7 @@ class Summary(Value):
     """When the last take-over was over."""
 
     last_recovery: Short | None = None
-    """How long it took from the detection to the first new output: 0.8s."""
+    """How long it took from the last sign of life of the old primary to the first new output: 0.8s."""
 
     if_it_failed_now: Short | None = None
     """What a failure at this moment would cost at worst: 0.2s replay, 0 lost."""

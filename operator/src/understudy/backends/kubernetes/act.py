@@ -79,7 +79,7 @@ class Actor:
             case do.EnsureBudget():
                 self._apply(POLICY, "poddisruptionbudgets", objects.budget(self._owner, intent.subjob))
             case do.EnsureNetworkPolicy():
-                self._apply(NETWORKING, "networkpolicies", objects.network_policy(self._owner))
+                self._apply(NETWORKING, "networkpolicies", objects.network_policy(self._owner, self._settings.operator))
             case do.IssueCertificate():
                 self._issue(intent)
             case do.EnsureLease():

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from understudy.backends.kubernetes import objects
 from understudy.backends.kubernetes.act import CORE, LEASES, NETWORKING, OURS, POLICY, RBAC
 from understudy.backends.kubernetes.api import Api, ApiError
+from understudy.backends.kubernetes.objects import Owner
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.backends.kubernetes.sight import (
     incident_of,
@@ -63,14 +65,14 @@ class _Owned:
     """Lists what one job owns. What another of the same name owned goes soon, and is not to be mistaken for ours."""
 
     def __init__(self, api: Api, namespace: str, name: str, uid: str) -> None:
-        self._api, self._namespace, self._name, self._uid = api, namespace, name, uid
+        self._api, self.owner = api, Owner(name, namespace, uid)
         self.remains: list[str] = []
 
     def __call__(self, group: str, plural: str) -> list[Json]:
-        path = f"{group}/namespaces/{self._namespace}/{plural}"
-        found = self._api.list(path, labelSelector=f"{names.JOB}={self._name}")
-        self.remains += [f"{plural}/{f['metadata']['name']}" for f in found if is_left_over(f, self._uid)]
-        return [f for f in found if is_owned_by(f, self._uid)]
+        path = f"{group}/namespaces/{self.owner.namespace}/{plural}"
+        found = self._api.list(path, labelSelector=f"{names.JOB}={self.owner.name}")
+        self.remains += [f"{plural}/{f['metadata']['name']}" for f in found if is_left_over(f, self.owner.uid)]
+        return [f for f in found if is_owned_by(f, self.owner.uid)]
 
 
 class Lists:
@@ -141,9 +143,12 @@ class Lists:
 
     def _safeguards(self, owned: _Owned) -> Safeguards:
         budgets = _names(owned(POLICY, "poddisruptionbudgets")) if self._settings.disruption_budgets else None
-        policies = owned(NETWORKING, "networkpolicies") if self._settings.network_policies else None
-        policy = None if policies is None else bool(policies)
+        policy = self._is_fenced(owned) if self._settings.network_policies else None
         return Safeguards(budgets, policy, self._settings.mutual_tls, self._settings.certificate_ms)
+
+    def _is_fenced(self, owned: _Owned) -> bool:
+        wanted = objects.network_policy(owned.owner, self._settings.operator)
+        return any(objects.is_same(found, wanted) for found in owned(NETWORKING, "networkpolicies"))
 
 
 def _names(found: list[Json]) -> frozenset[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 
+from understudy.backends.kubernetes.settings import OperatorPods
 from understudy.control import names
 from understudy.control.times import iso_ms
 from understudy.model.job import StreamJob
@@ -194,22 +197,43 @@ def budget(owner: Owner, subjob: str) -> Json:
     }
 
 
-def network_policy(owner: Owner) -> Json:
-    """The job's pods among themselves; from elsewhere only the status page, which probes and the operator read."""
+def network_policy(owner: Owner, operator: OperatorPods | None) -> Json:
+    """The job's pods among themselves; the operator with its orders; from elsewhere only the status page."""
     mine = {"matchLabels": {names.JOB: owner.name}}
+    spec: Json = {
+        "podSelector": mine,
+        "policyTypes": ["Ingress"],
+        "ingress": [
+            {"from": [{"podSelector": mine}]},
+            *([_orders_from(operator)] if operator else []),
+            {"ports": [{"port": names.STATUS_PORT, "protocol": "TCP"}]},
+        ],
+    }
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": owner.metadata(names.account(owner.name)),
-        "spec": {
-            "podSelector": mine,
-            "policyTypes": ["Ingress"],
-            "ingress": [
-                {"from": [{"podSelector": mine}]},
-                {"ports": [{"port": names.STATUS_PORT, "protocol": "TCP"}]},
-            ],
-        },
+        "metadata": owner.metadata(names.account(owner.name), annotations={names.DIGEST: _digest(spec)}),
+        "spec": spec,
     }
+
+
+def _orders_from(operator: OperatorPods) -> Json:
+    """One entry, so that both must hold: its namespace and its labels."""
+    its_pods = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": operator.namespace}},
+        "podSelector": {"matchLabels": dict(operator.labels)},
+    }
+    return {"from": [its_pods], "ports": [{"port": names.FLIGHT_PORT, "protocol": "TCP"}]}
+
+
+def _digest(spec: Json) -> str:
+    return hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def is_same(found: Json, wanted: Json) -> bool:
+    """Whether an object is as we would make it now. By its digest: the API server may fill in what we leave out."""
+    digests = [(body["metadata"].get("annotations") or {}).get(names.DIGEST) for body in (found, wanted)]
+    return digests[0] == digests[1]
 
 
 def secret(owner: Owner, name: str, data: Json) -> Json:

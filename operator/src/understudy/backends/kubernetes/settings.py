@@ -14,6 +14,14 @@ from understudy.model.value import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorPods:
+    """How the operator's own pods are told from others: they give orders to the pods of jobs."""
+
+    namespace: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class PodSettings:
     """What all pods of all jobs have in common."""
 
@@ -25,9 +33,11 @@ class PodSettings:
     memory_overhead_mi: int = MEMORY_OVERHEAD_MI
     """On top of the driver's memory, which is the JVM's heap: Python, queues, the JVM itself."""
     disruption_budgets: bool = False
-    """Make a PodDisruptionBudget for each subjob that has a standby."""
+    """Make a PodDisruptionBudget for the primary of each subjob."""
     network_policies: bool = False
     """Make a NetworkPolicy for each job."""
+    operator: OperatorPods | None = None
+    """Whom NetworkPolicies let in besides a job's own pods; None: the operator runs outside the cluster."""
     mutual_tls: bool = False
     """Give each new job certificates of its own."""
     certificate_ms: int = 30 * 86_400_000
@@ -46,6 +56,7 @@ class PodSettings:
             memory_overhead_mi=int(raw.get("memoryOverheadMi", MEMORY_OVERHEAD_MI)),
             disruption_budgets=bool(raw.get("disruptionBudgets")),
             network_policies=bool(raw.get("networkPolicies")),
+            operator=OperatorPods(**raw["operator"]) if raw.get("operator") else None,
             mutual_tls=bool(raw.get("mutualTLS")),
             certificate_ms=round(parse_duration(raw.get("certificateLifetime", "720h")).total_seconds() * 1000),
             placement=Placement(raw.get("placement", Placement.LATENCY)),

@@ -1,0 +1,66 @@
+"""`kubectl understudy report`: what a local run's `report.json` tells, of a job on the cluster.
+
+Nothing is compared here: how many tuples were lost or came twice is what the take-overs say of themselves, and of a
+sink only the number of tuples is known. Times are in milliseconds since the last sign of life of the one that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from understudy.cli.pages import table
+from understudy.control.times import millis
+
+Json = Mapping[str, Any]
+
+STEPS = ("detected", "promoted", "firstOutput", "caughtUp")
+COSTS = ("replayed", "lost", "duplicated")
+
+
+def report_of(job: Json, incidents: Sequence[Json]) -> dict[str, Any]:
+    status = job.get("status") or {}
+    subjobs = status.get("subjobs") or ()
+    oldest_first = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]))
+    return {
+        "job": job["metadata"]["name"],
+        "sinks": {sink["name"]: {"tuples": sink.get("tuples")} for sink in status.get("sinks") or ()},
+        "incidents": [_incident(i["spec"], i.get("status") or {}) for i in oldest_first],
+        "migrations": [_move(subjob["name"], move) for subjob in subjobs if (move := subjob.get("lastMove"))],
+        "subjobs": {s["name"]: {key: s[key] for key in ("mode", "operatorClass", "guarantee")} for s in subjobs},
+    }
+
+
+def _incident(spec: Json, status: Json) -> dict[str, Any]:
+    began = millis(spec.get("failedAt")) or millis(status.get("detected"))
+    reached = {step: millis(status.get(step)) for step in STEPS}
+    since = {f"{step}Ms": at - began if at is not None and began is not None else None for step, at in reached.items()}
+    told = {key: spec.get(key) for key in ("subjob", "mode", "cause")}
+    return told | since | {key: status.get(key) for key in COSTS}
+
+
+def _move(subjob: str, move: Json) -> dict[str, Any]:
+    told = {key: move.get(key) for key in ("from", "to", "why", "succeeded", "pauseSeconds", "movedBytes", "lost")}
+    return {"subjob": subjob, **told}
+
+
+def as_text(report: Json) -> str:
+    """Tables; - is what is not known."""
+    parts = [
+        _section("SUBJOB", report["subjobs"], ("mode", "operatorClass", "guarantee")),
+        _section("SINK", report["sinks"], ("tuples",)),
+        _rows("INCIDENT", report["incidents"], ("mode", *(f"{step}Ms" for step in STEPS), *COSTS, "cause")),
+        _rows("MOVE", report["migrations"], ("from", "to", "pauseSeconds", "movedBytes", "lost", "why")),
+    ]
+    count = len(report["incidents"])
+    head = f"{report['job']}: {count} incident{'' if count == 1 else 's'}"
+    return "\n\n".join([head, *(part for part in parts if part)])
+
+
+def _section(head: str, named: Mapping[str, Json], keys: Sequence[str]) -> str:
+    return _rows(head, [{"subjob": name, **fields} for name, fields in named.items()], keys)
+
+
+def _rows(head: str, found: Sequence[Json], keys: Sequence[str]) -> str:
+    rows = [[each["subjob"], *("-" if each.get(key) is None else str(each[key]) for key in keys)] for each in found]
+    return table([[head, *(key.upper() for key in keys)], *rows]) if rows else ""
