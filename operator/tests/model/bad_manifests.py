@@ -649,7 +649,7 @@ PROMISES = (
         "replicas of what may be sent again otherwise",
         manifest(
             subjobs="""
-- {name: drawn, inputs: [ecg], operators: [{filter: {where: "rand() > mv"}}], ha: {mode: activeStandby}}
+- {name: drawn, inputs: [ecg], operators: [{filter: {where: "randn() > mv"}}], ha: {mode: activeStandby}}
 - {name: beats, inputs: [drawn], operators: [{filter: {where: "mv > 0.8"}}], ha: {mode: replicaBackup}}
 """
         ),
