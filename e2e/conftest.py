@@ -16,6 +16,7 @@ from kubectl import Namespace, run, until
 
 CHART = Path(__file__).parents[1] / "charts" / "understudy"
 PREVIOUS = Path(__file__).parent / "previous" / "understudy-0.1.0.tgz"
+CRDS = Path(__file__).parents[1] / "crds"
 IMAGE = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
 SYSTEM = "understudy-system"
 

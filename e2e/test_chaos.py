@@ -11,7 +11,8 @@ from kubectl import Job, Namespace, name_of, until
 from mixed_job import HALVES, mixed_job, promised
 from story import REPLACED, assert_flowing, started, wait_until_protected
 
-SEED = int(os.environ.get("UNDERSTUDY_SEED") or 359)  # kills of pods; `make chaos` draws others
+SEED = int(os.environ.get("UNDERSTUDY_SEED") or 359)  # `make chaos` draws others
+SECONDS = 150  # for each of the two jobs
 
 
 @pytest.fixture(scope="module", params=[name for name, half in HALVES.items() if not half.apart])
@@ -28,8 +29,8 @@ def test_every_mode_is_in_force_with_its_guarantee(job: Job) -> None:
 
 def test_no_promise_is_broken_by_random_drills(job: Job, operator: Namespace) -> None:
     print(f"UNDERSTUDY_SEED={SEED}")
-    report = Report(SEED, 0)
-    play(job, operator, report, 0)
+    report = Report(SEED, SECONDS)
+    play(job, operator, report, SECONDS)
     print(page(report))
     assert not report.broken
 

@@ -11,6 +11,7 @@ import pytest
 from kubectl import Job, Namespace, name_of, run, until
 from numbers_job import kept_job
 from story import (
+    REPLACED,
     TAKE_OVER,
     assert_flowing,
     assert_nothing_lost,
@@ -61,13 +62,14 @@ def test_the_plugin_runs_a_drill_and_says_how_it_went(job: Job) -> None:
     print(said)
 
 
-def test_a_drill_passes_and_gives_its_figures(job: Job) -> None:
+@pytest.mark.parametrize("fault", ["processStop", "nodeLoss"])
+def test_a_drill_passes_and_gives_its_figures(job: Job, fault: str) -> None:
     wait_until_protected(job)
-    status = drill(job, "keep", "processStop", "stopped", EXPECTED)
+    status = drill(job, "keep", fault, fault.lower(), EXPECTED)
     assert status["phase"] == "Passed", status
     assert status["measured"]["lost"] == status["measured"]["duplicated"] == 0
     print(f"first new output after {status['measured']['recoverySeconds']} s")
-    assert_flowing(job)
+    assert_flowing(job, seconds=REPLACED)
 
 
 def test_a_drill_refuses_a_job_that_is_not_protected(job: Job) -> None:

@@ -113,7 +113,7 @@ class Replica(Value):
     node: Short | None = None
     """Where it runs."""
 
-    role: Role
+    role: Annotated[Role, WithJsonSchema({"type": "string", "maxLength": 63})]  # other versions have other words
     """primary, and for the other one what its mode makes of it: secondary, replica or spare."""
 
     state: Short
