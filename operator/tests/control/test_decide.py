@@ -236,7 +236,7 @@ def test_a_pod_that_stops_answering_is_replaced_and_its_node_avoided(started: Wo
     started.run_for(30)
     assert name not in started.pods
     made = next(i for i in started.history if isinstance(i, CreateInstance) and i.name == "demo-keep-2")
-    assert made.avoid == {node}
+    assert made.avoid == {node, started.pods[started.primary("keep")].node}
 
 
 def test_an_instance_that_crashes_again_and_again_is_tried_on_another_node(started: World) -> None:

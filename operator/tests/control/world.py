@@ -76,8 +76,8 @@ class World:
     no_room_for: set[str] = field(default_factory=set)
     """Subjobs that fit on no node; who stands in for one does."""
     trials: dict[str, Trial] = field(default_factory=dict)
-    apart: set[str] = field(default_factory=set)
-    """Trials that must be on a node without an instance."""
+    avoided: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Trial → nodes that it keeps away from."""
     history: list[Intent] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     lives: dict[str, int] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class World:
             case do.CreateTrial():
                 assert intent.name not in self.trials, f"{intent.name} exists"
                 self.trials[intent.name] = Trial(intent.name, intent.subjob, intent.asks)
-                self.apart |= {intent.name} if intent.apart else set()
+                self.avoided[intent.name] = intent.avoid
             case do.ChangeInstance():
                 self.told[intent.pod] = intent.ha
             case do.RunProcess():
@@ -287,9 +287,9 @@ class World:
 
     def _has_room(self, trial: Trial) -> bool:
         """Once it runs it keeps its place."""
-        spread = Spread.REQUIRED if trial.name in self.apart else Spread.PREFERRED
-        like = Pod(trial.name, trial.subjob, None, Phase.PENDING, self.now_ms, spread=spread)
-        return trial.runs or (trial.subjob not in self.no_room_for and self._schedule(like, frozenset()) is not None)
+        like = Pod(trial.name, trial.subjob, None, Phase.PENDING, self.now_ms)
+        room = self._schedule(like, self.avoided[trial.name]) is not None
+        return trial.runs or (trial.subjob not in self.no_room_for and room)
 
     def _no_node(self, pod: Pod) -> None:
         node = self._schedule(pod, frozenset())

@@ -71,12 +71,22 @@ MODES: Parts = {
     "sav": (Mode.SAVEPOINT, OperatorClass.DETERMINISTIC),
 }
 
-# Every mode, and every class of operators with one of them, under every fault but the shortest. Who joins comes first,
-# so that those who are left without anybody do not keep its successor waiting.
-EVERY_MODE = Programme(
+# Every mode, and every class of operators with one of them. One that was stopped is the standby when it goes on, so
+# nobody has to be started before the primaries are killed.
+PRIMARIES = Programme(
     "modes",
     spec(MODES),
-    160,
+    45,
+    tuple(f"{name}@protected@12s-20s" for name in MODES),
+    tuple(f"{name}@3s-5s+3s" for name in MODES),
+)
+STANDBYS = Programme("modes-standbys", spec(MODES), 25, tuple(f"{name}@standby@4s-12s" for name in MODES))
+# The same under every fault but the shortest. Who joins comes first, so that those who are left without anybody do not
+# keep its successor waiting; on two cores a new instance takes a minute beside so many others.
+EVERY_FAULT = Programme(
+    "modes-again",
+    spec(MODES),
+    300,
     (
         *(f"{name}@standby@12s-16s" for name in MODES),
         *("act@joining@17s-30s", "rep@joining@17s-30s", "pas@joining@17s-30s"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
+from typing import Any
 
 from understudy.backends.kubernetes.objects import Owner
 from understudy.backends.kubernetes.pods import instance_pod, trial_pod
@@ -15,6 +16,8 @@ from understudy.model.status import Role
 
 from ..control.jobs import with_spark
 
+Json = dict[str, Any]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 OWNER = Owner("demo", "apps", "uid-job")
 SETTINGS = PodSettings(image="understudy:test", node_selector={"disk": "ssd"})
 JOB = with_spark(driver={"cores": 2, "memory": "3Gi"})
@@ -23,21 +26,30 @@ INSTANCE = CreateInstance(
 )
 
 
-@pytest.mark.parametrize("apart", [True, False])
-def test_a_trial_asks_for_what_an_instance_asks_for(apart: bool) -> None:
-    trial = trial_pod(OWNER, JOB, CreateTrial("demo-keep-room0", "keep", apart, "asks", ""), SETTINGS)
+def test_a_trial_asks_for_what_an_instance_asks_for() -> None:
+    trial = trial_pod(OWNER, JOB, CreateTrial("demo-keep-room0", "keep", frozenset({"n1"}), "asks", ""), SETTINGS)
     instance = instance_pod(OWNER, JOB, INSTANCE, SETTINGS)
     (one,), (other,) = trial["spec"]["containers"], instance["spec"]["containers"]
     assert (one["image"], one["resources"]) == (other["image"], other["resources"])
     assert one["securityContext"] == other["securityContext"]
     for field in ("nodeSelector", "tolerations", "securityContext"):
         assert trial["spec"][field] == instance["spec"][field]
-    required = "requiredDuringSchedulingIgnoredDuringExecution" in trial["spec"]["affinity"]["podAntiAffinity"]
-    assert required is apart
+    assert "n1" in str(trial["spec"]["affinity"]["nodeAffinity"])
+
+
+def test_one_that_must_be_apart_does_not_keep_away_one_that_has_to_share() -> None:
+    def made(spread: Spread) -> Json:
+        return instance_pod(OWNER, JOB, replace(INSTANCE, spread=spread), SETTINGS)
+
+    (term,) = made(Spread.REQUIRED)["spec"]["affinity"]["podAntiAffinity"][REQUIRED]
+    (left_out,) = term["labelSelector"]["matchExpressions"]
+    assert left_out == {"key": "understudy.dev/shares", "operator": "DoesNotExist"}
+    assert "understudy.dev/shares" in made(Spread.PREFERRED)["metadata"]["labels"]
+    assert "understudy.dev/shares" not in made(Spread.REQUIRED)["metadata"]["labels"]
 
 
 def test_a_trial_is_no_instance_and_nobody_finds_it_by_the_service() -> None:
-    raw = trial_pod(OWNER, JOB, CreateTrial("demo-keep-room0", "keep", True, "asks", ""), SETTINGS)
+    raw = trial_pod(OWNER, JOB, CreateTrial("demo-keep-room0", "keep", frozenset(), "asks", ""), SETTINGS)
     raw["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u"}
     assert "understudy.dev/subjob" not in raw["metadata"]["labels"]
     assert pod_of(raw) is None

@@ -113,6 +113,8 @@ def _creation(
     spread, where = spread_for(seen, live, avoid)
     if crowded:
         spread, where = Spread.PREFERRED, "beside its peer if need be, since no other node has room"
+    if spread is Spread.REQUIRED:  # also away from one that had to share a node, which others do not keep away from
+        avoid |= {pod.node for pod in live if pod.node}
     role = view.standby_role if live else Role.PRIMARY
     name = names.instance(seen.name, subjob, number)
     prefer, nearest = elect_node(seen, job, subjob, live, avoid, name)

@@ -125,10 +125,10 @@ class CreateTrial:
 
     name: str
     subjob: str
-    apart: bool
-    """On a node without an instance of the subjob."""
+    avoid: frozenset[str]
+    """Nodes that must not be used."""
     asks: str
-    """The digest of the settings that it asks for."""
+    """Another one for another request."""
     why: str
 
 

@@ -158,9 +158,10 @@ def _make_target(seen: Observed, job: StreamJob, view: SubjobView, primary: Pod,
     subjob, run = view.subjob, seen.run or Run()
     number = max([run.next.get(subjob.name, 0), *(names.number_of(pod.name) + 1 for pod in view.pods)])
     name = names.instance(seen.name, subjob.name, number)
-    avoid = frozenset(node.name for node in seen.nodes if node.name != goal.node) if goal.node else frozenset()
-    free = usable_nodes(seen) - {pod.node for pod in view.live}
-    spread = Spread.REQUIRED if free and goal.node is None else Spread.PREFERRED
+    taken = frozenset(pod.node for pod in view.live if pod.node)
+    spread = Spread.REQUIRED if usable_nodes(seen) - taken and goal.node is None else Spread.PREFERRED
+    others = frozenset(node.name for node in seen.nodes if node.name != goal.node)
+    avoid = others if goal.node else taken if spread is Spread.REQUIRED else frozenset()
     entries: dict[str, str | None] = {f"next.{subjob.name}": str(number + 1), f"made.{subjob.name}": str(seen.now_ms)}
     digests, certificate = digests_of(job, subjob, certificate_for(seen)), certificate_for(seen)
     why = f"{name} is made as the target of a move: {goal.why}"

@@ -12,6 +12,7 @@ SUBJOB: Final = "understudy.dev/subjob"
 SINK: Final = "understudy.dev/sink"
 ROLE: Final = "understudy.dev/role"
 INSTANCE: Final = "understudy.dev/instance"
+SHARES: Final = "understudy.dev/shares"  # on an instance that may share a node with its peer
 TRIAL: Final = "understudy.dev/trial"  # on a pod that waits for room: the subjob that wishes for it
 DRIVER: Final = "understudy.dev/driver"  # on an executor: the instance that it works for
 

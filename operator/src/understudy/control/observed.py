@@ -75,7 +75,7 @@ class Trial:
     name: str
     subjob: str
     asks: str
-    """The digest of the settings that it asks for."""
+    """Another one for another request."""
     runs: bool = False
     terminating: bool = False
 

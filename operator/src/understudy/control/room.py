@@ -33,8 +33,8 @@ class _Wish:
     """As it is declared, whoever stands in for it."""
     asks: str
     trials: int
-    apart: bool
-    """On a node without an instance."""
+    avoid: frozenset[str]
+    """Nodes that would not do."""
     why: str
 
     def names(self, job: str) -> set[str]:
@@ -63,9 +63,11 @@ def _wishes(seen: Observed, declared: StreamJob, views: Sequence[SubjobView]) ->
             continue
         asks = digests_of(declared, subjob, certificate_for(seen)).settings
         if subjob.name in seen.failed:
-            found[subjob.name] = _Wish(subjob, asks, subjob.ha.instances, False, "another stands in for it")
+            found[subjob.name] = _Wish(subjob, asks, subjob.ha.instances, frozenset(), "another stands in for it")
         elif _is_crowded(seen, view):
-            found[subjob.name] = _Wish(subjob, asks, 1, True, "primary and standby share a node")
+            taken = frozenset(pod.node for pod in view.live if pod.node)
+            asks = " ".join([asks, *sorted(taken)])
+            found[subjob.name] = _Wish(subjob, asks, 1, taken, "primary and standby share a node")
     return found
 
 
@@ -88,14 +90,14 @@ def _unwished(seen: Observed, wishes: Mapping[str, _Wish]) -> tuple[Intent, ...]
 def _made(seen: Observed, wishes: Mapping[str, _Wish]) -> tuple[Intent, ...]:
     there = {trial.name for trial in seen.trials}
     return tuple(
-        CreateTrial(name, wish.subjob.name, wish.apart, wish.asks, f"{name} waits for room: {wish.why}")
+        CreateTrial(name, wish.subjob.name, wish.avoid, wish.asks, f"{name} waits for room: {wish.why}")
         for wish in wishes.values()
         for name in sorted(wish.names(seen.name) - there)
     )
 
 
 def _apart(seen: Observed, wishes: Mapping[str, _Wish], views: Sequence[SubjobView]) -> tuple[Intent, ...]:
-    crowded = [view for view in views if (wish := wishes.get(view.subjob.name)) and wish.apart]
+    crowded = [view for view in views if (wish := wishes.get(view.subjob.name)) and wish.avoid]
     granted = {trial.subjob: trial for trial in seen.trials if trial.runs and not trial.terminating}
     return tuple(
         intent for view in crowded if (trial := granted.get(view.subjob.name)) for intent in _replaced(view, trial.name)

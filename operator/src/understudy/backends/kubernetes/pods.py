@@ -49,6 +49,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     if subjob is None:
         raise LookupError(f"there is no subjob {intent.subjob}")
     labels = {names.SUBJOB: subjob.name, names.ROLE: str(intent.role), names.INSTANCE: intent.name}
+    labels |= {names.SHARES: "true"} if intent.spread is Spread.PREFERRED else {}
     sources = [s for s in job.sources if s.name in subjob.inputs and s.files and s.files.volume]
     spec = _spec(owner, intent.revision, settings, intent.avoid, intent.prefer)
     spec["restartPolicy"] = "Always"  # a process that dies comes back in its place, as a standby
@@ -69,11 +70,9 @@ def trial_pod(owner: Owner, job: StreamJob, intent: CreateTrial, settings: PodSe
     subjob = job.subjob(intent.subjob)
     if subjob is None:
         raise LookupError(f"there is no subjob {intent.subjob}")
-    spec = _surroundings(settings, frozenset())
+    spec = _surroundings(settings, intent.avoid)
     spec |= {"restartPolicy": "Always", "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0}
-    peers = names.SUBJOB if intent.apart else names.TRIAL
-    spread = Spread.REQUIRED if intent.apart else Spread.PREFERRED
-    spec["affinity"]["podAntiAffinity"] = _apart(owner, peers, subjob.name, spread)
+    spec["affinity"]["podAntiAffinity"] = _apart(owner, names.TRIAL, subjob.name, Spread.PREFERRED)
     spec["containers"] = [
         {
             "name": "trial",
@@ -206,12 +205,12 @@ def _where_a_sink_goes(owner: Owner, sink: Sink, avoid: frozenset[str]) -> Json:
 
 
 def _apart(owner: Owner, label: str, subjob: str, spread: Spread) -> Json:
-    term = {
-        "labelSelector": {"matchLabels": {names.JOB: owner.name, label: subjob}},
-        "topologyKey": "kubernetes.io/hostname",
-    }
+    """What must be apart keeps others away for as long as it lives; not one that has to share, so that it can."""
+    selector: Json = {"matchLabels": {names.JOB: owner.name, label: subjob}}
+    term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
     match spread:
         case Spread.REQUIRED:
+            selector["matchExpressions"] = [{"key": names.SHARES, "operator": "DoesNotExist"}]
             return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
         case Spread.PREFERRED:
             return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
