@@ -34,6 +34,8 @@ from story import (
     wait_until_protected,
 )
 
+pytestmark = pytest.mark.slow
+
 NAME = "cuts"
 RATE = 100
 UNCOUNTED = ("/events", "selfsubject")  # words for people, and questions
