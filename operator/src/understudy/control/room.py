@@ -61,14 +61,18 @@ def _wishes(seen: Observed, declared: StreamJob, views: Sequence[SubjobView]) ->
         subjob = declared.subjob(view.subjob.name)
         if subjob is None:
             continue
-        asks = digests_of(declared, subjob, certificate_for(seen)).settings
         if subjob.name in seen.failed:
+            asks = _asks(seen, declared, subjob)
             found[subjob.name] = _Wish(subjob, asks, subjob.ha.instances, frozenset(), "another stands in for it")
         elif _is_crowded(seen, view):
             taken = frozenset(pod.node for pod in view.live if pod.node)
-            asks = " ".join([asks, *sorted(taken)])
+            asks = " ".join([_asks(seen, declared, subjob), *sorted(taken)])
             found[subjob.name] = _Wish(subjob, asks, 1, taken, "primary and standby share a node")
     return found
+
+
+def _asks(seen: Observed, declared: StreamJob, subjob: Subjob) -> str:
+    return digests_of(declared, subjob, certificate_for(seen)).settings
 
 
 def _is_crowded(seen: Observed, view: SubjobView) -> bool:

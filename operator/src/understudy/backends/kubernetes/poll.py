@@ -43,12 +43,12 @@ class Poller:
 
     def elsewhere(self, pods: Iterable[Pod]) -> dict[str, tuple[Seen, ...]]:
         """Node → the newest pages of pods there that are asked, and are none of these."""
-        known, found = {pod.uid for pod in pods}, defaultdict[str, tuple[Seen, ...]](tuple)
+        known, found = {pod.uid for pod in pods}, defaultdict[str, list[Seen]](list)
         with self._lock:
             for uid, node in self._nodes.items():
                 if uid in self._seen and uid not in known:
-                    found[node] += (self._seen[uid],)
-        return dict(found)
+                    found[node].append(self._seen[uid])
+        return {node: tuple(seen) for node, seen in found.items()}
 
     def _place(self, known: Iterable[Pod], asked: Iterable[Pod]) -> None:
         with self._lock:
