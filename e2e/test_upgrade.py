@@ -1,19 +1,22 @@
-"""The chart of the version before is upgraded while one of its jobs runs: the job does not notice.
+"""The chart of the version before is upgraded while one of its jobs runs: the job does not notice. Then the operator's
+rights are cut down to the job's namespace, and it still does all that there is to do.
 
 There is only today's image, which says in a status what today's definitions know: these are in place from the start.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 from conftest import CHART, CRDS, PREVIOUS, install
 from kubectl import Job, Namespace, name_of, run, until
 from numbers_job import kept_job
-from story import assert_flowing, assert_right, started, wait_for_take_over
+from story import assert_flowing, assert_right, started, wait_for_take_over, wait_until_protected
 
 NAME = "older"
+INSTANCE = "app.kubernetes.io/instance"
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +45,20 @@ def leader(operator: Namespace) -> str | None:
     return holder if holder in running and len(running) == 2 else None
 
 
-def test_a_job_from_before_goes_on_without_certificates_and_fails_over(job: Job) -> None:
-    """Pods with and without could not speak to each other."""
+def test_a_job_from_before_goes_on_without_certificates_and_fails_over_with_rights_in_its_namespace_only(
+    job: Job, operator: Namespace
+) -> None:
+    """Pods with and without certificates could not speak to each other."""
+    install(CHART, f"watchNamespaces={{{job.namespace.name}}}", "rbac.readNodes=false")
+    roles = json.loads(run("kubectl", "get", "clusterroles,clusterrolebindings", "-o", "json"))["items"]
+    own = [name_of(role) for role in roles if role["metadata"].get("labels", {}).get(INSTANCE) == "understudy"]
+    assert sorted(own) == ["understudy-edit", "understudy-view"], "for people; nothing binds the operator to them"
     assert job.namespace.get("secret", f"{NAME}-certificate-1") is None
+    until("two operators, one of which leads", lambda: leader(operator), 60)
+    wait_until_protected(job)
     primary, epoch = job.lease("keep")
     job.namespace.kill(primary)
     wait_for_take_over(job, "keep", primary, epoch)
+    wait_until_protected(job)
     assert_flowing(job)
     assert_right(job)

@@ -256,6 +256,12 @@ WIRING = (
         ("neither an input nor an element",),
     ),
     Bad(
+        "an element that reads an input twice",
+        _elements("[{name: x, inputs: [ecg, ecg], operators: [{union: {}}]}]"),
+        "spec.subjobs[0].elements[0].inputs[1]",
+        ("ecg is used twice",),
+    ),
+    Bad(
         "two elements at the end",
         _elements(
             f"[{{name: a, inputs: [ecg], operators: [{COUNT}]}}, {{name: b, inputs: [ecg], operators: [{COUNT}]}}]"
@@ -673,16 +679,6 @@ PROMISES = (
         ha("{mode: upstreamBackup, guarantee: precise}", '[{filter: {where: "rand(42) > mv"}}]'),
         f"{HA}.guarantee",
         ("a batch plan does not hold what is drawn there",),
-    ),
-    Bad(
-        "upstreamBackup and precise for elements that share a stream",
-        _elements(
-            f"[{{name: a, inputs: [ecg], operators: [{COUNT}]}}, {{name: b, inputs: [ecg], operators: [{COUNT}]}}, "
-            "{name: c, inputs: [a, b], operators: [{union: {}}]}]",
-            rest="ha: {mode: upstreamBackup, guarantee: precise}",
-        ),
-        f"{HA}.guarantee",
-        ("two of its elements read the same stream",),
     ),
     Bad(
         "a recovery time out of reach",

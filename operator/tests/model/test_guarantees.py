@@ -87,6 +87,17 @@ def test_upstream_backup_logs_steps_where_watermarks_do_not_lead_through() -> No
     assert addition_of(Mode.UPSTREAM_BACKUP, several) is Addition.DETERMINANTS
 
 
+def test_elements_that_share_a_stream_are_precise_in_upstream_backup() -> None:
+    few = '{name: few, inputs: [ecg], operators: [{filter: {where: "mv > 1"}}]}'
+    elements = f"[{few}, {{name: both, inputs: [ecg, few], operators: [{{union: {{}}}}]}}]"
+    subjobs = f"- {{name: beats, inputs: [ecg], elements: {elements}, ha: {{mode: upstreamBackup}}}}"
+    (subjob,) = job(manifest(subjobs=subjobs)).subjobs
+    promised = promise_now(Mode.UPSTREAM_BACKUP, subjob)
+    assert promised is not None
+    assert promised.guarantee is Guarantee.PRECISE
+    assert addition_of(Mode.UPSTREAM_BACKUP, subjob) is Addition.DETERMINANTS
+
+
 def test_replicas_and_savepoints_number_alike_or_not_at_all() -> None:
     random = job(ha("{}", ONE_OF_EACH[2])).subjobs[0]
     assert promise_now(Mode.REPLICA_BACKUP, random) is None

@@ -57,7 +57,9 @@ def pair(wiring: Wiring = WIRING) -> tuple[LoggedBackup, LoggedBackup]:
 
 
 def level1(found: LoggedBackup, now: int) -> Seq:
-    (ack,) = (c for c in found.handle(on.Tick(Millis(now))) if isinstance(c, do.SendAck) and c.level == 1)
+    (ack,) = (
+        c for c in found.handle(on.Tick(Millis(now))) if isinstance(c, do.SendAck) and (c.level, c.stream) == (1, UP)
+    )
     return ack.upto
 
 
@@ -91,7 +93,7 @@ def test_a_take_over_takes_the_logged_choices_and_gives_the_logged_seqs() -> Non
         primary.handle(step(10 * n, 4))
         deliver(primary, standby, n)
     skip, choose, number = taken_over(standby, held=0, has=5)
-    assert skip == do.Skip(UP, Seq(10))
+    assert skip == do.Skip(UP, Seq(10), "job")
     assert isinstance(choose, do.Choose)
     assert [d.at for d in choose.determinants] == [{UP: 10}, {UP: 20}]
     assert number == do.Number("job", Seq(4), {UP: Seq(10)})
@@ -102,7 +104,7 @@ def test_who_lacks_nothing_of_the_log_is_served_from_its_end() -> None:
     primary.handle(step(10, 4))
     deliver(primary, standby, 1)
     assert taken_over(standby, held=0, has=4) == (
-        do.Skip(UP, Seq(10)),
+        do.Skip(UP, Seq(10), "job"),
         do.Choose(()),
         do.Number("job", Seq(4), {UP: Seq(10)}),
     )
@@ -115,7 +117,7 @@ def test_a_replay_begins_where_a_step_began_that_has_all_the_state() -> None:
         primary.handle(on.Processed("job", {UP: Seq(upto)}, {UP: Seq(selection)}, 4))
         deliver(primary, standby, upto)
     skip, choose, number = taken_over(standby, held=0, has=9)
-    assert skip == do.Skip(UP, Seq(10))
+    assert skip == do.Skip(UP, Seq(10), "job")
     assert choose == do.Choose(()), "nothing was left to chance"
     assert number == do.Number("job", Seq(8), {UP: Seq(20)}), "what the second step makes again is dropped"
 
@@ -127,10 +129,30 @@ def test_elements_inside_begin_where_what_is_read_of_them_was_made() -> None:
         primary.handle(on.Processed("job", {INNER: Seq(5 * n)}, {INNER: Seq(5 * n - 2)}, 1))
         deliver(primary, standby, n)
     commands = taken_over(standby, held=0, has=2)
-    assert do.Skip(INNER, Seq(5)) in commands, "the third step needs input from 8 on, amid the second"
-    assert do.Skip(UP, Seq(10)) in commands
+    assert do.Skip(INNER, Seq(5), "job") in commands, "the third step needs input from 8 on, amid the second"
+    assert do.Skip(UP, Seq(10), "job.a") in commands
     assert do.Number("job", Seq(2), {INNER: Seq(10)}) in commands
     assert do.Number("job.a", Seq(5), {UP: Seq(10)}) in commands
+
+
+def test_elements_that_share_a_stream_begin_at_places_of_their_own() -> None:
+    """`job` reads the input and `job.a`; it had come less far on the input than `job.a`."""
+    shared = Wiring({"job.a": (UP,), "job": (UP, INNER)}, {"job.a": (Consumer("job"),), "job": (DOWN,)})
+    primary, standby = pair(shared)
+    for n in (1, 2, 3):
+        primary.handle(on.Processed("job.a", {UP: Seq(10 * n)}, {UP: Seq(10 * n)}, 5))
+        at = {UP: Seq(7 * n), INNER: Seq(5 * n)}
+        primary.handle(on.Processed("job", at, at, 12))
+        deliver(primary, standby, n)
+    primary.handle(on.Acked(OUT, DOWN, 0, Seq(24), FIRST))
+    assert level1(primary, 100) == 14, "as far as the hindmost of them"
+    commands = taken_over(standby, held=14, has=24)
+    assert do.Skip(UP, Seq(14), "job") in commands
+    assert do.Skip(UP, Seq(20), "job.a") in commands
+    assert do.Skip(INNER, Seq(10), "job") in commands
+    assert do.Number("job", Seq(24), {UP: Seq(14), INNER: Seq(10)}) in commands
+    assert do.Number("job.a", Seq(10), {UP: Seq(20)}) in commands
+    assert standby.ledger.position(UP) == standby.ledger.received(UP) == 14
 
 
 def test_input_is_released_by_steps_that_the_standby_holds() -> None:
@@ -270,3 +292,14 @@ def test_a_log_of_input_that_was_lost_with_its_producer_is_not_followed() -> Non
     standby.handle(on.Released(UP, Seq(0), anew=Seq(0), released=Seq(0)))
     commands = standby.handle(on.Subscribed(OUT, DOWN, Seq(4), FIRST))
     assert commands == (do.Number("job", Seq(4), None, as_new=True),)
+
+
+def test_what_consumers_lack_of_input_that_its_producer_has_lost_is_reported() -> None:
+    primary, standby = pair()
+    for n in (1, 2):
+        primary.handle(step(10 * n, 4))
+        deliver(primary, standby, n)
+    standby.handle(on.LeaseWon(lease("job-1", 2)))
+    standby.handle(on.Released(UP, Seq(0), anew=Seq(0)))
+    commands = standby.handle(on.Subscribed(OUT, DOWN, Seq(6), FIRST))
+    assert do.ReportLoss(UP, Range(Seq(10), Seq(20))) in commands

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from .classes import OperatorClass, Verdict, class_of
+from .classes import Verdict, class_of
 from .costs import Cost, Load, costs, detection, print_overhead
 from .guarantees import AVAILABLE, PRECISE, Addition, Promise, logs_steps, promise_now, why_not
 from .ha import Guarantee, Mode
@@ -63,17 +63,14 @@ def _too_weak(subjob: Subjob, mode: Mode, wanted: Guarantee, given: Promise, ver
     addition = PRECISE[mode].get(verdict.operator_class)
     what, why = f"{mode} gives {given.guarantee}, not {wanted}", f"because {given.why}"
     if addition is not None and wanted is Guarantee.PRECISE:
-        why = f"for class {verdict.operator_class} ({verdict.why}): {_why_not(subjob, mode, addition)}"
+        why = f"for class {verdict.operator_class} ({verdict.why}): {_why_not(mode, addition)}"
     return f"{what}, {why}; write {_instead(subjob, wanted, given)}"
 
 
-def _why_not(subjob: Subjob, mode: Mode, addition: Addition) -> str:
+def _why_not(mode: Mode, addition: Addition) -> str:
     if addition not in AVAILABLE[mode]:
         return f"{_ADDITIONS[addition]} is not available yet"
-    verdict = class_of(subjob)
-    if verdict.operator_class is OperatorClass.ARBITRARY and not verdict.by_plan:
-        return "a batch plan does not hold what is drawn there"
-    return "two of its elements read the same stream, and a replay begins at one place on each"
+    return "a batch plan does not hold what is drawn there"
 
 
 def _instead(subjob: Subjob, wanted: Guarantee, given: Promise) -> str:

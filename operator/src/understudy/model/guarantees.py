@@ -113,19 +113,12 @@ def addition_of(mode: Mode, subjob: Subjob) -> Addition | None:
     if addition in _WATERMARKS and len(elements_of(subjob)) > 1:
         addition = Addition.DETERMINANTS
     drawn = verdict.operator_class is OperatorClass.ARBITRARY and not verdict.by_plan
-    shared = mode is Mode.UPSTREAM_BACKUP and not _read_once(subjob)
-    return None if addition is Addition.DETERMINANTS and (drawn or shared) else addition
+    return None if addition is Addition.DETERMINANTS and drawn else addition
 
 
 def logs_steps(subjob: Subjob) -> bool:
     """Whether its primary, in upstream backup, logs determinants at the standby."""
     return addition_of(Mode.UPSTREAM_BACKUP, subjob) is Addition.DETERMINANTS
-
-
-def _read_once(subjob: Subjob) -> bool:
-    """Whether each stream has one reader among the elements: a replay begins at one place on it."""
-    read = [name for element in elements_of(subjob) for name in element.inputs]
-    return len(read) == len(set(read))
 
 
 def why_not(mode: Mode, subjob: Subjob) -> str | None:

@@ -18,7 +18,7 @@ there is none, a take-over is that of `UpstreamBackup` without watermarks: dupli
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from understudy.modes.confirming import Confirming
@@ -34,6 +34,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.replay import Replay, ReplayLog
+from understudy.protocol.watermarks import Marks
 
 
 class LoggedBackup(UpstreamBackup):
@@ -98,6 +99,8 @@ class LoggedBackup(UpstreamBackup):
 
     def _begin(self, roll: RollCall) -> Commands:
         replay = self._replay(roll)
+        if replay is None:
+            self._gone |= self._made_of_others(roll)
         commands = super()._begin(roll) if replay is None else self._do_again(replay)
         if replay is None:
             self.log = ReplayLog.beginning(self.ledger)
@@ -118,23 +121,36 @@ class LoggedBackup(UpstreamBackup):
             wanted[stream] = found
         return self.log.replay(wanted)
 
+    def _made_of_others(self, roll: RollCall) -> dict[Stream, Range]:
+        """Input that the log says was taken, and that its producer has lost: of it came what consumers lack."""
+        lacking = self.log.replay({s: min(answer.start for answer in roll.answers(s)) for s in self.wiring.leaving})
+        lost = {s: self.log.ends[s] for s, anew in self._others.items() if self.log.ends.get(s, Seq(0)) > anew}
+        begins = lacking.begins if lacking is not None else {}
+        return {s: Range(begins[s], end) for s, end in lost.items() if s in begins and begins[s] < end}
+
     def _reached(self, replay: Replay | None) -> bool:
         """Whether upstream holds what the replay begins with."""
         return replay is not None and all(self._starts[s] <= replay.begins[s] for s in self.wiring.external)
 
     def _do_again(self, replay: Replay) -> Commands:
         numbers = tuple(self._number_alike(name, step) for name, step in replay.counts.items())
-        skips = tuple(self._take_up(s, begin) for s, begin in replay.begins.items())
+        for stream, begin in replay.begins.items():
+            self._take_up(stream, begin)
+        skips = tuple(skip for name, at in replay.places.items() for skip in self._place(name, at))
         sources = (s for s in self.wiring.entering if s in self.wiring.replayable)
         reads = tuple(do.ReadInput(s, self._starts[s]) for s in sources)
         return (*skips, do.Choose(replay.script), *numbers, *reads)
 
-    def _take_up(self, stream: Stream, begin: Seq) -> do.Skip:
+    def _take_up(self, stream: Stream, begin: Seq) -> None:
         """What upstream holds may begin earlier than the log: an ack was late."""
         received = Seq(max(self.ledger.received(stream), begin))
         self._pass_over(stream, begin)
-        self.ledger = self.ledger.moved(stream, begin).skipped_to(stream, received)
-        return do.Skip(stream, begin)
+        self.ledger = self.ledger.skipped_to(stream, received)
+
+    def _place(self, element: str, at: Marks) -> Iterator[do.Skip]:
+        """Elements that read the same stream may begin at different places on it."""
+        self.ledger = self.ledger.placed(element, at)
+        return (do.Skip(stream, seq, element) for stream, seq in at.items())
 
     def _number_alike(self, name: str, step: Determinant) -> do.Number:
         self.ledger = self.ledger.rebased(Stream(name), step.made.start)

@@ -69,10 +69,11 @@ class ReportLoss:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """The elements' position on this input becomes `to`."""
+    """The elements' position on this input becomes `to`; that of one element, if it is named."""
 
     stream: Stream
     to: Seq
+    element: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,10 @@ class Ledger:
             elements[name] = Inputs({**at.positions, stream: ahead}, {**at.selection, stream: kept})
         return replace(self.skipped_to(stream, seq), elements=elements)
 
+    def placed(self, element: str, at: Mapping[Stream, Seq]) -> Ledger:
+        """The element starts at these positions: nothing before them is its own any more."""
+        return replace(self, elements={**self.elements, element: Inputs(at, at)})
+
     def position(self, stream: Stream) -> Seq:
         """How far the subjob has processed a stream: the least of the elements that read it."""
         return min(self.elements[name].positions[stream] for name in self.wiring.readers(stream))

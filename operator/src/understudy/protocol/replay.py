@@ -6,9 +6,8 @@ what it chose. To make a stream again from some seq on, alike,
 - an element's output counts from the newest step that began at or before that seq: it gets the seq that this had;
 - the element itself begins at the newest step that began at or before the `low` of that one: what is missing before it
   is needed for nothing that counts, and a step of a non-deterministic element can be done again only as a whole;
-- what it then reads of another element of the subjob, that one has to make again, by the same rule.
-
-Each stream has one reader in the subjob. So a replay begins at one position on each stream.
+- what it then reads of another element of the subjob, that one has to make again, by the same rule; where several read
+  it, from the earliest place at which one of them begins.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ from understudy.protocol.watermarks import Marks
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    begins: Mapping[Stream, Seq]  # on each stream that an element reads
+    begins: Mapping[Stream, Seq]  # on each stream that an element reads: the earliest place of its readers
+    places: Mapping[str, Marks]  # where each element begins
     counts: Mapping[str, Determinant]  # for each element, the first step whose output counts
     script: tuple[Determinant, ...]  # what was chosen from the beginning on
 
@@ -55,7 +55,11 @@ class ReplayLog:
     @property
     def ends(self) -> dict[Stream, Seq]:
         """How far the log has come on each stream that an element reads."""
-        return {s: p for steps in self._steps.values() for s, p in (steps[-1].to.items() if steps else ())}
+        found: dict[Stream, Seq] = {}
+        for steps in self._steps.values():
+            for s, p in steps[-1].to.items() if steps else ():
+                found[s] = max(found.get(s, p), p)
+        return found
 
     def extend(self, steps: Iterable[Determinant]) -> None:
         for step in steps:
@@ -80,6 +84,7 @@ class ReplayLog:
     def replay(self, wanted: Mapping[Stream, Seq]) -> Replay | None:
         """How to make the streams again from these seqs on; None if the log does not go back, or come, so far."""
         begins = dict(wanted)
+        places: dict[str, Marks] = {}
         counts: dict[str, Determinant] = {}
         script: list[Determinant] = []
         for element in reversed(list(self._inputs)):
@@ -87,10 +92,11 @@ class ReplayLog:
             first = self._begin(element, self._at(element, place).low) if place >= 0 else -1
             if first < 0:
                 return None
-            begins |= self._at(element, first).at
+            places[element] = at = self._at(element, first).at
+            begins |= {s: min(begins.get(s, p), p) for s, p in at.items()}
             counts[element] = self._at(element, place)
             script += [step for step in self._steps[element][first:] if step.choice]
-        return Replay({s: p for s, p in begins.items() if s not in wanted}, counts, tuple(script))
+        return Replay({s: p for s, p in begins.items() if s not in wanted}, places, counts, tuple(script))
 
     def _at(self, element: str, place: int) -> Determinant:
         """A step, or the place where the last one ended."""

@@ -110,7 +110,8 @@ class Inputs(Handler):
             inbox.offer(stream, rows.slice(max(known, 0)))
 
     def skip(self, command: do.Skip) -> None:
-        for name in self._wiring.readers(command.stream):
+        readers = self._wiring.readers(command.stream) if command.element is None else (command.element,)
+        for name in readers:
             self._scene.inboxes[name].skip(command.stream, command.to)
 
     def report_loss(self, command: do.ReportLoss) -> None:

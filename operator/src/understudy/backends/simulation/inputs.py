@@ -149,7 +149,8 @@ class Inputs:
 
     def _skip(self, command: do.Skip) -> None:
         for element, i in self.process.computing.readers(command.stream):
-            element.jump(i, command.to)
+            if command.element in (None, element.name):
+                element.jump(i, command.to)
 
     # --- acks
 

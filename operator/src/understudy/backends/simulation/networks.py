@@ -11,6 +11,7 @@ import random
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from understudy.backends.simulation.cluster import Build, SourceSpec, SubjobSpec
 from understudy.backends.simulation.operators import (
@@ -45,6 +46,8 @@ MODES = (
     "savepoint",
 )
 INTERVAL = 40  # M, milliseconds
+Shape = Literal["one", "chain", "shared"]
+"""Of a subjob: one element, perhaps a second behind it, or perhaps one that reads the first and what that reads."""
 LOGGED = 0.4  # of the deterministic subjobs in upstream backup that could forward watermarks
 
 
@@ -132,9 +135,9 @@ def _subjob(
     mode = only if only is not None else rng.choice(MODES)
     if not _fits(mode, op, exact, [makers[s] for s in inputs if s in makers]):
         mode = "passiveStandby"
-    build, fam, promise, chain = _mode(rng, mode, op, cores, exact)
+    build, fam, promise, shape = _mode(rng, mode, op, cores, exact)
     beside = mode == "replicaBackup" and fam == "lease"
-    elements = _elements(rng, name, op, tuple(inputs), chain and exact)
+    elements = _elements(rng, name, op, tuple(inputs), shape if exact else "one")
     stand_in = Filter(5) if len(inputs) == 1 else Union(5)  # it reads what the subjob reads, as manifests have to say
     simpler = ((name, stand_in, tuple(inputs)),) if rng.random() < 0.3 else None
     process = rng.random() < 0.3
@@ -166,8 +169,8 @@ def _fits(mode: str, op: Operator, exact: bool, producers: list[SubjobSpec]) -> 
             return True
 
 
-def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool) -> tuple[Build, str, str, bool]:
-    """How instances are made, how they are run, what they promise, and whether several elements are possible.
+def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool) -> tuple[Build, str, str, Shape]:
+    """How instances are made, how they are run, what they promise, and which elements are possible.
 
     Replica backup and savepoint run with a Lease, as the runtimes have it, or without, as in the papers; replicas that
     read a subjob which loses tuples run with one: it says which of them begins anew.
@@ -176,51 +179,55 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
     m = INTERVAL
     match mode:
         case "amnesia":
-            return (lambda n, w, d: cores.amnesia(n, w, d)), "lease", "gap", True
+            return (lambda n, w, d: cores.amnesia(n, w, d)), "lease", "gap", "chain"
         case "upstreamBackup" if strong and (op.arbitrary or rng.random() < LOGGED):
-            return (lambda n, w, d: cores.logged(n, w, d, interval=m)), "lease", "precise", True
+            return (lambda n, w, d: cores.logged(n, w, d, interval=m)), "lease", "precise", "shared"
         case "upstreamBackup":
             forward = strong and not op.arbitrary
             promise = "precise" if forward else "rollback"
             build = lambda n, w, d: cores.upstream(n, w, d, interval=m, forward=forward)  # noqa: E731
-            return build, "lease", promise, not op.arbitrary
+            return build, "lease", promise, "one" if op.arbitrary else "chain"
         case "activeStandby" if op.arbitrary:
             promise = "precise" if strong else "rollback"
             choices = {"exact": False, "determinants": strong}
-            return (lambda n, w, d: cores.active(n, w, d, interval=m, **choices)), "lease", promise, False
+            return (lambda n, w, d: cores.active(n, w, d, interval=m, **choices)), "lease", promise, "one"
         case "activeStandby":
-            return (lambda n, w, d: cores.active(n, w, d, interval=m)), "lease", "precise", True
+            return (lambda n, w, d: cores.active(n, w, d, interval=m)), "lease", "precise", "chain"
         case "replicaBackup":
             fam = rng.choice(("lease", "lease", "lease", "replica" if exact else "lease"))
-            return (lambda n, w, d: cores.replica(n, w, d, interval=20)), fam, "precise", True
+            return (lambda n, w, d: cores.replica(n, w, d, interval=20)), fam, "precise", "chain"
         case "passiveStandby/synchronized" | "passiveStandby/extended":
             extended = mode == "passiveStandby/extended"
             return (
                 (lambda n, w, d: cores.synchronized(n, w, d, interval=m, extended=extended)),
                 "lease",
                 "precise",
-                True,
+                "chain",
             )
         case "savepoint":
             fam = rng.choice(("lease", "savepoint"))
-            return (lambda n, w, d: cores.savepoint(n, w, d)), fam, "precise", True
+            return (lambda n, w, d: cores.savepoint(n, w, d)), fam, "precise", "chain"
     if op.arbitrary:
         promise = "precise" if strong else "rollback"
         return (
             (lambda n, w, d: cores.passive(n, w, d, interval=m, hold_back=strong, exact=False)),
             "lease",
             promise,
-            False,
+            "one",
         )
     strategy = rng.choice(list(Strategy))
-    return (lambda n, w, d: cores.passive(n, w, d, interval=m, strategy=strategy)), "lease", "precise", True
+    return (lambda n, w, d: cores.passive(n, w, d, interval=m, strategy=strategy)), "lease", "precise", "chain"
 
 
 def _elements(
-    rng: random.Random, name: str, op: Operator, inputs: tuple[str, ...], chain: bool
+    rng: random.Random, name: str, op: Operator, inputs: tuple[str, ...], shape: Shape
 ) -> tuple[tuple[str, Operator, tuple[str, ...]], ...]:
-    if not chain or rng.random() < 0.6:
+    if shape == "one" or rng.random() < 0.6:
         return ((name, op, inputs),)
     window = rng.randrange(2, 5)
     last = rng.choice((Operator(7), Filter(9), Aggregate(11, window=window, advance=rng.randrange(1, window + 1))))
-    return ((f"{name}.a", op, inputs), (name, last, (f"{name}.a",)))
+    inner = f"{name}.a"
+    if shape == "shared" and op.salt % 2:
+        both = (Zip(13), Join(15), Union(17))[op.salt % 3]
+        return ((inner, op, inputs), (name, both, (inputs[0], inner)))
+    return ((inner, op, inputs), (name, last, (inner,)))

@@ -10,7 +10,7 @@ from understudy.backends.simulation.cluster import Cluster, Monitor, SubjobSpec
 from understudy.backends.simulation.endpoint import HELD
 from understudy.backends.simulation.losses import Losses
 from understudy.backends.simulation.networks import Job
-from understudy.backends.simulation.operators import Aggregate, Row, reference
+from understudy.backends.simulation.operators import Aggregate, Join, Row, reference
 from understudy.backends.simulation.process import Process
 from understudy.backends.simulation.stillness import Stillness
 from understudy.backends.simulation.validity import in_no_window, rows_of, wrong_choice
@@ -362,7 +362,8 @@ class Oracle(Monitor):
             rows[out] = self._exact(spec, rows, finished)
         elif quality[out] == "covered" and out in self._begins and _diverges(spec):
             rows[out] = None
-            known = all(isinstance(rows[s], list) for s in spec.inputs) and not spec.arbitrary
+            windows = isinstance(spec.elements[-1][1], Aggregate)
+            known = windows and all(isinstance(rows[s], list) for s in spec.inputs) and not spec.arbitrary
             if known and finished and self._read_to_the_end(out):
                 self._found(in_no_window(spec, rows, self.tuples[out].values()))
         else:
@@ -429,5 +430,6 @@ def _goes_on_from(process: Process, stream: Stream) -> int:
 
 
 def _diverges(spec: SubjobSpec) -> bool:
-    """Whether a restart from nothing cuts other windows: the stream between the elements is numbered anew."""
-    return spec.mode == "upstreamBackup" and isinstance(spec.elements[-1][1], Aggregate) and len(spec.elements) > 1
+    """Whether a restart from nothing makes other windows or pairs: the stream between the elements is numbered anew."""
+    last = spec.elements[-1][1]
+    return spec.mode == "upstreamBackup" and isinstance(last, Aggregate | Join) and len(spec.elements) > 1

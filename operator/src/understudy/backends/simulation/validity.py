@@ -8,15 +8,24 @@ from itertools import zip_longest
 from typing import Any
 
 from understudy.backends.simulation.cluster import SubjobSpec
-from understudy.backends.simulation.operators import Aggregate, Row, made_alone, reference, rowwise
+from understudy.backends.simulation.operators import (
+    Aggregate,
+    Join,
+    RandomFilter,
+    Row,
+    made_alone,
+    reference,
+    rowwise,
+)
 
 Known = Mapping[str, Any]  # stream: its rows; in order where that can be told; None where nothing can be told
 
 
 def wrong_choice(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any], whole: bool) -> str | None:
     """What an arbitrary subjob chose must be a choice that it has. `whole`: its stream was read to the end."""
-    check = _wrong_order if len(spec.elements) == 1 else _wrong_chain
-    return check(spec, inputs, made, whole)
+    if len(spec.elements) == 1:
+        return _wrong_order(spec, inputs, made, whole)
+    return (_wrong_chain if len(spec.elements[-1][2]) == 1 else _wrong_shared)(spec, inputs, made, whole)
 
 
 def _wrong_order(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any], whole: bool) -> str | None:
@@ -70,6 +79,21 @@ def _wrong_chain(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any],
     if len(made) > most or (whole and first.arity == 2 and len(made) < most):
         found = found or f"{spec.name} made {len(made)} rows; its input makes {most}"
     return found
+
+
+def _wrong_shared(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any], whole: bool) -> str | None:
+    """As above, where the other element reads what the first one makes and its input, too: each row of both once. What
+    a join makes of a choice can't be told."""
+    (_, first, _), (_, last, _) = spec.elements
+    if isinstance(last, Join):
+        return None
+    alone = (image for rows in inputs for row in rows for image in made_alone(first, row))
+    inner = list(alone) if first.arbitrary else reference(first, inputs)
+    wanted = Counter(m for i, rows in enumerate((inputs[0], inner)) for row in rows for m in made_alone(last, row, i))
+    got = Counter(made)
+    if got - wanted or (whole and not isinstance(first, RandomFilter) and wanted - got):
+        return f"{spec.name} did not pass on each row of its inputs once"
+    return None
 
 
 def _wrong_windows(spec: SubjobSpec, windows: Aggregate, made: Sequence[Any]) -> str | None:

@@ -42,8 +42,11 @@ def duplicate_elements(job: StreamJob) -> Iterator[Refusal]:
 
 def duplicate_inputs(job: StreamJob) -> Iterator[Refusal]:
     for n, subjob in enumerate(job.subjobs):
-        places = [(path("spec", "subjobs", n, "inputs", m), name) for m, name in enumerate(subjob.inputs)]
-        yield from _duplicates(places, "it is an input already", "leave it out")
+        here = path("spec", "subjobs", n)
+        inner = [(path(here, "elements", m), spec.inputs) for m, spec in enumerate(subjob.elements)]
+        for owner, inputs in [(here, subjob.inputs), *inner]:
+            places = [(path(owner, "inputs", k), name) for k, name in enumerate(inputs)]
+            yield from _duplicates(places, "it is an input already", "leave it out")
 
 
 def _duplicates(places: Sequence[tuple[str, str]], why: str, instead: str = "write another name") -> Iterator[Refusal]:
