@@ -44,13 +44,13 @@ CHANCE = f"""
 """
 
 # Neighbours that fail within a second, before any of them is back; beside them elements that share a stream, and what
-# recovers with duplicates: no batch plan chooses what randn() gives, so there is no log (and every tuple passes).
+# recovers with duplicates: no batch plan chooses what randn() gives, so there is no log.
 TOGETHER = f"""
   subjobs:
     - {{name: one, inputs: [odd], operators: [{COUNT}], ha: {{mode: savepoint}}}}
     - {{name: two, inputs: [one], operators: [{COUNT}], ha: {{mode: savepoint}}}}
     - {{name: all, inputs: [two], operators: [{{filter: {{where: "n > 0"}}}}], ha: {{mode: savepoint}}}}
-    - {{name: rol, inputs: [odd], operators: [{{filter: {{where: "randn() < 99"}}}}], ha: {{mode: upstreamBackup}}}}
+    - {{name: rol, inputs: [odd], operators: [{{map: {{select: {{z: "randn()"}}}}}}], ha: {{mode: upstreamBackup}}}}
     - name: sha
       inputs: [odd]
       merge: eventTime

@@ -46,6 +46,9 @@ def upstream_has_all(mode: Mode, kind: OperatorClass) -> bool:
     return empty and PRECISE[mode][kind] is not Addition.DETERMINANTS
 
 
+LONG, LONGER = 260, 340  # every new instance takes most of a minute beside so many others
+
+
 def classes(mode: Mode) -> Programme:
     """Every class of operators that the mode takes, under every fault. A primary is killed when the next standby is
     there, so both of a pair are lost one after the other; whoever joins too early to be struck, another follows it.
@@ -53,7 +56,8 @@ def classes(mode: Mode) -> Programme:
     parts = {NAMES[kind]: (mode, kind) for kind in PRECISE[mode]}
     kills = [kill for name, part in parts.items() for kill in _kills(name, upstream_has_all(*part))]
     stops = [stop for name in parts for stop in (f"{name}@4s-6s+150ms", f"{name}@9s-12s+3s")]
-    return Programme(f"classes-{mode.lower()}", spec(parts), 220, tuple(kills), tuple(stops))
+    seconds = LONGER if any("recovering" in kill for kill in kills) else LONG
+    return Programme(f"classes-{mode.lower()}", spec(parts), seconds, tuple(kills), tuple(stops))
 
 
 def _kills(name: str, upstream_has_all: bool) -> tuple[str, ...]:
