@@ -283,6 +283,37 @@ def test_what_a_log_passed_over_is_lost_if_its_producer_learns_later_that_it_mak
     )
 
 
+def passing_over(redirected_to: int) -> LoggedBackup:
+    """It has the producer's answer that 10 were released, and a log that ends at 20."""
+    primary, standby = pair()
+    for n in (1, 2):
+        primary.handle(step(10 * n, 4))
+        deliver(primary, standby, n)
+    standby.handle(on.LeaseWon(lease("job-1", 2)))
+    for epoch in range(SECOND, redirected_to + 1):
+        standby.handle(on.Redirected(UP, Epoch(epoch)))
+    standby.handle(on.Released(UP, Seq(10), released=Seq(10)))
+    assert do.Skip(UP, Seq(20)) in standby.handle(on.Subscribed(OUT, DOWN, Seq(8), FIRST))
+    return standby
+
+
+def test_a_log_may_pass_over_what_came_after_a_producer_began_anew_if_an_earlier_life_has_released_some_of_it() -> None:
+    """The log speaks of the same tuples: nothing is lost. From 10 on, the producer would have said so in its answer."""
+    arrived = on.Arrived(UP, Range(Seq(10), Seq(22)), SECOND, anew=Seq(3))
+    assert passing_over(SECOND).handle(arrived) == (do.Take(UP, Range(Seq(20), Seq(22))),)
+    later = replace(arrived, anew=Seq(10))
+    assert do.ReportLoss(UP, Range(Seq(10), Seq(20))) in passing_over(SECOND).handle(later)
+
+
+def test_what_a_producer_said_of_earlier_lives_does_not_tell_which_tuples_the_next_one_makes() -> None:
+    arrived = on.Arrived(UP, Range(Seq(10), Seq(22)), Epoch(3), anew=Seq(3))
+    lost = Range(Seq(10), Seq(20))
+    assert do.ReportLoss(UP, lost) in passing_over(3).handle(arrived), "it may be the word of the one before"
+    standby = passing_over(SECOND)
+    standby.handle(on.Redirected(UP, Epoch(3)))
+    assert do.ReportLoss(UP, lost) in standby.handle(arrived), "it has answered before"
+
+
 def test_a_log_of_input_that_was_lost_with_its_producer_is_not_followed() -> None:
     """The producer gives seqs anew that the log speaks of: to skip them as known would lose them silently."""
     primary, standby = pair()

@@ -122,6 +122,11 @@ def test_input_of_which_nothing_was_made_is_not_reported_as_lost() -> None:
     assert run(1350).problems == []
 
 
+def test_tuples_that_an_earlier_life_had_of_a_producer_that_had_begun_anew_are_not_reported_as_lost() -> None:
+    found = run(1270, only="upstreamBackup")
+    assert (found.problems, found.exceeded) == ([], False)
+
+
 @pytest.mark.parametrize("seed", COUNTED_BY_NOBODY)
 def test_what_was_lost_with_a_life_without_memory_is_not_asked_of_others(seed: int) -> None:
     assert run(seed).problems == []

@@ -45,6 +45,7 @@ class UpstreamBackup(Instance):
         self._others: dict[Stream, Seq] = {}  # from these seqs on, inputs are not what an earlier life had
         self._passed_over: dict[Stream, Range] = {}  # input that upstream holds, and an earlier life had
         self._gone: dict[Stream, Range] = {}  # input that an earlier life may not have released, and that nobody holds
+        self._had: dict[Stream, Seq] = {}  # so much an earlier life has released, as said by who still serves the input
         self._acked_at: Millis | None = None
         self._unlogged: dict[Stream, Seq] = {}  # what precedes was made in another mode
         self._named: dict[tuple[Stream, Consumer], Step | None] = {}  # the steps with which consumers subscribed
@@ -97,6 +98,8 @@ class UpstreamBackup(Instance):
         self._starts[event.stream] = event.start
         if event.anew is not None:
             self._others[event.stream] = event.anew
+        if event.stream not in self._of_before:  # else a producer that was replaced may have said it
+            self._had[event.stream] = event.start if event.released is None else event.released
         if event.released is not None and event.released < event.start:
             self._gone[event.stream] = Range(event.released, event.start)
         if event.stream in self.wiring.replayable:
@@ -159,10 +162,22 @@ class UpstreamBackup(Instance):
         """A producer may learn only after its answer that its input is gone, and that it makes other tuples than
         before: then those that were passed over are not what an earlier life had."""
         commands, passed = super()._began_anew(event), self._passed_over.pop(event.stream, None)
-        if passed is None or event.anew is None or event.stream in self._others:
+        if passed is None or event.anew is None or not self._is_news(event):
             return commands
         missing = passed.from_(event.anew)
         return (*commands, do.ReportLoss(event.stream, missing)) if len(missing) else commands
+
+    def _is_news(self, event: on.Arrived) -> bool:
+        """Not what the answer said. Nor what it left out because an earlier life had released what came after: that
+        life has read the same tuples (`anew_for`). A producer that learns it after its answer begins behind that."""
+        known = event.anew is not None and event.anew < self._had.get(event.stream, Seq(0))
+        return event.stream not in self._others and not known
+
+    def another_producer(self, event: on.Redirected) -> None:
+        """What the one before said of earlier lives does not tell which tuples this one makes."""
+        super().another_producer(event)
+        if event.stream in self._of_before:
+            self._had.pop(event.stream, None)
 
     def _hindmost(self, roll: RollCall, stream: Stream) -> on.Subscribed | None:
         """The consumer that has come least far, of those that can tell how far.
