@@ -34,6 +34,7 @@ from story import (
     node_of_pod,
     read_sink,
     started,
+    take_overs,
     wait_for_take_over,
     wait_until_protected,
 )
@@ -241,7 +242,7 @@ def _told(job: Job, act: Act, primary: str, epoch: int, made: float) -> Recovery
     """By the Incident of the take-over from this primary, which led with this epoch when the fault was made."""
 
     def told() -> Json | None:
-        of_primary = [i for i in job.namespace.list("incidents") if i["spec"]["from"] == primary]
+        of_primary = [i for i in take_overs(job) if i["spec"]["from"] == primary]
         found = [i for i in of_primary if i["spec"]["subjob"] == act.subjob and i["spec"]["epoch"] > epoch]
         return next((i for i in found if (i.get("status") or {}).get("firstOutput")), None)
 

@@ -149,6 +149,11 @@ def assert_right(job: Job, sink: str = "kept", limit: int | None = None, stream:
     return len(written)
 
 
+def take_overs(job: Job) -> list[Json]:
+    """The incidents that tell of one: a lost standby or sink leaves another kind, and begins no epoch."""
+    return [incident for incident in job.namespace.list("incidents") if "epoch" in incident["spec"]]
+
+
 def assert_nothing_lost(job: Job) -> None:
     """As the incidents tell it."""
     incidents = job.namespace.list("incidents")

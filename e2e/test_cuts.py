@@ -31,6 +31,7 @@ from story import (
     is_settled,
     node_of_pod,
     started,
+    take_overs,
     wait_until_protected,
 )
 
@@ -189,7 +190,7 @@ def test_a_failover_is_seen_through(job: Job, lives: Lives) -> None:
     job.namespace.kill(primary)
 
     def done() -> bool:
-        told = [i for i in job.namespace.list("incidents") if i["spec"]["from"] == primary]
+        told = [i for i in take_overs(job) if i["spec"]["from"] == primary]
         return bool(told and told[0].get("status", {}).get("reprotected")) and settled(job)
 
     lives.until("a failover", done)

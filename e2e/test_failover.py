@@ -16,6 +16,7 @@ from story import (
     assert_right,
     standby_of,
     started,
+    take_overs,
     wait_for_take_over,
     wait_until_protected,
 )
@@ -111,7 +112,7 @@ def test_a_new_standby_comes_up_on_another_node_and_labels_follow(job: Job) -> N
 
 def test_the_take_over_left_an_incident_with_its_steps(job: Job) -> None:
     def complete() -> Json | None:
-        found = [i for i in job.namespace.list("incidents") if i["spec"]["class"] == "permanent"]
+        found = [i for i in take_overs(job) if i["spec"]["class"] == "permanent"]
         return next((i for i in found if "reprotected" in i.get("status", {})), None)
 
     incident = until("the incident is complete", complete, TAKE_OVER)

@@ -19,6 +19,7 @@ from story import (
     drill,
     standby_of,
     started,
+    take_overs,
     wait_for_take_over,
     wait_until_protected,
 )
@@ -124,7 +125,7 @@ def test_an_operator_that_dies_in_the_middle_of_a_failover_is_continued_by_anoth
 
 
 def _told(job: Job, gone: str) -> bool:
-    return any(incident["spec"]["from"] == gone for incident in job.namespace.list("incidents"))
+    return any(incident["spec"]["from"] == gone for incident in take_overs(job))
 
 
 def test_after_all_that_every_tuple_came_out_once_and_in_order(job: Job) -> None:

@@ -16,7 +16,15 @@ from __future__ import annotations
 import pytest
 from kubectl import Job, Json, Namespace, name_of, until
 from numbers_job import claim, numbers_job
-from story import REPLACED, assert_flowing, read_sink, started, wait_for_take_over, wait_until_protected
+from story import (
+    REPLACED,
+    assert_flowing,
+    read_sink,
+    started,
+    take_overs,
+    wait_for_take_over,
+    wait_until_protected,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -57,10 +65,10 @@ def job(namespace: Namespace) -> Job:
 
 
 def incidents(job: Job, of: str) -> list[Json]:
-    """All of a subjob, once the last one has caught up."""
+    """All take-overs of a subjob, once the last one has caught up."""
 
     def told() -> list[Json] | None:
-        found = [incident for incident in job.namespace.list("incidents") if incident["spec"]["subjob"] == of]
+        found = [incident for incident in take_overs(job) if incident["spec"]["subjob"] == of]
         found.sort(key=lambda incident: incident["spec"]["epoch"])
         return found if found and "caughtUp" in (found[-1].get("status") or {}) else None
 

@@ -36,6 +36,23 @@ def test_an_incident_is_told_step_by_step_since_the_last_sign_of_life() -> None:
     assert incident["lost"] == 0
 
 
+def test_an_incident_says_what_failed() -> None:
+    world = World(job()).run_for(30)
+    world.kill(world.standby("keep"))
+    world.kill("demo-sink-out")
+    world.run_for(30)
+    incidents = [
+        {"metadata": {"creationTimestamp": i.created_ms}, "spec": i.spec, "status": i.status}
+        for i in world.incidents.values()
+    ]
+    found = report_of({"metadata": {"name": "demo"}, "status": world.status}, incidents)
+    assert {(i["subjob"], i["role"], i["sink"]) for i in found["incidents"]} == {
+        ("keep", "secondary", None),
+        ("double", "sink", "out"),
+    }
+    assert "demo: 2 incidents" in as_text(found)
+
+
 def test_the_text_has_a_row_for_each_and_says_what_is_unknown() -> None:
     unknown = {"job": "demo", "subjobs": {}, "sinks": {"out": {"tuples": None}}, "incidents": [], "migrations": []}
     assert as_text(unknown).splitlines()[-1].split() == ["out", "-"]

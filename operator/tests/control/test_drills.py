@@ -103,6 +103,16 @@ def test_a_kill_that_is_taken_over_from_in_time_passes_with_its_figures(world: W
     assert drill.status.passed == 1
 
 
+def test_a_lost_standby_or_sink_is_not_taken_for_the_take_over(world: World) -> None:
+    world.kill(world.standby("keep"))
+    world.kill("demo-sink-out")
+    world.run_for(40)
+    assert len(world.incidents) == 2
+    drill = Rehearsal(world, spec()).run_for(10)
+    assert drill.status.phase is DrillPhase.PASSED, drill.status
+    assert drill.status.incident == "demo-keep-epoch-2"
+
+
 @pytest.mark.parametrize(
     ("expect", "word"), [({"recovery": "1ms"}, "recovery"), ({"recovery": "10s"}, "5 tuples lost")]
 )

@@ -18,6 +18,7 @@ from understudy.control.decide import decide
 from understudy.control.intents import Intent
 from understudy.control.observed import (
     Access,
+    Death,
     IncidentSeen,
     Lease,
     Node,
@@ -82,6 +83,8 @@ class World:
     used: list[str] = field(default_factory=list)
     lives: dict[str, int] = field(default_factory=dict)
     """Sink → the number of its newest pod."""
+    made: int = 0
+    """Pods so far."""
     created_ms: int = 0
     flowing: bool = False
     _plans: tuple[StreamJob, Mapping[str, SubjobPlan]] | None = None
@@ -216,8 +219,10 @@ class World:
         assert pod.name not in self.pods, f"{pod.name} exists"
         assert not intent.certificate or intent.certificate in self.certificates, "a pod without its certificate"
         self.silent.discard(pod.name)
+        self.made += 1
         self.pods[pod.name] = replace(
             pod,
+            uid=f"{self.made:08x}-0000",
             digests=intent.digests,
             revision=intent.revision,
             certificate=intent.certificate,
@@ -265,6 +270,12 @@ class World:
     def kill(self, pod: str) -> None:
         del self.pods[pod]
         self.pages.pop(pod, None)
+
+    def crash(self, pod: str, why: str = "OOMKilled") -> None:
+        """Its container dies and is started again where it was; nobody has heard of that yet."""
+        died = self.pods[pod]
+        death = Death(why, self.now_ms)
+        self.pods[pod] = replace(died, restarts=died.restarts + 1, death=death, created_ms=self.now_ms)
 
     def lose_node(self, name: str) -> None:
         self.nodes = [replace(n, ready=False) if n.name == name else n for n in self.nodes]

@@ -69,6 +69,18 @@ def test_a_failover_is_told_with_its_figures() -> None:
     assert "0.70 s" in text
 
 
+def test_a_lost_standby_and_a_lost_sink_are_told_as_what_they_were() -> None:
+    world = World(job()).run_for(30)
+    lost = world.standby("keep")
+    world.kill(lost)
+    world.kill("demo-sink-out")
+    world.run_for(30)
+    text, _ = page_of(world)
+    assert f"{lost} (secondary)" in text
+    assert "demo-sink-out (sink)" in text
+    assert "→" not in text
+
+
 def test_a_job_that_nobody_has_looked_at_is_not_called_safe() -> None:
     body: dict[str, Any] = {"metadata": {"name": "demo", "namespace": "apps"}}
     page = status_page(body, [], 0)

@@ -119,7 +119,7 @@ def incident_table(incidents: Sequence[Json], most: int | None = None) -> str:
     if not incidents:
         return "No incidents."
     newest = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]), reverse=True)[:most]
-    heads = ("WHEN", "JOB", "SUBJOB", "TOOK OVER", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")
+    heads = ("WHEN", "JOB", "SUBJOB", "FAILED", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")
     rows = [heads, *(_incident(incident["spec"], incident.get("status") or {}) for incident in newest)]
     return table(rows)
 
@@ -130,13 +130,21 @@ def _incident(spec: Json, status: Json) -> tuple[str, ...]:
         str(status.get("detected", "-")),
         spec["job"],
         spec["subjob"],
-        f"{spec.get('from', '?')} → {spec.get('to', '?')}",
+        _failed(spec),
         str(spec.get("class", "-")),
         f"{recovery:.2f} s" if recovery is not None else "-",
         str(status.get("replayed", "-")),
         str(status.get("lost", "-")),
         spec.get("cause", ""),
     )
+
+
+def _failed(spec: Json) -> str:
+    """Who, and who took over; what it was if nobody had to."""
+    role = spec.get("role", "primary")
+    if role == "primary":
+        return f"{spec.get('from', '?')} → {spec.get('to', '?')}"
+    return f"{spec.get('from', '?')} ({role})"
 
 
 def _conditions(status: Json) -> dict[str, Json]:

@@ -35,7 +35,8 @@ def _incident(spec: Json, status: Json) -> dict[str, Any]:
     began = millis(spec.get("failedAt")) or millis(status.get("detected"))
     reached = {step: millis(status.get(step)) for step in STEPS}
     since = {f"{step}Ms": at - began if at is not None and began is not None else None for step, at in reached.items()}
-    told = {key: spec.get(key) for key in ("subjob", "mode", "cause")}
+    told = {"subjob": spec.get("subjob"), "role": spec.get("role", "primary"), "sink": spec.get("sink")}
+    told |= {key: spec.get(key) for key in ("mode", "cause")}
     return told | since | {key: status.get(key) for key in COSTS}
 
 
@@ -49,7 +50,7 @@ def as_text(report: Json) -> str:
     parts = [
         _section("SUBJOB", report["subjobs"], ("mode", "operatorClass", "guarantee")),
         _section("SINK", report["sinks"], ("tuples",)),
-        _rows("INCIDENT", report["incidents"], ("mode", *(f"{step}Ms" for step in STEPS), *COSTS, "cause")),
+        _rows("INCIDENT", report["incidents"], ("role", "mode", *(f"{step}Ms" for step in STEPS), *COSTS, "cause")),
         _rows("MOVE", report["migrations"], ("from", "to", "pauseSeconds", "movedBytes", "lost", "why")),
     ]
     count = len(report["incidents"])

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from understudy.control.branches import plan_branches
+from understudy.control.conditions import sink_runs
 from understudy.control.foundation import plan_foundation, plan_leftovers
 from understudy.control.incidents import plan_incidents
 from understudy.control.instances import plan_instances
@@ -17,6 +18,7 @@ from understudy.control.lifecycle import has_ended, plan_end, plan_start
 from understudy.control.moves import plan_moves
 from understudy.control.news import news
 from understudy.control.observed import Observed
+from understudy.control.retirement import retire
 from understudy.control.room import plan_room
 from understudy.control.sinks import plan_sinks
 from understudy.control.status import CONFIRM_MS, MEASURE_MS, same_but_for_figures, same_but_for_time, status_of
@@ -29,7 +31,7 @@ def decide(seen: Observed) -> tuple[Intent, ...]:
     if seen.deleted:
         return ()
     plan = _plan_job(seen, seen.job, views(seen, seen.job)) if seen.job and not seen.remains else ()
-    return (*plan, *_tell(seen))
+    return (*retire(seen, plan), *_tell(seen))
 
 
 def is_calm(seen: Observed, plan: Sequence[Intent]) -> bool:
@@ -39,7 +41,8 @@ def is_calm(seen: Observed, plan: Sequence[Intent]) -> bool:
     if seen.job is None or seen.completed:
         return not seen.remains
     moves = seen.run.moves if seen.run else {}
-    return seen.started and all(v.settled and v.subjob.name not in moves for v in views(seen, seen.job))
+    writing = all(sink_runs(seen, seen.sink_pod(sink.name)) for sink in seen.job.sinks)
+    return seen.started and writing and all(v.settled and v.subjob.name not in moves for v in views(seen, seen.job))
 
 
 def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tuple[Intent, ...]:

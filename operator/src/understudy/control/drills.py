@@ -280,7 +280,8 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
 
 def _incident(seen: SeenDrill, before: int, since: int = 0) -> IncidentSeen | None:
     """The first take-over with a later epoch that gave output: one that was succeeded itself never will."""
-    later = [i for i in seen.incidents if i.spec.get("subjob") == seen.spec.subjob and i.spec.get("epoch", 0) > before]
+    taken_over = [i for i in seen.incidents if "epoch" in i.spec and i.spec.get("subjob") == seen.spec.subjob]
+    later = [i for i in taken_over if i.spec["epoch"] > before]
     later = [i for i in later if (millis(i.status.get("detected")) or since) >= since]
     later.sort(key=lambda incident: incident.spec["epoch"])
     return next((i for i in later if i.status.get("firstOutput")), later[0] if later else None)

@@ -1,4 +1,5 @@
-"""Every take-over leaves an Incident: what was lost, and when each step of the recovery was reached."""
+"""Every failure leaves an Incident. Of a take-over: what was lost, and when each step of the recovery was reached; what
+else can be lost is told by `losses`."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any, Final
 
 from understudy.control import names
 from understudy.control.intents import Intent, Kind, RecordIncident, Remove
+from understudy.control.losses import plan_losses
 from understudy.control.observed import IncidentSeen, Observed
 from understudy.control.pages import InstancePage, TakeOver
 from understudy.control.times import iso_ms
@@ -19,7 +21,7 @@ Json = dict[str, Any]
 
 
 def plan_incidents(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
-    found = [intent for view in views if (intent := _incident(seen, view))]
+    found = [*(intent for view in views if (intent := _incident(seen, view))), *plan_losses(seen, views)]
     return (*found, *_old(seen, found))
 
 
@@ -31,6 +33,8 @@ def _incident(seen: Observed, view: SubjobView) -> RecordIncident | None:
         return None  # nothing has failed
     name = names.incident(seen.name, view.subjob.name, page.epoch)
     before = next((incident for incident in seen.incidents if incident.name == name), None)
+    if before is None and (seen.before(view.subjob.name).get("lastFailover") or {}).get("epoch") == page.epoch:
+        return None  # it was told, and is not kept any more
     status = _status(seen, view, page.take_over, before.status if before else {})
     if before and status == before.status:
         return None

@@ -94,4 +94,15 @@ def failure_process(job: str, subjob: str, epoch: int) -> str:
 
 
 def incident(job: str, subjob: str, epoch: int) -> str:
+    """Of a take-over."""
     return f"{job}-{subjob}-epoch-{epoch}"
+
+
+def loss(pod: str, life: str = "") -> str:
+    """The Incident of a standby or a sink whose pod was lost; `life` tells a sink's pods from each other."""
+    return f"{pod}-{life}-lost" if life else f"{pod}-lost"
+
+
+def restart(pod: str, restarts: int, life: str = "") -> str:
+    """The Incident of a standby or a sink whose container died for the nth time."""
+    return f"{pod}-{life}-restart-{restarts}" if life else f"{pod}-restart-{restarts}"

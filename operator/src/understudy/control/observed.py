@@ -34,6 +34,15 @@ class Spread(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Death:
+    """How a container ended that was started again."""
+
+    why: str
+    """In Kubernetes' words: `OOMKilled`, `Error: …`."""
+    at_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     name: str
     part: str
@@ -57,6 +66,10 @@ class Pod:
     certificate: int = 0
     uid: str = ""
     """Tells this pod from another of the same name."""
+    evicted: bool = False
+    """Somebody empties its node, or wants it elsewhere, and asked politely."""
+    death: Death | None = None
+    """How its container ended last."""
 
     @property
     def is_sink(self) -> bool:
@@ -195,6 +208,8 @@ class Run:
     certificate_until_ms: int = 0
     certificate_from: int = 1
     """Certificates before this one were removed."""
+    retired: Mapping[str, str] = field(default_factory=dict)
+    """Pods that go because somebody wants them to → their uid; written before they are removed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,7 @@ def _replica(seen: Observed, view: SubjobView, pod: Pod) -> Replica:
         role=view.role_of(pod),
         state="lost" if pod.name in view.losses else str(page.state if page else State.STARTING),
         lag=0 if leads else behind if view.page and view.page.secondary == pod.name else None,
+        restarts=pod.restarts,
     )
 
 
@@ -254,7 +255,9 @@ def _sink(seen: Observed, sink: Sink) -> SinkStatus:
         name=sink.name,
         state=_sink_state(seen, pod),
         pod=pod.name if pod else None,
+        uid=pod.uid if pod else None,
         node=pod.node if pod else None,
+        restarts=pod.restarts if pod else None,
         tuples=page.tuples if page else before.get("tuples"),
         durable=sink.files is not None and sink.files.volume is not None,
         note="no volume: the files die with the pod" if sink.files and sink.files.volume is None else "",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
 
 from .ha import Mode
-from .status import Moment, Seconds, Short, Text, Tuples
+from .status import Moment, Role, Seconds, Short, Text, Tuples
 from .value import Duration, Name, Value
 
 
@@ -26,7 +26,14 @@ class IncidentSpec(Value):
     """The StreamJob."""
 
     subjob: Name
-    """The subjob that failed."""
+    """The subjob that failed; of a sink, the one whose stream it writes."""
+
+    sink: Name | None = None
+    """The sink that failed, if it was one."""
+
+    role: Annotated[Role, WithJsonSchema({"type": "string", "maxLength": 63})] = Role.PRIMARY
+    """What the one that failed was: primary (then this tells of a take-over), secondary, replica, spare or sink.
+    Default: primary."""
 
     mode: Mode | None = None
     """The mode it ran in."""
@@ -38,16 +45,17 @@ class IncidentSpec(Value):
     """temporary, permanent, resource or falseSuspicion."""
 
     from_: Annotated[Short, Field(alias="from")] = ""
-    """The pod that was primary."""
+    """The pod that failed: the one that was primary, a standby's or a sink's."""
 
     to: Short = ""
-    """The pod that took over."""
+    """The pod that took over. Of a standby or a sink, the pod itself if its container was started again in it."""
 
     epoch: StrictInt | None = None
-    """The epoch that began with it."""
+    """The epoch that began with it. Only a take-over begins one."""
 
     failed_at: Moment | None = None
-    """When the one that failed gave its last sign of life to the one that took over."""
+    """When the one that failed gave its last sign of life to the one that took over; of a standby or a sink, when it
+    died or first gave the operator no answer, if that is known."""
 
 
 class IncidentStatus(Value):
@@ -72,7 +80,7 @@ class IncidentStatus(Value):
     """The backlog was worked off."""
 
     reprotected: Moment | None = None
-    """A new standby was ready."""
+    """A new standby was ready; after the loss of a sink, it wrote again."""
 
     recovery_seconds: Seconds | None = None
     """From the last sign of life of the one that failed (else from the detection) to the first new output."""

@@ -122,6 +122,9 @@ class Replica(Value):
     lag: Tuples | None = None
     """Input tuples by which it is behind."""
 
+    restarts: Tuples | None = None
+    """How often its container was started again."""
+
 
 class IfItFailedNow(Value):
     """What a failure at this moment would cost."""
@@ -281,8 +284,14 @@ class SinkStatus(Value):
     pod: Short | None = None
     """Its pod."""
 
+    uid: Short | None = None
+    """Tells its pod from another of the same name."""
+
     node: Short | None = None
     """Where it runs."""
+
+    restarts: Tuples | None = None
+    """How often its container was started again."""
 
     tuples: Tuples | None = None
     """Tuples written."""

@@ -261,10 +261,11 @@ def lease(owner: Owner, subjob: str, holder: str | None, address: str | None, ep
 
 
 def incident(owner: Owner, name: str, spec: Mapping[str, Any]) -> Json:
+    part = {names.SINK: str(spec["sink"])} if spec.get("sink") else {names.SUBJOB: str(spec["subjob"])}
     return {
         "apiVersion": API_VERSION,
         "kind": "Incident",
-        "metadata": owner.metadata(name, {names.SUBJOB: str(spec["subjob"])}),
+        "metadata": owner.metadata(name, part),
         "spec": dict(spec),
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from understudy.control import names
-from understudy.control.observed import IncidentSeen, Lease, Node, Order, Phase, Pod, Spread, Trial
+from understudy.control.observed import Death, IncidentSeen, Lease, Node, Order, Phase, Pod, Spread, Trial
 from understudy.control.revision import Digests
 from understudy.control.times import millis
 from understudy.model.load import KIND
@@ -47,6 +47,8 @@ def pod_of(raw: Json) -> Pod | None:
         unschedulable=_unschedulable(status),
         certificate=int(notes.get(names.CERTIFICATE, "0")),
         uid=metadata["uid"],
+        evicted=_condition(status, "DisruptionTarget").get("reason") == "EvictionByEvictionAPI",
+        death=max(_deaths(status), key=lambda death: death.at_ms or 0, default=None),
     )
 
 
@@ -83,6 +85,14 @@ def _troubles(status: Json) -> Iterator[str]:
         ended = (container.get("state") or {}).get("terminated") or {}
         if ended.get("exitCode"):
             yield _sentence(ended.get("reason", "Error"), ended.get("message"))
+
+
+def _deaths(status: Json) -> Iterator[Death]:
+    for container in status.get("containerStatuses") or ():
+        if ended := (container.get("lastState") or {}).get("terminated"):
+            yield Death(
+                _sentence(ended.get("reason") or "Error", ended.get("message")), millis(ended.get("finishedAt"))
+            )
 
 
 def _sentence(reason: str, message: str | None) -> str:

@@ -1,0 +1,216 @@
+"""The loss of a standby or of a sink leaves an Incident, too, though nobody takes over.
+
+Noticed is what the status as it stands does not know yet:
+
+| it speaks of | now | class |
+|---|---|---|
+| a pod that lives | it is lost or gone, and nobody wanted that (`retirement`) | permanent: another pod is made |
+| so many restarts | there are more | temporary: the container is started where it was |
+
+Until the subjob is protected again, or the sink writes again, what fails there belongs to the same Incident. The pod of
+a former primary belongs to the take-over from it until then, also when it comes back as a standby.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from understudy.control import names
+from understudy.control.conditions import sink_runs
+from understudy.control.health import Loss, loss_of
+from understudy.control.intents import RecordIncident
+from understudy.control.observed import IncidentSeen, Observed, Pod
+from understudy.control.retirement import is_emptied, is_evicted, is_retired
+from understudy.control.times import iso_ms, millis
+from understudy.control.views import SubjobView
+from understudy.model.kinds import FailureClass, IncidentSpec, IncidentStatus
+from understudy.model.sinks import Sink
+from understudy.model.status import Role, SinkState, SubjobState
+
+LIFE: Final = 8  # so much of a uid tells the pods of a sink from each other
+TIED: Final = frozenset({"emptyDir", "hostPath"})  # volumes that a pod elsewhere does not find again
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    pod: str
+    incident: str
+    cause: str
+    at_ms: int | None = None
+    stays: bool = False
+    """Whether the same pod goes on."""
+
+
+def plan_losses(seen: Observed, views: Sequence[SubjobView]) -> tuple[RecordIncident, ...]:
+    if seen.job is None or not seen.started or seen.completed:
+        return ()
+    standbys = (intent for view in views for intent in _of_subjob(seen, view))
+    return (*standbys, *(intent for sink in seen.job.sinks for intent in _of_sink(seen, sink)))
+
+
+def _recorded(seen: Observed, failure: _Failure, spec: IncidentSpec, harmless: bool) -> tuple[RecordIncident, ...]:
+    if any(incident.name == failure.incident for incident in seen.incidents):
+        return ()
+    none = 0 if harmless else None
+    status = IncidentStatus(detected=iso_ms(seen.now_ms), lost=none, duplicated=none)
+    what = f"{failure.pod}, {spec.role} of {spec.sink or spec.subjob}, has failed: {failure.cause}"
+    return (RecordIncident(failure.incident, _plain(spec), _plain(status), what),)
+
+
+def _closed(seen: Observed, incidents: Iterable[IncidentSeen]) -> tuple[RecordIncident, ...]:
+    moment = {"reprotected": iso_ms(seen.now_ms)}
+    return tuple(
+        RecordIncident(
+            i.name, i.spec, {**i.status, **moment}, f"what {i.spec.get('from')} was there for is there again"
+        )
+        for i in incidents
+    )
+
+
+def _plain(value: IncidentSpec | IncidentStatus) -> dict[str, Any]:
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _is_open(incident: IncidentSeen) -> bool:
+    return incident.status.get("reprotected") is None
+
+
+def _has_spoken(seen: Observed, pod: str | None, since: str | None) -> bool:
+    """A page from before the failure may still look well."""
+    page = seen.pages.get(pod or "")
+    return page is not None and not page.silent and page.at_ms > (millis(since) or 0)
+
+
+def _failure(seen: Observed, before: Json, pod: Pod | None, loss: Loss | None, life: str = "") -> _Failure | None:
+    """What has become of a pod since the status spoke of it; None: nothing, or what somebody wanted."""
+    name, known = before["pod"], before.get("restarts")
+    if pod is None:
+        sent_away = is_emptied(seen, before.get("node"))
+        return None if sent_away else _Failure(name, names.loss(name, life), "its pod is gone")
+    if loss is not None:
+        page = seen.pages.get(name)
+        since = page.at_ms if page is not None and page.silent else None
+        return None if is_evicted(seen, pod) else _Failure(name, names.loss(name, life), loss.why, since)
+    if known is None or pod.restarts <= known:
+        return None
+    how = f" ({pod.death.why})" if pod.death else ""
+    cause, at = f"its container died{how} and is started again", pod.death.at_ms if pod.death else None
+    return _Failure(name, names.restart(name, pod.restarts, life), cause, at, stays=True)
+
+
+def _spec(seen: Observed, failure: _Failure, **fields: Any) -> IncidentSpec:
+    return IncidentSpec(
+        job=seen.name,
+        cause=failure.cause,
+        failure_class=FailureClass.TEMPORARY if failure.stays else FailureClass.PERMANENT,
+        from_=failure.pod,
+        to=failure.pod if failure.stays else "",
+        failed_at=iso_ms(failure.at_ms) if failure.at_ms else None,
+        **fields,
+    )
+
+
+# ---- standbys --------------------------------------------------------------------------------------------
+
+
+def _of_subjob(seen: Observed, view: SubjobView) -> tuple[RecordIncident, ...]:
+    name = view.subjob.name
+    if found := [i for i in seen.incidents if _is_open(i) and _is_of_standby(i.spec) and i.spec["subjob"] == name]:
+        return _closed(seen, (i for i in found if _is_protected(seen, view, i.status.get("detected"))))
+    failure = next(_standby_failures(seen, view), None)
+    if failure is None:
+        return ()
+    spec = _spec(seen, failure, subjob=name, role=view.standby_role, mode=view.mode)
+    return _recorded(seen, failure, spec, view.serving and _is_as_before(seen, view))
+
+
+def _is_of_standby(spec: Json) -> bool:
+    return spec.get("role", Role.PRIMARY) not in (Role.PRIMARY, Role.SINK)
+
+
+def _is_protected(seen: Observed, view: SubjobView, since: str | None) -> bool:
+    pair = (view.primary.name, view.page.secondary) if view.primary and view.page else ()
+    return view.wanted > 1 and view.protected and all(_has_spoken(seen, pod, since) for pod in pair)
+
+
+def _standby_failures(seen: Observed, view: SubjobView) -> Iterator[_Failure]:
+    if view.wanted == 1 or view.lease is None or not (_is_told(view) or _is_as_before(seen, view)):
+        return
+    for before in seen.before(view.subjob.name).get("replicas") or ():
+        name = before["pod"]
+        stood_by = before["role"] != Role.PRIMARY and before["state"] != "lost" and name != view.lease.holder
+        known = is_retired(seen, name) or _was_taken_over_from(seen, view, name)
+        failure = _failure(seen, before, seen.pod(name), view.losses.get(name)) if stood_by and not known else None
+        if failure is not None:
+            yield failure
+
+
+def _is_told(view: SubjobView) -> bool:
+    """The page of the one that leads says from whom it took over."""
+    return view.page is not None and view.page.leads and view.page.epoch >= (view.lease.epoch if view.lease else 0)
+
+
+def _is_as_before(seen: Observed, view: SubjobView) -> bool:
+    """The one that leads is the one that did when the status was written, and served."""
+    before, lease = seen.before(view.subjob.name), view.lease
+    served = before.get("state") == SubjobState.SERVING
+    return (
+        served
+        and lease is not None
+        and (before.get("currentPrimary"), before.get("epoch"))
+        == (
+            lease.holder,
+            lease.epoch,
+        )
+    )
+
+
+def _was_taken_over_from(seen: Observed, view: SubjobView, pod: str) -> bool:
+    """The newest take-over was from this pod, and the subjob has not been protected since."""
+    epoch = view.lease.epoch if view.lease else 0
+    name = names.incident(seen.name, view.subjob.name, epoch)
+    told = next((incident for incident in seen.incidents if incident.name == name), None)
+    if told is not None:
+        return told.spec.get("from") == pod and _is_open(told)
+    taken = view.page.take_over if view.page and view.page.leads else None
+    was_told = (seen.before(view.subjob.name).get("lastFailover") or {}).get("epoch") == epoch
+    return taken is not None and not taken.planned and taken.gone == pod and not was_told
+
+
+# ---- sinks -----------------------------------------------------------------------------------------------
+
+
+def _of_sink(seen: Observed, sink: Sink) -> tuple[RecordIncident, ...]:
+    if found := [i for i in seen.incidents if _is_open(i) and i.spec.get("sink") == sink.name]:
+        return _closed(seen, (i for i in found if _writes(seen, sink, i.status.get("detected"))))
+    failure = _sink_failure(seen, sink)
+    if failure is None:
+        return ()
+    spec = _spec(seen, failure, subjob=sink.input, sink=sink.name, role=Role.SINK)
+    return _recorded(seen, failure, spec, _keeps_its_files(sink, failure))
+
+
+def _writes(seen: Observed, sink: Sink, since: str | None) -> bool:
+    pod = seen.sink_pod(sink.name)
+    return pod is not None and sink_runs(seen, pod) and (pod.has_finished or _has_spoken(seen, pod.name, since))
+
+
+def _sink_failure(seen: Observed, sink: Sink) -> _Failure | None:
+    before: Json = next((s for s in seen.status.get("sinks") or () if s.get("name") == sink.name), {})
+    name, uid = before.get("pod"), before.get("uid")
+    if not name or not uid or before.get("state") == SinkState.FINISHED or is_retired(seen, name, uid):
+        return None
+    found = seen.sink_pod(sink.name)
+    pod = found if found is not None and found.uid == uid else None
+    return _failure(seen, before, pod, loss_of(seen, pod) if pod else None, uid[:LIFE])
+
+
+def _keeps_its_files(sink: Sink, failure: _Failure) -> bool:
+    """Then it goes on where it stopped: each tuple once."""
+    if sink.files is None:
+        return False
+    return failure.stays or (sink.files.volume is not None and not TIED & sink.files.volume.keys())

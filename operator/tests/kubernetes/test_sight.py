@@ -1,0 +1,40 @@
+"""What the operator reads of a pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from understudy.backends.kubernetes.objects import Owner, incident
+from understudy.backends.kubernetes.sight import pod_of
+from understudy.control import names
+from understudy.control.observed import Death, Pod
+
+
+def pod(**status: Any) -> Pod:
+    labels = {names.SUBJOB: "keep", names.ROLE: "secondary"}
+    metadata = {"name": "demo-keep-1", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": labels}
+    found = pod_of({"metadata": metadata, "status": status})
+    assert found is not None
+    return found
+
+
+def test_a_container_that_was_started_again_tells_how_it_ended_before() -> None:
+    ended = {"reason": "OOMKilled", "finishedAt": "1970-01-01T00:00:07Z"}
+    found = pod(containerStatuses=[{"restartCount": 2, "state": {"running": {}}, "lastState": {"terminated": ended}}])
+    assert (found.restarts, found.death) == (2, Death("OOMKilled", 7_000))
+    assert pod(containerStatuses=[{"restartCount": 0, "lastState": {}}]).death is None
+
+
+def test_only_who_asks_politely_evicts() -> None:
+    def disrupted(reason: str) -> Pod:
+        return pod(conditions=[{"type": "DisruptionTarget", "status": "True", "reason": reason}])
+
+    assert disrupted("EvictionByEvictionAPI").evicted
+    assert not disrupted("DeletionByTaintManager").evicted, "its node is unreachable"
+    assert not pod().evicted
+
+
+def test_the_incident_of_a_sink_is_labelled_with_it() -> None:
+    labels = incident(Owner("demo", "apps", "u"), "x", {"subjob": "keep", "sink": "out"})["metadata"]["labels"]
+    assert labels[names.SINK] == "out"
+    assert names.SUBJOB not in labels
