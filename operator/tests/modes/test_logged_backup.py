@@ -293,7 +293,7 @@ def passing_over(redirected_to: int) -> LoggedBackup:
     for epoch in range(SECOND, redirected_to + 1):
         standby.handle(on.Redirected(UP, Epoch(epoch)))
     standby.handle(on.Released(UP, Seq(10), released=Seq(10)))
-    assert do.Skip(UP, Seq(20)) in standby.handle(on.Subscribed(OUT, DOWN, Seq(8), FIRST))
+    assert do.Skip(UP, Seq(20), "job") in standby.handle(on.Subscribed(OUT, DOWN, Seq(8), FIRST))
     return standby
 
 
