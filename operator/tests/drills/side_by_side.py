@@ -90,7 +90,7 @@ STANDBYS = Programme("modes-standbys", spec(MODES), 25, tuple(f"{name}@standby@4
 EVERY_FAULT = Programme(
     "modes-again",
     spec(MODES),
-    300,
+    400,
     (
         *(f"{name}@standby@12s-16s" for name in MODES),
         *("act@joining@17s-30s", "rep@joining@17s-30s", "pas@joining@17s-30s"),
