@@ -154,6 +154,18 @@ def take_overs(job: Job) -> list[Json]:
     return [incident for incident in job.namespace.list("incidents") if "epoch" in incident["spec"]]
 
 
+def wait_for_incident(job: Job, role: str, gone: str) -> Json:
+    """That of a standby or a sink whose pod was lost, once all is as before."""
+
+    def closed() -> Json | None:
+        found = [
+            i for i in job.namespace.list("incidents") if (i["spec"].get("role"), i["spec"]["from"]) == (role, gone)
+        ]
+        return next((i for i in found if (i.get("status") or {}).get("reprotected")), None)
+
+    return until(f"the incident of {gone} is told to its end", closed, REPLACED)
+
+
 def assert_nothing_lost(job: Job) -> None:
     """As the incidents tell it."""
     incidents = job.namespace.list("incidents")

@@ -20,6 +20,7 @@ from story import (
     standby_of,
     started,
     take_overs,
+    wait_for_incident,
     wait_for_take_over,
     wait_until_protected,
 )
@@ -75,12 +76,15 @@ def test_a_drill_passes_and_gives_its_figures(job: Job, fault: str) -> None:
 
 def test_a_drill_refuses_a_job_that_is_not_protected(job: Job) -> None:
     wait_until_protected(job)
-    job.namespace.kill(standby_of(job, "keep"))
+    standby = standby_of(job, "keep")
+    job.namespace.kill(standby)
     until("the loss is noticed", lambda: not job.is_true("Protected"), 30, every=0.2)
     status = drill(job, "keep", "nodeLoss", "refused", EXPECTED)
     assert status["phase"] == "Failed"
     assert "refused" in status["message"]
     assert_flowing(job)
+    incident = wait_for_incident(job, "secondary", standby)
+    assert (incident["spec"]["class"], incident["status"]["lost"]) == ("permanent", 0)
 
 
 def test_a_driver_that_runs_out_of_memory_is_taken_over_from(job: Job) -> None:

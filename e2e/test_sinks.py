@@ -19,6 +19,7 @@ from story import (
     hurt,
     node_is_ready,
     started,
+    wait_for_incident,
     wait_until_protected,
 )
 
@@ -64,6 +65,7 @@ def test_a_sink_that_was_cut_off_and_comes_back_beside_its_successor_does_not_wr
     until(f"{node} is ready", lambda: node_is_ready(node), REPLACED)
     assert_flowing(job, seconds=60)
     wait_until_protected(job)
+    assert wait_for_incident(job, "sink", f"{NAME}-sink-kept")["spec"]["sink"] == "kept"
 
 
 def test_after_that_every_tuple_came_out_once_and_in_order(job: Job) -> None:
