@@ -32,8 +32,8 @@ def _incident(seen: Observed, view: SubjobView) -> RecordIncident | None:
     if page.take_over.planned and _overload(seen, view, page.take_over) is None:
         return None  # nothing has failed
     name = names.incident(seen.name, view.subjob.name, page.epoch)
-    before = next((incident for incident in seen.incidents if incident.name == name), None)
-    if before is None and (seen.before(view.subjob.name).get("lastFailover") or {}).get("epoch") == page.epoch:
+    before = seen.incident(name)
+    if before is None and seen.has_told(view.subjob.name, page.epoch):
         return None  # it was told, and is not kept any more
     status = _status(seen, view, page.take_over, before.status if before else {})
     if before and status == before.status:

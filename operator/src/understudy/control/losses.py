@@ -53,7 +53,7 @@ def plan_losses(seen: Observed, views: Sequence[SubjobView]) -> tuple[RecordInci
 
 
 def _recorded(seen: Observed, failure: _Failure, spec: IncidentSpec, harmless: bool) -> tuple[RecordIncident, ...]:
-    if any(incident.name == failure.incident for incident in seen.incidents):
+    if seen.incident(failure.incident) is not None:
         return ()
     none = 0 if harmless else None
     status = IncidentStatus(detected=iso_ms(seen.now_ms), lost=none, duplicated=none)
@@ -157,28 +157,21 @@ def _is_told(view: SubjobView) -> bool:
 def _is_as_before(seen: Observed, view: SubjobView) -> bool:
     """The one that leads is the one that did when the status was written, and served."""
     before, lease = seen.before(view.subjob.name), view.lease
-    served = before.get("state") == SubjobState.SERVING
-    return (
-        served
-        and lease is not None
-        and (before.get("currentPrimary"), before.get("epoch"))
-        == (
-            lease.holder,
-            lease.epoch,
-        )
-    )
+    if lease is None or before.get("state") != SubjobState.SERVING:
+        return False
+    return (before.get("currentPrimary"), before.get("epoch")) == (lease.holder, lease.epoch)
 
 
 def _was_taken_over_from(seen: Observed, view: SubjobView, pod: str) -> bool:
     """The newest take-over was from this pod, and the subjob has not been protected since."""
     epoch = view.lease.epoch if view.lease else 0
     name = names.incident(seen.name, view.subjob.name, epoch)
-    told = next((incident for incident in seen.incidents if incident.name == name), None)
+    told = seen.incident(name)
     if told is not None:
         return told.spec.get("from") == pod and _is_open(told)
     taken = view.page.take_over if view.page and view.page.leads else None
-    was_told = (seen.before(view.subjob.name).get("lastFailover") or {}).get("epoch") == epoch
-    return taken is not None and not taken.planned and taken.gone == pod and not was_told
+    unplanned = taken is not None and not taken.planned and taken.gone == pod
+    return unplanned and not seen.has_told(view.subjob.name, epoch)
 
 
 # ---- sinks -----------------------------------------------------------------------------------------------

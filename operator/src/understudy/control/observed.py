@@ -355,6 +355,13 @@ class Observed:
     def node(self, name: str) -> Node | None:
         return next((node for node in self.nodes if node.name == name), None)
 
+    def incident(self, name: str) -> IncidentSeen | None:
+        return next((incident for incident in self.incidents if incident.name == name), None)
+
+    def has_told(self, subjob: str, epoch: int) -> bool:
+        """Whether the status speaks of the take-over that began this epoch as the last one."""
+        return (self.before(subjob).get("lastFailover") or {}).get("epoch") == epoch
+
     def silent_ms(self, pod: str) -> int | None:
         """For how long the pod's page has not answered; None if it never did."""
         seen = self.pages.get(pod)

@@ -99,10 +99,11 @@ class LoggedBackup(UpstreamBackup):
 
     def _begin(self, roll: RollCall) -> Commands:
         replay = self._replay(roll)
-        if replay is None:
+        if replay is not None:
+            commands = self._do_again(replay)
+        else:
             self._gone |= self._made_of_others(roll)
-        commands = super()._begin(roll) if replay is None else self._do_again(replay)
-        if replay is None:
+            commands = super()._begin(roll)
             self.log = ReplayLog.beginning(self.ledger)
         spare = self.secondary
         return (*commands, *(self._confirming.joined(spare) if spare is not None else ()))
@@ -124,8 +125,8 @@ class LoggedBackup(UpstreamBackup):
     def _made_of_others(self, roll: RollCall) -> dict[Stream, Range]:
         """Input that the log says was taken, and that its producer has lost: of it came what consumers lack."""
         lacking = self.log.replay({s: min(answer.start for answer in roll.answers(s)) for s in self.wiring.leaving})
-        lost = {s: self.log.ends[s] for s, anew in self._others.items() if self.log.ends.get(s, Seq(0)) > anew}
-        begins = lacking.begins if lacking is not None else {}
+        begins, ends = lacking.begins if lacking is not None else {}, self.log.ends
+        lost = {s: ends[s] for s, anew in self._others.items() if ends.get(s, Seq(0)) > anew}
         return {s: Range(begins[s], end) for s, end in lost.items() if s in begins and begins[s] < end}
 
     def _reached(self, replay: Replay | None) -> bool:
