@@ -211,14 +211,12 @@ def measure(api: Api, pid: int, args: argparse.Namespace) -> None:
     for number in range(args.jobs):
         api.create(JOBS, job(number))
     while (ready := ready_jobs(api)) < args.jobs and time.monotonic() - begun < 240:
-        print(
-            f"{time.monotonic() - begun:5.0f} s  {ready} of {args.jobs} protected, {cpu_seconds(pid):.0f} s of CPU",
-            flush=True,
-        )
+        passed, spent = time.monotonic() - begun, cpu_seconds(pid)
+        print(f"{passed:5.0f} s  {ready} of {args.jobs} ready and protected, {spent:.0f} s of CPU", flush=True)
         time.sleep(5)
     took, used = time.monotonic() - begun, cpu_seconds(pid)
     print(
-        f"{ready} of {args.jobs} jobs protected after {took:.0f} s, with {used:.0f} s of CPU "
+        f"{ready} of {args.jobs} jobs ready and protected after {took:.0f} s, with {used:.0f} s of CPU "
         f"({used / args.jobs * 1000:.0f} ms each)"
     )
     time.sleep(15)

@@ -305,6 +305,24 @@ def test_a_log_may_pass_over_what_came_after_a_producer_began_anew_if_an_earlier
     assert do.ReportLoss(UP, Range(Seq(10), Seq(20))) in passing_over(SECOND).handle(later)
 
 
+def test_what_is_passed_over_is_not_settled_by_a_message_that_ends_before() -> None:
+    standby = passing_over(SECOND)
+    standby.handle(on.Arrived(UP, Range(Seq(10), Seq(12)), SECOND))
+    commands = standby.handle(on.Arrived(UP, Range(Seq(12), Seq(22)), SECOND, anew=Seq(12)))
+    assert do.ReportLoss(UP, Range(Seq(12), Seq(20))) in commands
+
+
+def test_a_producer_may_say_during_the_roll_call_that_it_makes_other_tuples() -> None:
+    primary, standby = pair()
+    primary.handle(step(10, 4))
+    deliver(primary, standby, 1)
+    standby.handle(on.LeaseWon(lease("job-1", 2)))
+    standby.handle(on.Released(UP, Seq(0)))
+    standby.handle(on.Arrived(UP, Range(Seq(0), Seq(12)), SECOND, anew=Seq(0)))
+    commands = standby.handle(on.Subscribed(OUT, DOWN, Seq(4), FIRST))
+    assert commands == (do.Number("job", Seq(4), None, as_new=True),)
+
+
 def test_what_a_producer_said_of_earlier_lives_does_not_tell_which_tuples_the_next_one_makes() -> None:
     arrived = on.Arrived(UP, Range(Seq(10), Seq(22)), Epoch(3), anew=Seq(3))
     lost = Range(Seq(10), Seq(20))

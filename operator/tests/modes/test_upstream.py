@@ -73,6 +73,14 @@ def test_who_makes_less_than_its_consumers_have_forgotten_says_that_it_began_ane
     assert found.anew == {OUT: Seq(0)}
 
 
+def test_who_hands_on_what_its_producer_makes_anew_says_so_to_consumers_that_have_forgotten_what_they_had() -> None:
+    """Nothing is missing here: the producer has reported it. A log that is kept behind speaks of other tuples."""
+    found = taking_over()
+    found.handle(on.Released(UP, Seq(0), anew=Seq(0), released=Seq(0)))
+    assert found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2))) == (do.Number("job", Seq(0), None),)
+    assert found.anew == {OUT: Seq(0)}
+
+
 def made_again() -> UpstreamBackup:
     """What the consumer has was made in one step, and is now made again in two."""
     found = taking_over()

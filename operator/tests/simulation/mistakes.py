@@ -247,6 +247,15 @@ class OffersNoLog(LoggedBackup):
         return super()._offer(name)
 
 
+class BeginsAtOnePlace(LoggedBackup):
+    """Elements that share a stream all begin where the last of them does."""
+
+    def _do_again(self, replay: Replay) -> Commands:
+        last = {s: max(at[s] for at in replay.places.values() if s in at) for s in replay.begins}
+        places = {name: {s: last[s] for s in at} for name, at in replay.places.items()}
+        return super()._do_again(replace(replay, places=places))
+
+
 # --- active standby
 
 
@@ -557,6 +566,7 @@ MISTAKES = [
     _of("a take-over ignores the logged choices", IgnoresTheLoggedChoices, "upstreamBackup", 8),
     _of("input is released by steps that are not logged", ReleasesByStepsThatAreNotConfirmed, "upstreamBackup", 21),
     _of("a new standby gets no log", OffersNoLog, "upstreamBackup", 75),
+    _of("elements that share a stream begin at one place", BeginsAtOnePlace, "upstreamBackup", 163),
     _of("a secondary trims what is not duplicate", TrimsEqualWatermarks, "activeStandby", 0),
     _of("a secondary keeps no log", SecondaryTrimsWhatItMade, "activeStandby", 0),
     _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby", 1),

@@ -32,7 +32,7 @@ SILENT = (  # what a restarted life made of the rest was taken for known, …
     *(629, 814, 956, 1008, 1291, 1301, 1872),
     *(11525, 16801, 17967, 44802, 58477),
 )
-SILENT_IN_UPSTREAM_BACKUP = (96, 192, 280, 430)  # neighbours fail together; with a log, and without
+SILENT_IN_UPSTREAM_BACKUP = (96, 192, 280, 430, 42459)  # neighbours fail together; with a log, and without
 COUNTED_BY_NOBODY = (414, 2743)  # a consumer failed after its amnesiac producer
 
 
@@ -110,6 +110,10 @@ def test_what_is_lost_beyond_a_modes_promise_is_reported(seed: int) -> None:
 def test_what_is_lost_when_neighbours_in_upstream_backup_fail_together_is_reported(seed: int) -> None:
     found = run(seed, only="upstreamBackup")
     assert (found.problems, found.exceeded) == ([], True)
+
+
+def test_windows_of_another_order_that_lack_nothing_are_no_loss() -> None:
+    assert run(41980, only="upstreamBackup").problems == []
 
 
 @pytest.mark.parametrize("seed", [30, 317])

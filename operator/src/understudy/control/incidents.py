@@ -61,7 +61,7 @@ def _spec(seen: Observed, view: SubjobView, page: InstancePage, taken: TakeOver)
         epoch=page.epoch,
         failed_at=_moment(taken.heard),
     )
-    return spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return spec.manifest()
 
 
 def _status(seen: Observed, view: SubjobView, taken: TakeOver, before: Mapping[str, Any]) -> Json:
@@ -81,7 +81,7 @@ def _status(seen: Observed, view: SubjobView, taken: TakeOver, before: Mapping[s
         lost=taken.lost,
         duplicated=taken.duplicated,
     )
-    return status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return status.manifest()
 
 
 def _moment(at: int | None) -> str | None:

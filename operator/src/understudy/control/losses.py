@@ -58,7 +58,7 @@ def _recorded(seen: Observed, failure: _Failure, spec: IncidentSpec, harmless: b
     none = 0 if harmless else None
     status = IncidentStatus(detected=iso_ms(seen.now_ms), lost=none, duplicated=none)
     what = f"{failure.pod}, {spec.role} of {spec.sink or spec.subjob}, has failed: {failure.cause}"
-    return (RecordIncident(failure.incident, _plain(spec), _plain(status), what),)
+    return (RecordIncident(failure.incident, spec.manifest(), status.manifest(), what),)
 
 
 def _closed(seen: Observed, incidents: Iterable[IncidentSeen]) -> tuple[RecordIncident, ...]:
@@ -69,10 +69,6 @@ def _closed(seen: Observed, incidents: Iterable[IncidentSeen]) -> tuple[RecordIn
         )
         for i in incidents
     )
-
-
-def _plain(value: IncidentSpec | IncidentStatus) -> dict[str, Any]:
-    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _is_open(incident: IncidentSeen) -> bool:

@@ -57,7 +57,7 @@ def status_of(seen: Observed) -> Json:
         subjobs=tuple(_subjob(seen, job, view) for view in found) if job else (),
         sinks=tuple(_sink(seen, sink) for sink in job.sinks) if job else (),
     )
-    return status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return status.manifest()
 
 
 def phase_of(seen: Observed, found: Sequence[SubjobView]) -> JobPhase:

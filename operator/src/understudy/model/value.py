@@ -36,6 +36,10 @@ class Value(BaseModel):
         use_attribute_docstrings=True,
     )
 
+    def manifest(self) -> dict[str, Any]:
+        """As a manifest has it, without what is None."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
 
 class OneOf(Value):
     """A value of which exactly one of some fields is set."""

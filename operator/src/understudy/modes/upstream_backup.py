@@ -161,17 +161,22 @@ class UpstreamBackup(Instance):
     def _began_anew(self, event: on.Arrived) -> Commands:
         """A producer may learn only after its answer that its input is gone, and that it makes other tuples than
         before: then those that were passed over are not what an earlier life had."""
-        commands, passed = super()._began_anew(event), self._passed_over.pop(event.stream, None)
-        if passed is None or event.anew is None or not self._is_news(event):
+        commands, passed, news = super()._began_anew(event), self._passed_over.get(event.stream), self._news(event)
+        if news is not None and self.roll_open:
+            self._others[event.stream] = news
+        if passed is None:
             return commands
-        missing = passed.from_(event.anew)
-        return (*commands, do.ReportLoss(event.stream, missing)) if len(missing) else commands
+        if news is not None or event.range.stop >= passed.stop:
+            del self._passed_over[event.stream]
+        missing = passed.from_(news) if news is not None else None
+        return (*commands, do.ReportLoss(event.stream, missing)) if missing else commands
 
-    def _is_news(self, event: on.Arrived) -> bool:
+    def _news(self, event: on.Arrived) -> Seq | None:
         """Not what the answer said. Nor what it left out because an earlier life had released what came after: that
         life has read the same tuples (`anew_for`). A producer that learns it after its answer begins behind that."""
-        known = event.anew is not None and event.anew < self._had.get(event.stream, Seq(0))
-        return event.stream not in self._others and not known
+        if event.anew is None or event.anew < self._had.get(event.stream, Seq(0)):
+            return None
+        return event.anew if event.stream not in self._others else None
 
     def another_producer(self, event: on.Redirected) -> None:
         """What the one before said of earlier lives does not tell which tuples this one makes."""
@@ -211,7 +216,7 @@ class UpstreamBackup(Instance):
             first = answer.start  # the elements hold nothing: all they make now is new
         elif len(self.wiring.inputs) > 1 and not self._outdated(roll, stream):
             as_new = True  # watermarks that do not tell about the elements behind
-        if as_new or self._gone or self._outdated(roll, stream):
+        if as_new or self._gone or self._outdated(roll, stream) or (self._others and _all_forgotten(roll, stream)):
             self.anew[stream] = first
         self.ledger = self.ledger.rebased(stream, first)
         return do.Number(str(stream), first, until, as_new=as_new)
@@ -337,6 +342,12 @@ def _something_received(wiring: Wiring, roll: RollCall) -> bool:
 
 def _another_life(wiring: Wiring, roll: RollCall) -> bool:
     return any(e.epoch > Epoch(1) for s in wiring.leaving for e in roll.answers(s))
+
+
+def _all_forgotten(roll: RollCall, stream: Stream) -> bool:
+    """Whether no consumer knows what an earlier life of its own had of the stream."""
+    answers = roll.answers(stream)
+    return any(e.epoch > Epoch(1) for e in answers) and not any(e.start for e in answers)
 
 
 def _behind_all(mark: Step) -> Iterator[tuple[Stream, Step]]:

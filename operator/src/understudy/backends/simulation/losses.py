@@ -70,6 +70,8 @@ class Losses:
             gone = [(s, row) for s in spec.inputs for row in self._gone(spec.name, s)]
             made = {m for s, row in gone for m in _through(spec.elements, s, row)} if _simple(spec) else set()
             within = 0 if _simple(spec) else _lineage(row for _, row in gone)
+            if within and spec.promise == "rollback":
+                within = -1  # what is left falls into other pairs and windows
             for edge in (e for e in self._edges if e[1] == stream):
                 self._over[edge] |= made | {row for row in self._got[edge] if row[1] & within}
 
