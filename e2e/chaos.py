@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 
 from conftest import CHART, SYSTEM, install, made
-from kubectl import Job, Json, Namespace, until
+from kubectl import Job, Json, Namespace, node_of, until
 from mixed_job import HALVES, MODES, Half, gaps, mixed_job, promised
 from story import (
     REPLACED,
@@ -198,7 +198,7 @@ def _away(operator: Namespace) -> Iterator[None]:
 
 def _node_lost(job: Job, operator: Namespace, act: Act) -> list[Recovery]:
     """Of every primary that was on the node of this one. It boots again when all of them are succeeded."""
-    _leave_the_sinks(job)
+    _gather(job, act.subjob)
     modes = HALVES[job.name].modes
     with _away(operator) if act.away else nullcontext():
         node, lost = _on_the_node_of(job, act.subjob)
@@ -216,10 +216,12 @@ def _node_lost(job: Job, operator: Namespace, act: Act) -> list[Recovery]:
 
 
 def _on_the_node_of(job: Job, subjob: str) -> tuple[str, dict[str, tuple[str, int]]]:
-    """The node of this primary, and every primary there with its epoch."""
+    """The node of this primary, and every primary there with its epoch, but for those whose sink is there, too: lost
+    together, nobody takes what comes out, and some modes wait for a word from the sink."""
     leaders = {subjob: job.lease(subjob) for subjob in HALVES[job.name].modes}
     nodes = {subjob: node_of_pod(job, primary) for subjob, (primary, _) in leaders.items()}
-    return nodes[subjob], {name: lead for name, lead in leaders.items() if nodes[name] == nodes[subjob]}
+    lost = {name: lead for name, lead in leaders.items() if nodes[name] == nodes[subjob]}
+    return nodes[subjob], {name: lead for name, lead in lost.items() if _sinks_node(job, name) != nodes[subjob]}
 
 
 def _succeeded(job: Job, subjob: str, primary: str, epoch: int) -> None:
@@ -227,15 +229,28 @@ def _succeeded(job: Job, subjob: str, primary: str, epoch: int) -> None:
     assert_flowing(job, HALVES[job.name].sink_behind(subjob))
 
 
-def _leave_the_sinks(job: Job) -> None:
-    """A primary on the node of its sink moves to its standby: lost together, nobody takes what comes out, and some
-    modes wait for a word from the sink."""
-    for sink, subjob in HALVES[job.name].sinks.items():
-        primary, _ = job.lease(subjob)
-        if node_of_pod(job, primary) == node_of_pod(job, f"{job.name}-sink-{sink}"):
-            job.namespace.kubectl("annotate", "streamjob", job.name, f"move.understudy.dev/{subjob}=standby")
-            until(f"{primary} has moved", lambda s=subjob, p=primary: job.lease(s)[0] != p, TAKE_OVER)
+def _gather(job: Job, subjob: str) -> None:
+    """Primaries change places with their standbys: this one if its sink is on its node, the others to meet it there, or
+    to leave if their sink is there. So one lost node tells of several modes."""
+    if node_of_pod(job, job.lease(subjob)[0]) == _sinks_node(job, subjob):
+        _switch_over(job, subjob)
+    meeting = node_of_pod(job, job.lease(subjob)[0])
+    for other in HALVES[job.name].modes.keys() - {subjob}:
+        is_there = node_of_pod(job, job.lease(other)[0]) == meeting
+        may_be_there = _sinks_node(job, other) != meeting
+        if is_there != may_be_there and meeting in {node_of(pod) for pod in job.pods(subjob=other)}:
+            _switch_over(job, other)
     wait_until_protected(job)
+
+
+def _switch_over(job: Job, subjob: str) -> None:
+    primary, _ = job.lease(subjob)
+    job.namespace.kubectl("annotate", "streamjob", job.name, f"move.understudy.dev/{subjob}=standby")
+    until(f"{primary} has moved", lambda: job.lease(subjob)[0] != primary, TAKE_OVER)
+
+
+def _sinks_node(job: Job, subjob: str) -> str:
+    return node_of_pod(job, f"{job.name}-sink-{HALVES[job.name].sink_behind(subjob)}")
 
 
 def _told(job: Job, act: Act, primary: str, epoch: int, made: float) -> Recovery:

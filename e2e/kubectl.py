@@ -102,9 +102,10 @@ class Job:
         return self.namespace.list("pods", selector)
 
     def page(self, pod: str) -> Json | None:
-        """The pod's own status page, through the API server."""
+        """The pod's own status page, through the API server, which waits for ever for a node that is lost."""
         path = f"/api/v1/namespaces/{self.namespace.name}/pods/{pod}:7071/proxy/status"
-        done = subprocess.run(["kubectl", "get", "--raw", path], capture_output=True, text=True, check=False)
+        command = ["kubectl", "--request-timeout=10s", "get", "--raw", path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def written(self, sink: str) -> int:
