@@ -104,8 +104,11 @@ class Job:
     def page(self, pod: str) -> Json | None:
         """The pod's own status page, through the API server, which waits for ever for a node that is lost."""
         path = f"/api/v1/namespaces/{self.namespace.name}/pods/{pod}:7071/proxy/status"
-        command = ["kubectl", "--request-timeout=10s", "get", "--raw", path]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        command = ["kubectl", "get", "--raw", path]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+        except subprocess.TimeoutExpired:
+            return None
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def written(self, sink: str) -> int:
