@@ -309,8 +309,8 @@ def page(report: Report) -> str:
     lines = [
         "# Chaos",
         "",
-        f"`{command}`: {rounds} random faults, one at a time, on jobs that have",
-        "every mode between them (`e2e/mixed_job.py`), one after the other on the three-node",
+        f"`{command}`: {rounds} recoveries from random faults, one at a time, on jobs",
+        "that have every mode between them (`e2e/mixed_job.py`), one after the other on the three-node",
         f"test cluster; {away} of them while there was no operator.",
         "*From the fault*: from the drill's order to the first new output of the new primary; after `podKill` the",
         "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: from the old primary's",
