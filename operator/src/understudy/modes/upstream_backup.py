@@ -13,7 +13,7 @@ A replacement hears from its consumers what they have, replays what upstream hol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from understudy.modes.instance import Commands, Instance
 from understudy.modes.roll import RollCall
@@ -136,7 +136,7 @@ class UpstreamBackup(Instance):
     def _lost_with_the_consumers(self, roll: RollCall) -> dict[Stream, Range]:
         """Consumers that all begin anew want what was made of input that upstream no longer holds: that is lost. One in
         its first life that has nothing yet was sent nothing: what is released made nothing."""
-        if _something_received(self.wiring, roll) or not _another_life(self.wiring, roll):
+        if not _have_forgotten(roll.all):
             return {}
         return {s: Range(Seq(0), start) for s in self.wiring.external if (start := self._starts[s])}
 
@@ -209,14 +209,15 @@ class UpstreamBackup(Instance):
     def _number(self, roll: RollCall, stream: Stream, mark: Step | None) -> do.Number:
         """Where the sequencer goes on, and from which positions on what is made was not sent before."""
         first, until, as_new = roll.furthest(stream), None, not self.forward
-        answer = self._hindmost(roll, stream)
+        answer, outdated = self._hindmost(roll, stream), self._outdated(roll, stream)
         if mark is not None:
             first, until = mark.first, mark.at
         elif answer is not None and not self._gone and (answer.mark is None or self._whole(answer.mark)):
             first = answer.start  # the elements hold nothing: all they make now is new
-        elif len(self.wiring.inputs) > 1 and not self._outdated(roll, stream):
+        elif len(self.wiring.inputs) > 1 and not outdated:
             as_new = True  # watermarks that do not tell about the elements behind
-        if as_new or self._gone or self._outdated(roll, stream) or (self._others and _all_forgotten(roll, stream)):
+        forgotten = bool(self._others) and _have_forgotten(roll.answers(stream))
+        if as_new or self._gone or outdated or forgotten:
             self.anew[stream] = first
         self.ledger = self.ledger.rebased(stream, first)
         return do.Number(str(stream), first, until, as_new=as_new)
@@ -246,7 +247,7 @@ class UpstreamBackup(Instance):
         marks = [e.mark.entering() for s in self.wiring.leaving for e in roll.answers(s)[:1] if e.mark]
         skips: list[do.Command] = []
         for source in (s for s in self.wiring.entering if s in self.wiring.replayable):
-            kept = self._starts[source] if _something_received(self.wiring, roll) else Seq(0)
+            kept = self._starts[source] if _something_received(roll.all) else Seq(0)
             low = min((m[source] for m in marks if source in m), default=kept)
             self._starts[source] = low
             self.ledger = self.ledger.moved(source, low)
@@ -336,18 +337,13 @@ class UpstreamBackup(Instance):
         return traced(self.logs, step) if step is not None else None
 
 
-def _something_received(wiring: Wiring, roll: RollCall) -> bool:
-    return any(e.start for s in wiring.leaving for e in roll.answers(s))
+def _something_received(answers: Sequence[on.Subscribed]) -> bool:
+    return any(e.start for e in answers)
 
 
-def _another_life(wiring: Wiring, roll: RollCall) -> bool:
-    return any(e.epoch > Epoch(1) for s in wiring.leaving for e in roll.answers(s))
-
-
-def _all_forgotten(roll: RollCall, stream: Stream) -> bool:
-    """Whether no consumer knows what an earlier life of its own had of the stream."""
-    answers = roll.answers(stream)
-    return any(e.epoch > Epoch(1) for e in answers) and not any(e.start for e in answers)
+def _have_forgotten(answers: Sequence[on.Subscribed]) -> bool:
+    """Whether no consumer knows what earlier lives had, and there was one."""
+    return any(e.epoch > Epoch(1) for e in answers) and not _something_received(answers)
 
 
 def _behind_all(mark: Step) -> Iterator[tuple[Stream, Step]]:
