@@ -211,7 +211,7 @@ def _reading(name: str, claim: str) -> Json:
     container = {
         "name": "read",
         "image": os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev"),
-        "command": ["cat", "/output/part-00000.jsonl", "/etc/hostname"],
+        "command": ["sh", "-c", "cat /output/*.jsonl /etc/hostname"],
         "volumeMounts": [{"name": "output", "mountPath": "/output"}],
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }

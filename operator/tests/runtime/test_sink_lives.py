@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.rows import rows
+from tests.runtime.stopped_sink import SCENES
 from tests.runtime.troupe import CHAIN, Troupe, expected, patient, until
 from understudy.model.job import StreamJob
 from understudy.model.load import load
@@ -25,6 +27,7 @@ from understudy.runtime.lines import LineLog
 from understudy.runtime.sink import SinkProcess
 
 HA = "{mode: upstreamBackup}"
+OPERATOR = Path(__file__).parents[2]
 
 
 def seqs(path: Path) -> list[int]:
@@ -64,21 +67,31 @@ def test_a_job_that_is_made_anew_takes_the_folder_of_the_one_before(tmp_path: Pa
         before.write(rows(5, 6))
 
 
-@pytest.mark.parametrize("upto", [6, 9])
-def test_a_write_that_was_under_way_when_the_folder_was_taken_does_no_harm(tmp_path: Path, upto: int) -> None:
-    """It had looked whose the folder is, and was stopped before it wrote."""
-    alone = LineLog(tmp_path / "alone", Life())
-    alone.write(rows(0, upto))
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_life_that_was_stopped_at_any_line_does_no_harm_when_it_goes_on(tmp_path: Path, scene: str) -> None:
+    """See `stopped_sink.py`."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.exists() else tmp_path) as folder:
+        command = [sys.executable, "-m", "tests.runtime.stopped_sink", scene, folder]
+        done = subprocess.run(command, cwd=OPERATOR, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.splitlines()[-1]) > 20, "it was stopped at hardly any line"
+
+
+def test_a_process_that_is_started_again_in_the_same_life_supersedes_the_one_before(tmp_path: Path) -> None:
+    """The one before may hang in a write."""
     earlier = LineLog(tmp_path, Life("a", 1))
-    earlier.write(rows(0, 5))
-    at = earlier.path.stat().st_size
-    later = LineLog(tmp_path, Life("a", 2))
-    later.write(rows(5, 7))
-    with earlier.path.open("rb+") as file:
-        file.seek(at)
-        file.write(alone.path.read_bytes()[at:])
-    later.write(rows(7, 8))
-    assert seqs(later.path) == [0, 1, 2, 3, 4, 5, 6, 7]
+    later = LineLog(tmp_path, Life("a", 1))
+    with pytest.raises(Superseded, match="another process of life 1"):
+        earlier.write(rows(0, 5))
+    later.write(rows(0, 3))
+    assert seqs(later.path) == [0, 1, 2]
+
+
+def test_the_folders_of_earlier_takes_do_not_pile_up(tmp_path: Path) -> None:
+    for number in range(5):
+        LineLog(tmp_path, Life("a", number)).write(rows(number, number + 1))
+    assert len(list(tmp_path.glob(".take-*"))) == 1
 
 
 def test_a_file_that_somebody_made_shorter_is_not_written_to(tmp_path: Path) -> None:

@@ -27,6 +27,20 @@ from typing import Any
 from understudy.cli import drilling, fencing, moving, pages, reporting
 from understudy.control import names
 
+# Follows the newest part of a sink's files, $1 their folder, $2 how many lines to begin with. Ends when nobody listens.
+FOLLOW = r"""
+last=; lines=$2
+while [ -z "$last" ] || kill -0 $pid 2>/dev/null; do
+  for newest in "$1"/part-*.jsonl; do :; done
+  if [ "$newest" != "$last" ]; then
+    if [ -n "$last" ]; then sleep 1; kill $pid; fi
+    tail -n "$lines" -F "$newest" & pid=$!
+    last=$newest; lines=+1
+  fi
+  sleep 0.5
+done
+"""
+
 
 class NoAnswer(Exception):
     """kubectl could not do what it was asked; its own words say why."""
@@ -192,7 +206,7 @@ def _tail(kubectl: Kubectl, args: argparse.Namespace) -> int:
     pod = f"{args.job}-sink-{args.sink}"
     if "files" not in sinks[args.sink]:
         return kubectl.attach("logs", "--follow", f"--tail={args.lines}", pod)
-    return kubectl.attach("exec", pod, "--", "tail", "-n", str(args.lines), "-F", "/output/part-00000.jsonl")
+    return kubectl.attach("exec", pod, "--", "sh", "-c", FOLLOW, "sh", "/output", str(args.lines))
 
 
 if __name__ == "__main__":
