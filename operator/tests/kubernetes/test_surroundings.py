@@ -59,6 +59,28 @@ def test_acks_to_sources_are_kept_on_the_lease_and_survive_a_change_of_hands(at:
     assert at.kept_acks("keep") == '{"next": 5}'
 
 
+def test_a_lease_is_taken_from_a_silent_holder_only_if_the_question_still_stands(at: KubernetesSurroundings) -> None:
+    first = at.try_lease("keep", None, "demo-keep-0", "a:1")
+    assert first is not None
+    at.ask_holder("keep", first, "one")
+    asked = at.read_lease("keep")
+    assert asked is not None
+    assert (asked, asked.question) == (first, "one")
+    at.ask_holder("keep", first, "two")
+    again = at.read_lease("keep")
+    assert again is not None
+    assert again.question == "one", "the first question stands until it is answered"
+    at.answer("keep")
+    assert at.try_lease("keep", asked, "demo-keep-1", "b:1") is None, "it was answered: the holder lives"
+    at.ask_holder("keep", first, "three")
+    later = at.read_lease("keep")
+    assert at.try_lease("keep", asked, "demo-keep-1", "b:1") is None, "this is another question"
+    assert at.try_lease("keep", later, "demo-keep-1", "b:1") == LeaseRecord("demo-keep-1", "b:1", Epoch(2))
+    taken = at.read_lease("keep")
+    assert taken is not None
+    assert taken.question is None, "it was meant for the former holder"
+
+
 def test_an_expectation_that_no_longer_holds_takes_nothing(at: KubernetesSurroundings) -> None:
     first = at.try_lease("keep", None, "demo-keep-0", "a:1")
     second = at.try_lease("keep", first, "demo-keep-1", "b:1")

@@ -149,17 +149,6 @@ def test_silence_is_suspected_only_after_three_missed_keep_alives() -> None:
     assert kinds(second.handle(on.Tick(Millis(1_301)))) == [do.TryLease]
 
 
-def test_a_standby_with_nothing_to_continue_from_tries_to_follow_before_it_replaces_a_silent_primary() -> None:
-    second = instance("job-1")
-    found: list[type] = []
-    for life in range(6):
-        second.handle(on.LeaseSeen(lease("job-0", 1)))
-        second.handle(on.KeepAlive(Millis(life * 1_000), Epoch(1)))
-        for later in (100, 200, 300, 301):
-            found += kinds(second.handle(on.Tick(Millis(life * 1_000 + later))))
-    assert found == [*[do.ReadLease] * 5, do.TryLease]
-
-
 def test_a_checkpoint_of_a_fenced_primary_is_not_stored() -> None:
     _, checkpoint = protected()
     second = instance("job-1")

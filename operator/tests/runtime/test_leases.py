@@ -9,7 +9,7 @@ from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.epochs import LeaseRecord
-from understudy.runtime.leases import LeaseKeeper
+from understudy.runtime.leases import LeaseKeeper, News
 from understudy.runtime.ports import Unreachable
 
 PATIENCE = 30
@@ -33,7 +33,7 @@ class Away(LocalSurroundings):
 
 def test_a_lease_that_was_tried_before_stepping_down_is_not_won_when_the_store_comes_back(tmp_path: Path) -> None:
     store = Away(tmp_path)
-    seen: queue.SimpleQueue[on.LeaseSeen | on.LeaseWon] = queue.SimpleQueue()
+    seen: queue.SimpleQueue[News] = queue.SimpleQueue()
     keeper = LeaseKeeper(store, "job", "job-1", "here", seen.put, lambda: False)
     keeper.start()
     keeper.order(do.TryLease(None, "suspected"))

@@ -70,7 +70,9 @@ spec:
 
 
 def patient(ha: str) -> str:
-    """Nobody is suspected for being slow."""
+    """Nobody is suspected for being slow, unless a test says when."""
+    if "heartbeat" in ha:
+        return ha
     return ha.removesuffix("}") + ", heartbeat: {interval: 100ms, misses: 100}}"
 
 
@@ -215,12 +217,20 @@ class Reader(Handler):
 
 
 class Troupe:
-    def __init__(self, ha: str, folder: Path, text: str = CHAIN, bounds: Bounds = WIDE) -> None:
+    def __init__(
+        self,
+        ha: str,
+        folder: Path,
+        text: str = CHAIN,
+        bounds: Bounds = WIDE,
+        holder: type[LocalSurroundings] = LocalSurroundings,
+    ) -> None:
+        """`holder`: what the first instances take for their surroundings."""
         self.job, self._folder, self._bounds = job_of(text, ha), folder, bounds
         self.surroundings = LocalSurroundings(folder / "surroundings")
         self.players: dict[str, Player] = {}
         for name in [f"{subjob.name}-0" for subjob in self.job.subjobs]:
-            self.add(name)
+            self.add(name, holder(folder / "surroundings"))
             until(lambda name=name: self.leader(name.rpartition("-")[0]) == name)  # type: ignore[misc]
         self.read()
 
@@ -228,8 +238,9 @@ class Troupe:
         """A reader that has these rows already."""
         self.reader = Reader(self.job, self.surroundings, rows or [])
 
-    def add(self, name: str) -> Player:
-        player = self.players[name] = Player(self.job, name, self.surroundings, self._folder, self._bounds)
+    def add(self, name: str, surroundings: LocalSurroundings | None = None) -> Player:
+        at = surroundings or self.surroundings
+        player = self.players[name] = Player(self.job, name, at, self._folder, self._bounds)
         return player
 
     def begin(self) -> None:

@@ -18,6 +18,7 @@ DRIVER: Final = "understudy.dev/driver"  # on an executor: the instance that it 
 
 # annotations
 ADDRESS: Final = "understudy.dev/address"  # on a Lease: where its holder listens
+QUESTION: Final = "understudy.dev/question"  # on a Lease: asked by a standby that does not hear the holder
 SUCCESSOR: Final = "understudy.dev/successor"  # on a Lease: the instance that its holder should move to
 ENDED: Final = "ended.understudy.dev/"
 """Before the name of a sink that has written its stream to the end."""

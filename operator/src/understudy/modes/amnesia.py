@@ -25,6 +25,7 @@ from understudy.protocol.watermarks import Step, StepLog, newest
 
 class Amnesia(Instance):
     ships_state = False
+    holds_nothing = True
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)

@@ -6,7 +6,8 @@
 | standby   | Lease held by another | standby   | follows the holder |
 | standby   | Lease won             | primary   | leads from what it has stored |
 | standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set on what it last saw) |
-| standby   | the same, without state | standby | leaves it for a while to one that has it, or looks again |
+| standby   | the same: closed, and no state here | standby | leaves it to one that has state, then tries the Lease |
+| standby   | the same: silent or out of reach, no state | standby | asks the holder through the Lease, then tries it |
 | primary   | newer epoch           | standby   | steps down, forgets everything |
 | standby   | handed over to        | standby   | tries the Lease |
 
@@ -31,6 +32,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.inquiry import Inquiry
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Tree, Trees
 from understudy.protocol.watermarks import Step, StepLog
@@ -38,7 +40,7 @@ from understudy.protocol.watermarks import Step, StepLog
 Commands = tuple[Command, ...]
 WAIT = 6  # times τ that who has no state leaves to those who have it: what they have is lost otherwise
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
-RETRIES = 5  # how often a standby without state tries to follow a silent primary before what that one has is given up
+PATIENCE = 6_000  # milliseconds that a holder has to answer a question in its Lease, at which it looks every second
 
 
 class Role(Enum):
@@ -55,6 +57,8 @@ class Instance:
     ships_state = True  # whether a standby has to get a state from the primary before it can play the mode
     hold_back = False  # whether output waits until the secondary has what it came of
     replicated = False  # whether all instances send
+    holds_nothing = False  # whether a standby has nothing of its primary: then it must have heard it to suspect it
+    patience = PATIENCE
     stands_still = True  # whether a move begins with a pause, and can be given up only by fencing off the target
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
@@ -77,7 +81,8 @@ class Instance:
         self._of_before: dict[Stream, Seq] = {}  # what this life had of an earlier producer; until the next one sends
         self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # newest acks that came during a roll call
         self._trying = False
-        self._retries = 0
+        self._contact = False  # whether the connection to the primary has carried a keep-alive
+        self._inquiry = Inquiry()  # as a standby that does not hear the holder
         self._waits = False  # for a standby that has its state to take over from a dead primary
         self._waits_since: Millis | None = None
 
@@ -87,10 +92,17 @@ class Instance:
                 return self._lease_seen(event.record)
             case on.LeaseWon():
                 return self._won(event.record)
+            case on.FirstContact():
+                return self._heard(on.KeepAlive(event.until, event.epoch))
             case on.KeepAlive():
+                self.in_contact(event)
                 return self._heard(event)
             case on.PeerClosed():
                 return self._suspect("its connection closed: the process is dead", proven=True)
+            case on.PeerUnreachable():
+                return self._suspect("no connection could be made")
+            case on.HolderHeard():
+                return self._holder_heard(event.by)
             case on.Tick():
                 return self._tick(event.now)
             case on.NewerEpoch():
@@ -110,10 +122,14 @@ class Instance:
         self.lease = record
         if self.role is Role.PRIMARY:
             return self._lease_seen_leading(record)
+        self._contact = False
+        self._inquiry = self._inquiry.look(record.question if record else None, self.detector.ticked)
         if record is None:
             return self._try("nobody holds the Lease")
         if record.holder == self.name:
             return self._inherit()
+        if record.gone:
+            return self._suspect("its process has ended", proven=True)
         return (do.Follow(record),)
 
     def _lease_seen_leading(self, record: LeaseRecord | None) -> Commands:
@@ -156,6 +172,14 @@ class Instance:
             return handed.checkpoint, True
         return self.stored(), live
 
+    def in_contact(self, event: on.KeepAlive) -> None:
+        if event.epoch >= self.epoch:
+            self._contact, self._inquiry = True, Inquiry()
+
+    def _holder_heard(self, by: str) -> Commands:
+        self._trying, self._inquiry = False, Inquiry()
+        return (do.ReadLease(f"{by} hears the holder: it lives"),) if self.role is Role.STANDBY else ()
+
     def _heard(self, event: on.KeepAlive) -> Commands:
         if event.epoch < self.epoch:
             return ()
@@ -181,25 +205,36 @@ class Instance:
         return self._try("no standby that has the state of the primary before took over")
 
     def _suspect(self, why: str, *, proven: bool = False) -> Commands:
-        """Silence is no proof: a standby that has nothing to continue from first tries to follow again. If the primary
-        is dead for certain, one that has its state may only be slow to notice: it is left the time to take over."""
+        """Silence is no proof, nor is a connection that could not be made: a standby that has nothing to continue from
+        asks the holder through the Lease. If the primary is dead for certain, another standby that has its state may
+        only be slow to notice: it is left the time to take over."""
         self.detector = self.detector.forget()
         if self.role is not Role.STANDBY:
             return ()
-        if self.could_continue() or (not proven and self._retries >= RETRIES):
-            self._retries = 0
+        if self.could_continue() and (proven or self._contact or not self.holds_nothing):
             return self._try(why)
         if proven:
             self._waits = True
             return ()
-        self._retries += 1
-        return (do.ReadLease(f"{why}, but there is nothing here to continue from"),)
+        return self._ask_holder(why)
+
+    def _ask_holder(self, why: str) -> Commands:
+        if self.lease is None or self._trying:
+            return ()
+        if self._inquiry.unanswered >= self.patience:
+            self._trying = True
+            silent = f"its holder has not answered for {self._inquiry.unanswered} ms"
+            return (do.TryLease(self.lease, f"{why}, and {silent}"),)
+        if self._inquiry.question is None:
+            return (do.AskHolder(self.lease, f"{why}, and there is nothing here to continue from"),)
+        return (do.ReadLease("to see whether the holder has answered"),)
 
     def _try(self, why: str) -> Commands:
+        """Whatever others have asked the holder."""
         if self._trying:
             return ()
         self._trying = True
-        return (do.TryLease(self.lease, why),)
+        return (do.TryLease(replace(self.lease, question=None) if self.lease else None, why),)
 
     def _newer(self, epoch: Epoch) -> Commands:
         if epoch <= self.epoch or self.role is not Role.PRIMARY:
@@ -218,7 +253,7 @@ class Instance:
         self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
         self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
         self.moves.forget()
-        self._retries, self._early, self._of_before = 0, {}, {}
+        self._inquiry, self._early, self._of_before = Inquiry(), {}, {}
 
     # --- migration
 

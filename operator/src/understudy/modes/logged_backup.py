@@ -39,6 +39,7 @@ from understudy.protocol.watermarks import Marks
 
 class LoggedBackup(UpstreamBackup):
     hold_back = True
+    holds_nothing = False
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
         super().__init__(name, wiring, detector, interval=interval, forward=False)

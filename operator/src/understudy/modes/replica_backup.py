@@ -52,14 +52,23 @@ class ReplicaBackup(Resuming):
                 return self._started(event)
             case on.CheckpointArrived(checkpoint) if self.role is Role.STANDBY and checkpoint.epoch >= self.epoch:
                 return self._join(checkpoint)
+            case on.FirstContact() if event.epoch >= self.epoch:
+                return self._heard_peer(on.KeepAlive(event.until, event.epoch))
             case on.KeepAlive() if self._replaced_in(event.epoch):
                 return self._newer(event.epoch)
             case on.KeepAlive() if event.epoch >= self.epoch:
+                self.in_contact(event)
                 return self._heard_peer(event)
             case on.KeepAlive():
                 return ()
             case on.PeerClosed():
                 return self._closed("its connection closed: the process is dead")
+            case on.PeerUnreachable() if self.role is Role.STANDBY:
+                return self._suspect("no connection could be made")
+            case on.PeerUnreachable():
+                return self._alone("no connection could be made")
+            case on.HolderHeard():
+                return self._holder_heard(event.by)
             case on.SecondaryLeft():
                 return self._alone("it left")
             case on.HandedOver():

@@ -33,6 +33,7 @@ class SavepointMode(Resuming):
 
     sources_keep_acks = sends_trees = True
     ships_state = False
+    holds_nothing = True
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)

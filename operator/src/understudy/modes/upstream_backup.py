@@ -31,6 +31,7 @@ from understudy.protocol.watermarks import Step, StepLog, cause, traced
 class UpstreamBackup(Instance):
     sources_keep_acks = True
     ships_state = False
+    holds_nothing = True
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int, forward: bool = True) -> None:
         super().__init__(name, wiring, detector)

@@ -14,7 +14,9 @@ from understudy.protocol.savepoints import Tree, Trees
 
 @dataclass(frozen=True, slots=True)
 class TryLease:
-    """Compare-and-set: take the Lease if it still is as `expected`."""
+    """Compare-and-set: take the Lease if it still is as `expected`.
+
+    If a question stands in `expected`, it must still stand there, and nobody else may hear the holder."""
 
     expected: LeaseRecord | None
     why: str
@@ -22,6 +24,14 @@ class TryLease:
 
 @dataclass(frozen=True, slots=True)
 class ReadLease:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskHolder:
+    """Write a question into the Lease, if it still is as `expected` and there is none; then read it."""
+
+    expected: LeaseRecord
     why: str
 
 
@@ -332,6 +342,7 @@ class HandOver:
 Command = (
     TryLease
     | ReadLease
+    | AskHolder
     | Follow
     | Lead
     | ReadInput

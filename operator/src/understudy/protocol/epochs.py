@@ -25,3 +25,5 @@ class LeaseRecord:
     address: str
     epoch: Epoch
     successor: str | None = field(default=None, compare=False)  # who should serve it instead: its holder is to move
+    question: str | None = field(default=None, compare=False)  # asked by one that does not hear the holder: it answers
+    gone: bool = field(default=False, compare=False)  # whoever deploys the job has seen the holder's process end

@@ -41,9 +41,31 @@ class KeepAlive:
 
 @dataclass(frozen=True, slots=True)
 class PeerClosed:
-    """The connection to the peer we follow was closed by its kernel: its process is dead."""
+    """The connection to the peer we follow had carried keep-alives, and its kernel closed it: its process is dead."""
 
     now: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class PeerUnreachable:
+    """A connection to the peer we follow could not be made. That proves nothing: others may reach it."""
+
+    now: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class FirstContact:
+    """A connection to the peer is being made: before `until`, its silence means nothing."""
+
+    until: Millis
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class HolderHeard:
+    """Somebody else hears the holder of the Lease, which we do not hear."""
+
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +291,9 @@ Event = (
     | LeaseWon
     | KeepAlive
     | PeerClosed
+    | PeerUnreachable
+    | FirstContact
+    | HolderHeard
     | SecondaryJoined
     | SecondaryLeft
     | CheckpointArrived

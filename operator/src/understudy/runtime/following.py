@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 import structlog
 
+from understudy.protocol.contact import End, Verdict, verdict
 from understudy.protocol.epochs import LeaseRecord
 from understudy.runtime import wire
 from understudy.runtime.checkpoints import Message, Unpacking, table_from_bytes
@@ -34,9 +35,7 @@ class Hooks:
     handed: Callable[[LeaseRecord, Message | None], None]  # the primary wants to be succeeded; its live state
     trimming: Callable[[int, dict[str, dict[str, int]], dict[str, Any]], None]  # epoch, high watermarks, trees
     determinants: Callable[[dict[str, Any]], None]  # the message
-    closed: Callable[[], None]  # the primary's process is gone
-    refused: Callable[[], None]  # it is no primary (any more)
-    waiting: Callable[[], None]  # it has another secondary
+    ended: Callable[[Verdict], None]  # the connection, or the attempt to make one, is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,7 @@ class Follower(threading.Thread):
         self._lock = lock  # held by whoever stops a follower: what it hears after that is not reported
         self._stopped = threading.Event()
         self._call: flight.FlightStreamReader | None = None
+        self._heard = False  # whether this connection has carried a keep-alive
         self._words: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     def run(self) -> None:
@@ -76,26 +76,39 @@ class Follower(threading.Thread):
 
     def _follow_to_its_end(self, kept: ExitStack) -> None:
         try:
-            self._follow(kept.enter_context(wire.connect(self.primary.address)))
+            end = self._follow(kept.enter_context(wire.connect(self.primary.address)))
         except flight.FlightUnavailableError as error:
-            log.info("primary gone", primary=self.primary.holder, error=str(error).split("\n")[0][:160])
-            self._report(self._hooks.closed)
-        except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
-            log.info("following ended", primary=self.primary.holder, error=str(error).split("\n")[0][:160])
-            self._report(self._hooks.refused)
+            end = self._noted(End.TRANSPORT, error)
+        except flight.FlightTimedOutError as error:
+            end = self._noted(End.TIMED_OUT, error)
+        except (flight.FlightError, StopIteration) as error:
+            end = self._noted(End.NOT_PRIMARY, error)
+        except Exception as error:  # whatever a peer's message does here, the next attempt must follow
+            log.exception("a message of the primary could not be handled", primary=self.primary.holder)
+            end = self._noted(End.BROKEN, error)
+        if end is not None:
+            self._report(verdict(end, heard=self._heard))
 
-    def _follow(self, client: flight.FlightClient) -> None:
+    def _noted(self, end: End, error: Exception) -> End:
+        said = str(error).split("\n")[0][:160]
+        log.info("following ended", primary=self.primary.holder, heard=self._heard, end=end.value, error=said)
+        return end
+
+    def _follow(self, client: flight.FlightClient) -> End | None:
+        """How it ended; None if it was stopped here."""
         self._call = client.do_get(self._ticket)
         threading.Thread(target=self._speak, name=f"speak-{self.primary.holder}", daemon=True).start()
         while not self._stopped.is_set():
             chunk = self._call.read_chunk()
             meta = wire.unpack(chunk.app_metadata)
             if "refused" in meta:
-                return self._report(self._hooks.waiting if meta.get("another") else self._hooks.refused)
+                return End.ANOTHER if meta.get("another") else End.NOT_PRIMARY
             with self._lock:
                 if not self._stopped.is_set():
+                    self._heard = True
                     self._hooks.alive(meta["epoch"], meta.get("positions", {}))
                     self._take(meta, chunk.data)
+        return None
 
     def _take(self, meta: dict[str, Any], data: pa.RecordBatch) -> None:
         if "ha" in meta:
@@ -136,15 +149,15 @@ class Follower(threading.Thread):
     def _said(self, client: flight.FlightClient, words: dict[str, Any]) -> bool:
         try:
             wire.do(client, timeout=SAY_SECONDS, instance=self._me, **words)
-        except (flight.FlightError, pa.ArrowException, StopIteration):
+        except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
             return False
         return True
 
-    def _report(self, hook: Callable[[], None]) -> None:
+    def _report(self, found: Verdict) -> None:
         with self._lock:
             if not self._stopped.is_set():
                 self._stopped.set()
-                hook()
+                self._hooks.ended(found)
 
     def stop(self) -> None:
         self._stopped.set()

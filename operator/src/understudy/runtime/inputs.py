@@ -53,6 +53,12 @@ class Inputs(Handler):
         for reader in list(self._readers.values()):
             reader.watch()
 
+    def hears(self, stream: str, epoch: int) -> bool:
+        """Whether a producer of this epoch, or of a later one, serves the stream to us now."""
+        reader = self._readers.get(stream)
+        served = reader.served_by if reader is not None else None
+        return served is not None and served >= epoch
+
     def stop(self) -> None:
         """Leave the role: take no more input."""
         self.reading = False

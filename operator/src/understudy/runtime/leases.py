@@ -1,11 +1,14 @@
-"""Lease traffic, off the path of data: one thread that tries, reads and watches, and reports what came of it."""
+"""Lease traffic, off the path of data: one thread that tries, reads and watches, and reports what came of it.
+
+While this instance leads, it looks at the Lease every second, and answers a question that it finds there."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, assert_never
+from uuid import uuid4
 
 import structlog
 
@@ -19,6 +22,9 @@ log = structlog.get_logger()
 WATCH_SECONDS = 1.0
 RETRY_SECONDS = 0.2
 
+Order = do.TryLease | do.ReadLease | do.AskHolder
+News = on.LeaseSeen | on.LeaseWon | on.HolderHeard
+
 
 class LeaseKeeper(threading.Thread):
     def __init__(
@@ -27,8 +33,9 @@ class LeaseKeeper(threading.Thread):
         subjob: str,
         me: str,
         address: str,
-        post: Callable[[on.LeaseSeen | on.LeaseWon], None],
+        post: Callable[[News], None],
         watching: Callable[[], bool],
+        heard: Callable[[LeaseRecord], str | None] = lambda _: None,
     ) -> None:
         super().__init__(name="lease", daemon=True)
         self._at = surroundings
@@ -37,10 +44,11 @@ class LeaseKeeper(threading.Thread):
         self._address = address
         self._post = post
         self._watching = watching  # whether to look at the Lease unasked: while we lead
-        self._orders: queue.SimpleQueue[tuple[int, do.TryLease | do.ReadLease] | None] = queue.SimpleQueue()
+        self._heard = heard  # who else hears the holder
+        self._orders: queue.SimpleQueue[tuple[int, Order] | None] = queue.SimpleQueue()
         self._withdrawals = 0
 
-    def order(self, command: do.TryLease | do.ReadLease) -> None:
+    def order(self, command: Order) -> None:
         self._orders.put((self._withdrawals, command))
 
     def withdraw(self) -> None:
@@ -60,10 +68,10 @@ class LeaseKeeper(threading.Thread):
             while not self._withdrawn(*order) and not self._attempt(order[1]):
                 threading.Event().wait(RETRY_SECONDS)
 
-    def _withdrawn(self, number: int, command: do.TryLease | do.ReadLease) -> bool:
+    def _withdrawn(self, number: int, command: Order) -> bool:
         return isinstance(command, do.TryLease) and number < self._withdrawals
 
-    def _attempt(self, command: do.TryLease | do.ReadLease) -> bool:
+    def _attempt(self, command: Order) -> bool:
         try:
             self._post(self._carry_out(command))
         except Unreachable as error:
@@ -71,12 +79,32 @@ class LeaseKeeper(threading.Thread):
             return False
         return True
 
-    def _carry_out(self, command: do.TryLease | do.ReadLease) -> on.LeaseSeen | on.LeaseWon:
-        if isinstance(command, do.TryLease):
-            won = self._at.try_lease(self._subjob, command.expected, self._me, self._address)
-            if won is not None:
-                return on.LeaseWon(won)
-        return on.LeaseSeen(self._at.read_lease(self._subjob))
+    def _carry_out(self, command: Order) -> News:
+        match command:
+            case do.TryLease(expected) if expected is not None and expected.question is not None:
+                by = self._heard(expected)
+                return on.HolderHeard(by) if by is not None else self._try(expected)
+            case do.TryLease(expected):
+                return self._try(expected)
+            case do.AskHolder(expected, why):
+                log.info("asking the holder", subjob=self._subjob, holder=expected.holder, why=why)
+                self._at.ask_holder(self._subjob, expected, f"{self._me} {uuid4().hex[:8]}")
+                return self._read()
+            case do.ReadLease():
+                return self._read()
+            case _:
+                assert_never(command)
+
+    def _try(self, expected: LeaseRecord | None) -> on.LeaseSeen | on.LeaseWon:
+        won = self._at.try_lease(self._subjob, expected, self._me, self._address)
+        return on.LeaseWon(won) if won is not None else self._read()
+
+    def _read(self) -> on.LeaseSeen:
+        found = self._at.read_lease(self._subjob)
+        if found is not None and found.question is not None and found.holder == self._me and self._watching():
+            log.info("answering a question in the lease", subjob=self._subjob, question=found.question)
+            self._at.answer(self._subjob)
+        return on.LeaseSeen(found)
 
     def stop(self) -> None:
         self._orders.put(None)

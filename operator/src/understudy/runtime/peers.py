@@ -16,6 +16,7 @@ from understudy.modes.build import millis
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.contact import Verdict
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
@@ -41,6 +42,7 @@ FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connecti
 SILENCE = 6  # heart-beats without a word after which a secondary counts as lost
 LEAST_SILENCE_MS = 1_000
 LOOK_AGAIN_SECONDS = 0.1
+CONNECT_AGAIN_SECONDS = 0.3  # after a connection that could not be made
 FIRST_CHANCE_MS = 5_000  # for the secondary of a primary that had no place for another
 
 
@@ -116,7 +118,7 @@ class Peers:
         self._scene.story.take_over = None
         if command.primary != self._followed:
             self._followed, self.heard_ms = command.primary, None
-        self._scene.post(on.KeepAlive(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
+        self._scene.post(on.FirstContact(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
         hooks = Hooks(
             self._heard,
             self._dictated,
@@ -126,9 +128,7 @@ class Peers:
             self._handed,
             self._trimming,
             self._determinants,
-            self._closed,
-            self._refused,
-            self._waiting,
+            self._ended,
         )
         me = Me(self._scene.core.name, self._scene.address, str(self._scene.subjob.ha.mode))
         unpacking = Unpacking(self._scene.shelf.spill)
@@ -224,6 +224,32 @@ class Peers:
         steps, needed = log_from_json(meta["determinants"]), positions_from_json(meta["needed"])
         heard_of(self._scene.inboxes, steps)
         self._scene.post(on.DeterminantsArrived(Epoch(meta["epoch"]), meta["number"], steps, meta["whole"], needed))
+
+    def _ended(self, verdict: Verdict) -> None:
+        match verdict:
+            case Verdict.CLOSED:
+                self._closed()
+            case Verdict.UNREACHABLE:
+                self._unreachable()
+            case Verdict.REFUSED:
+                self._refused()
+            case Verdict.BEHIND:
+                self._waiting()
+            case _:
+                assert_never(verdict)
+
+    def _unreachable(self) -> None:
+        """Said a moment later, since the next attempt may follow at once; not if something else has happened."""
+        attempt = self._follower
+
+        def say() -> None:
+            with self._scene.lock:
+                if attempt is self._follower:
+                    self._scene.post(on.PeerUnreachable(Millis(now_ms())))
+
+        again = threading.Timer(CONNECT_AGAIN_SECONDS, say)
+        again.daemon = True
+        again.start()
 
     def _closed(self) -> None:
         if now_ms() < self._behind_until and not self._scene.leading:

@@ -108,6 +108,10 @@ class Reading(Protocol):
     def connections(self) -> int:
         """How often a producer began to serve us: a new one has not heard earlier acks."""
 
+    @property
+    def served_by(self) -> int | None:
+        """The epoch of the producer that serves us now; None if nobody has for longer than it may be silent."""
+
 
 class StreamReader(threading.Thread):
     def __init__(
@@ -133,6 +137,7 @@ class StreamReader(threading.Thread):
         self._stopping = threading.Event()
         self._call: flight.FlightStreamReader | None = None
         self._heard = now_ms()
+        self._served_by: int | None = None
         self._standby: str | None = None
         self._serving: str | None = None
         self._client: flight.FlightClient | None = None
@@ -192,7 +197,7 @@ class StreamReader(threading.Thread):
         finally:
             if self._call is not None:
                 self._call.cancel()
-            self._client = self._call = self.replicated = None
+            self._client = self._call = self.replicated = self._served_by = None
         return served
 
     def _begin(self, address: str, client: flight.FlightClient, epoch: int) -> None:
@@ -217,7 +222,7 @@ class StreamReader(threading.Thread):
         )
 
     def _deliver(self, rows: pa.Table, meta: dict[str, Any]) -> None:
-        self._standby = meta.get("standby")
+        self._standby, self._served_by = meta.get("standby"), meta["epoch"]
         self.replicated = meta.get("replicas", False)
         if "resumes" in meta:
             self._handler.resumes(self, meta["resumes"]["released"], meta["resumes"]["start"])
@@ -232,6 +237,10 @@ class StreamReader(threading.Thread):
         if "backup" in meta:
             self._handler.backup_requested(self, meta["backup"], meta["epoch"])
         self.finished = message.end is not None
+
+    @property
+    def served_by(self) -> int | None:
+        return self._served_by if now_ms() - self._heard <= self._silence_ms else None
 
     def watch(self) -> None:
         call = self._call

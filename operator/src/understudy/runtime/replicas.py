@@ -82,6 +82,10 @@ class InstancesReader(threading.Thread):
     def connections(self) -> int:
         return self._past + sum(reader.connections for reader in self._readers.values())
 
+    @property
+    def served_by(self) -> int | None:
+        return max((epoch for r in self._readers.values() if (epoch := r.served_by) is not None), default=None)
+
     def watch(self) -> None:
         for reader in self._readers.values():
             reader.watch()

@@ -183,6 +183,8 @@ class InstanceServing:
             case "ping":
                 scene = self.shell.scene if self.shell is not None else None
                 return {"epoch": scene.core.epoch} if scene is not None and scene.leading else {}
+            case "hears":
+                return {"heard": self._ready().inputs.hears(body["subjob"], body["epoch"])}
             case "change":
                 return self._change(self._ready(), body)
             case "freeze":

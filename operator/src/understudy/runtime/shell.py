@@ -31,6 +31,7 @@ from understudy.runtime.recovery import Recovery
 from understudy.runtime.scene import Scene
 from understudy.runtime.sources import Sources
 from understudy.runtime.timeline import TakeOver
+from understudy.runtime.witnesses import Witnesses
 
 log = structlog.get_logger()
 TICK_SECONDS = 0.02
@@ -47,9 +48,9 @@ class Shell:
         self.changing = Changing(scene, self.peers, self.inputs, self.recovery, self._carry_out_all, self._begin_anew)
         self.peers.changes = self.changing
         core = scene.core
-        self._lease = LeaseKeeper(
-            scene.surroundings, scene.subjob.name, core.name, scene.address, self.post, lambda: scene.leading
-        )
+        at, witnesses = scene.surroundings, Witnesses(scene.job, scene.subjob.name, scene.surroundings)
+        me = (scene.subjob.name, core.name, scene.address)
+        self._lease = LeaseKeeper(at, *me, self.post, lambda: scene.leading, witnesses.heard)
         scene.post, scene.reread_lease = self.post, self._reread_lease
 
     # --- life
@@ -102,7 +103,7 @@ class Shell:
         match command:
             case do.TryLease():
                 self._try_lease(command)
-            case do.ReadLease():
+            case do.ReadLease() | do.AskHolder():
                 self._lease.order(command)
             case do.Lead():
                 self._lead(command)

@@ -4,6 +4,7 @@
 |---|---|
 | Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch), an annotation with the address |
 | where its holder should move to | another annotation on the Lease, taken away by whoever takes the Lease next |
+| a question to its holder | another, removed by the holder, or by whoever takes the Lease next |
 | addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
 | acks of a subjob to the sources that it reads | an annotation on its Lease |
 | start time | ConfigMap `JOB-run`, key startTime |
@@ -53,7 +54,8 @@ class KubernetesSurroundings:
     def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
         for _ in range(ATTEMPTS):
             lease = self._lease(subjob)
-            if _record(lease) != expected:
+            found = _record(lease)
+            if found != expected or (expected and found and expected.question not in (None, found.question)):
                 return None
             won = LeaseRecord(holder, address, Epoch(_epoch(lease) + 1))
             try:
@@ -66,6 +68,21 @@ class KubernetesSurroundings:
                 continue
             return won
         return None
+
+    def ask_holder(self, subjob: str, expected: LeaseRecord, question: str) -> None:
+        lease = self._lease(subjob)
+        found = _record(lease)
+        if found != expected or found is None or found.question is not None:
+            return
+        metadata = {**lease["metadata"]}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), names.QUESTION: question}
+        try:
+            self._ask("PUT", self._lease_path(subjob), {**lease, "metadata": metadata})
+        except Conflict:
+            return  # it has changed meanwhile: whoever does not hear its holder will ask again
+
+    def answer(self, subjob: str) -> None:
+        self._annotate(subjob, names.QUESTION, None)
 
     def _lease(self, subjob: str) -> dict[str, Any]:
         return self._ask("GET", self._lease_path(subjob))
@@ -83,7 +100,7 @@ class KubernetesSurroundings:
     def kept_acks(self, subjob: str) -> str | None:
         return self._annotations(subjob).get(names.ACKS)
 
-    def _annotate(self, subjob: str, key: str, value: str) -> None:
+    def _annotate(self, subjob: str, key: str, value: str | None) -> None:
         try:
             self._api.merge(self._lease_path(subjob), {"metadata": {"annotations": {key: value}}})
         except ApiError as error:
@@ -155,7 +172,7 @@ def _record(lease: dict[str, Any]) -> LeaseRecord | None:
         return None
     annotations = lease["metadata"].get("annotations") or {}
     address, successor = annotations.get(names.ADDRESS, ""), annotations.get(names.SUCCESSOR) or None
-    return LeaseRecord(holder, address, Epoch(_epoch(lease)), successor)
+    return LeaseRecord(holder, address, Epoch(_epoch(lease)), successor, annotations.get(names.QUESTION) or None)
 
 
 def _epoch(lease: dict[str, Any]) -> int:
@@ -165,7 +182,8 @@ def _epoch(lease: dict[str, Any]) -> int:
 def _taken(lease: dict[str, Any], won: LeaseRecord) -> dict[str, Any]:
     """The Lease as it was read, with its resourceVersion: the API server refuses it if it has changed since."""
     metadata = {**lease["metadata"]}
-    kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != names.SUCCESSOR}
+    said_to_the_former = (names.SUCCESSOR, names.QUESTION)
+    kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in said_to_the_former}
     metadata["annotations"] = {**kept, names.ADDRESS: won.address}
     metadata.pop("managedFields", None)
     now = f"{iso_ms(now_ms())[:-1]}000Z"

@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | Lease of a subjob | `leases/SUBJOB.json`, changed only under a lock on `leases/SUBJOB.lock` |
-| instances | `instances/INSTANCE.json` |
+| instances | `instances/INSTANCE.json`; `instances/INSTANCE.gone` when its process has been seen to end |
 | acks of a subjob to the sources that it reads | `acks/SUBJOB.json` |
 | sinks that wrote their stream to its end | `ends/SINK.json` |
 | start time | `start` |
@@ -46,7 +46,7 @@ class Announcement:
 
 class LocalSurroundings:
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._leases = folder / "leases"
         self._instances = folder / "instances"
         self._acks = folder / "acks"
@@ -61,11 +61,13 @@ class LocalSurroundings:
         found = _read_json(self._leases / f"{subjob}.json")
         if not found:
             return None
-        return LeaseRecord(found["holder"], found["address"], Epoch(found["epoch"]), found.get("successor"))
+        said = found.get("successor"), found.get("question"), self._gone(found["holder"]).exists()
+        return LeaseRecord(found["holder"], found["address"], Epoch(found["epoch"]), *said)
 
     def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
         with self._locked(subjob):
-            if self.read_lease(subjob) != expected:
+            found = self.read_lease(subjob)
+            if found != expected or (expected and found and expected.question not in (None, found.question)):
                 return None
             won = LeaseRecord(holder, address, Epoch(expected.epoch + 1 if expected else 1))
             _write(self._leases / f"{subjob}.json", {"holder": holder, "address": address, "epoch": won.epoch})
@@ -76,7 +78,21 @@ class LocalSurroundings:
         with self._locked(subjob):
             found = _read_json(self._leases / f"{subjob}.json")
             if found and found["holder"] == holder:
-                _write(self._leases / f"{subjob}.json", {**found, "successor": successor})
+                self._note(subjob, successor=successor)
+
+    def ask_holder(self, subjob: str, expected: LeaseRecord, question: str) -> None:
+        with self._locked(subjob):
+            found = self.read_lease(subjob)
+            if found == expected and found.question is None:
+                self._note(subjob, question=question)
+
+    def answer(self, subjob: str) -> None:
+        with self._locked(subjob):
+            self._note(subjob, question=None)
+
+    def _note(self, subjob: str, **said: str | None) -> None:
+        path = self._leases / f"{subjob}.json"
+        _write(path, {k: v for k, v in {**_read_json(path), **said}.items() if v is not None})
 
     def _reach_leases(self) -> None:
         if (cuts := own()) is not None and cuts.apart_from(LEASES):
@@ -96,6 +112,7 @@ class LocalSurroundings:
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         found = {"subjob": subjob, "instance": instance, "address": address, "status": status, "pid": os.getpid()}
         _write(self._instances / f"{instance}.json", found)
+        self._gone(instance).unlink(missing_ok=True)
 
     def addresses(self, subjob: str) -> list[str]:
         return [a.address for a in self.announced() if a.subjob == subjob]
@@ -116,13 +133,17 @@ class LocalSurroundings:
 
     def withdraw(self, instance: str) -> None:
         """The instance is dead: nobody needs to ask it any more."""
+        self._gone(instance).touch()
         (self._instances / f"{instance}.json").unlink(missing_ok=True)
+
+    def _gone(self, instance: str) -> Path:
+        return self._instances / f"{instance}.gone"
 
     # --- cuts
 
     def cut(self, pairs: list[tuple[str, str]]) -> None:
         """From now on these are apart, and no others."""
-        _replace(file_in(self._folder), json.dumps(pairs))
+        _replace(file_in(self.folder), json.dumps(pairs))
 
     # --- acks to sources
 
@@ -148,12 +169,12 @@ class LocalSurroundings:
 
     def start_time(self) -> int | None:
         try:
-            return int((self._folder / "start").read_text())
+            return int((self.folder / "start").read_text())
         except FileNotFoundError:
             return None
 
     def set_start_time(self, at: int) -> None:
-        _replace(self._folder / "start", str(at))
+        _replace(self.folder / "start", str(at))
 
 
 def _read_json(path: Path) -> Any:

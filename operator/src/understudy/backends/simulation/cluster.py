@@ -26,6 +26,7 @@ from understudy.protocol.ledger import Wiring
 from understudy.protocol.queue import OutputQueue
 from understudy.protocol.savepoints import Tree
 
+ANSWER = 600  # milliseconds for a holder to answer a question in its Lease, at which it looks every 100
 Build = Callable[[str, Wiring, Detector], Instance]
 
 
@@ -268,6 +269,7 @@ class Cluster:
         self._lives += 1
         detector = Detector.of(self.heartbeat // MS, self.misses)
         core = spec.build(instance, self.wiring(spec), detector)
+        core.patience = ANSWER
         core.load = self.load if spec.family == "lease" else None
         process = Process(self, spec, f"{instance}.{self._lives}", host, core)
         self.processes[process.name] = process

@@ -10,11 +10,13 @@ from understudy.modes.instance import Role
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, missing
+from understudy.protocol.contact import End, Verdict, verdict
 from understudy.protocol.ids import Epoch, Millis, Stream
 
 if TYPE_CHECKING:
     from understudy.backends.simulation.process import Process
 
+CONNECT_AGAIN = 20 * MS  # after a connection that could not be made
 FIRST_CONTACT = 100  # milliseconds before a primary that was never heard is suspected
 
 
@@ -26,6 +28,7 @@ class Peers:
         self.shelves = Shelves()
         self._secondary_heard = 0
         self._connection = 0  # to the primary: whoever follows anew no longer hears the connection before
+        self._heard = False  # whether that connection has carried a keep-alive
         self._serves = 0  # the secondary's connection
         process.carry |= {
             do.Follow: self._follow,
@@ -41,13 +44,13 @@ class Peers:
 
     def _follow(self, command: do.Follow) -> None:
         primary = self.cluster.processes.get(command.primary.address)
-        self.process.post(on.KeepAlive(Millis(self.world.millis + FIRST_CONTACT), command.primary.epoch))
+        self.process.post(on.FirstContact(Millis(self.world.millis + FIRST_CONTACT), command.primary.epoch))
         self.primary = primary
-        self._connection += 1
+        self._connection, self._heard = self._connection + 1, False
         if primary is not None:
             self.process.send(primary, "control", 0, "rx_follow", self.process, self._connection)
             if not primary.alive and not primary.silent:  # its machine refuses the connection
-                primary.send(self.process, "control", 0, "rx_closed", primary)
+                primary.send(self.process, "control", 0, "rx_ended", primary, self._connection)
 
     def rx_follow(self, follower: Process, connection: int = 0) -> None:
         if self.process.core.role is not Role.PRIMARY:
@@ -58,8 +61,10 @@ class Peers:
 
     def rx_refused(self, by: Process) -> None:
         """It is no primary any more, or we are none of its secondaries. A replica has lost its peer by that."""
-        if self.primary is not by:
-            return
+        if self.primary is by:
+            self._ended(End.NOT_PRIMARY)
+
+    def _refused(self) -> None:
         if self.process.core.role is Role.STANDBY:
             again = do.ReadLease("the instance we follow is no primary")
             self.world.at(20 * MS, self.process.leases.read_now, again)
@@ -85,6 +90,7 @@ class Peers:
     def rx_keep_alive(self, by: Process, epoch: Epoch, positions: Any, connection: int | None = None) -> None:
         if connection not in (None, self._connection):
             return
+        self._heard = True
         self.process.post(on.KeepAlive(self.world.millis, epoch, positions))
         if self.process.spec.family == "lease":
             self.process.send(by, "keep-alive", 0, "rx_follower_alive", self.process)
@@ -97,8 +103,29 @@ class Peers:
         """The kernel of a living machine says that a peer's process is gone."""
         if peer is self.secondary:
             self._secondary_gone(peer)
-        elif peer is self.primary or self.process.spec.family == "replica":
+        elif self.process.spec.family == "replica":
             self.process.post(on.PeerClosed(self.world.millis))
+        elif peer is self.primary:
+            self._ended(End.TRANSPORT)
+
+    def rx_ended(self, peer: Process, connection: int) -> None:
+        """A connection that we tried to make was refused."""
+        if peer is self.primary and connection == self._connection:
+            self._ended(End.TRANSPORT)
+
+    def _ended(self, end: End) -> None:
+        """Of the connection to the primary; the same translation as in real processes."""
+        match verdict(end, heard=self._heard):
+            case Verdict.CLOSED:
+                self.process.post(on.PeerClosed(self.world.millis))
+            case Verdict.UNREACHABLE:
+                self.world.at(CONNECT_AGAIN, self._unreachable, self._connection)
+            case Verdict.REFUSED | Verdict.BEHIND:
+                self._refused()
+
+    def _unreachable(self, connection: int) -> None:
+        if self.process.alive and connection == self._connection and self.primary is not None:
+            self.process.post(on.PeerUnreachable(self.world.millis))
 
     def _secondary_gone(self, peer: Process) -> None:
         self.secondary = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from understudy.protocol.epochs import LeaseRecord
@@ -109,9 +109,18 @@ class World:
     def lease(self, subjob: str) -> LeaseRecord | None:
         return self.leases.get(subjob)
 
+    def ask_holder(self, subjob: str, expected: LeaseRecord, question: str) -> None:
+        found = self.leases.get(subjob)
+        if found is not None and found == expected and found.question is None:
+            self.leases[subjob] = replace(found, question=question)
+
+    def answer(self, subjob: str) -> None:
+        self.leases[subjob] = replace(self.leases[subjob], question=None)
+
     def take_lease(self, subjob: str, expected: LeaseRecord | None, name: str, address: str) -> LeaseRecord | None:
         """Compare-and-set; the record if it was won."""
-        if self.leases.get(subjob) != expected:
+        found = self.leases.get(subjob)
+        if found != expected or (expected and found and expected.question not in (None, found.question)):
             return None
         epoch = Epoch((expected.epoch if expected else 0) + 1)
         self.leases[subjob] = LeaseRecord(name, address, epoch)

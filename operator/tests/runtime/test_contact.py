@@ -1,0 +1,216 @@
+"""A new standby that can't reach a healthy primary: real shells, Leases and Flight connections; only Spark is left out.
+
+Everybody else reaches the primary. The newcomer is led astray: its surroundings show it another address of the holder.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from understudy.backends.kubernetes.certificates import issue, new_authority
+from understudy.backends.local.surroundings import LocalSurroundings
+from understudy.protocol.epochs import LeaseRecord
+from understudy.runtime import wire
+from understudy.runtime.ports import Unreachable
+from understudy.runtime.server import Messages, Server
+
+from .troupe import Player, Troupe, expected, until
+
+BEAT = "heartbeat: {interval: 100ms, misses: 5}"
+PASSIVE = f"{{mode: passiveStandby, checkpoint: {{interval: 100ms}}, {BEAT}}}"
+REPLICAS = f"{{mode: replicaBackup, {BEAT}}}"
+SPARE = f"{{mode: amnesia, spare: true, {BEAT}}}"
+PATIENCE_MS = 3_000  # the holder looks at its Lease every second
+AGES = 2 * PATIENCE_MS / 1_000
+
+
+class Astray(LocalSurroundings):
+    """Shows another address of the holder, as long as there is one."""
+
+    def __init__(self, folder: Path, address: str | None) -> None:
+        super().__init__(folder)
+        self.address = address
+        self.questions: set[str] = set()  # all that it has seen in the Lease
+        self.tried = 0
+
+    def read_lease(self, subjob: str) -> LeaseRecord | None:
+        found = super().read_lease(subjob)
+        if found is None or self.address is None:
+            return found
+        if found.question is not None:
+            self.questions.add(found.question)
+        return replace(found, address=self.address)
+
+    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+        self.tried += 1
+        return super().try_lease(subjob, expected, holder, address)
+
+
+class CutOff(LocalSurroundings):
+    """Does not reach the Leases, as long as it is told so."""
+
+    away = False
+
+    def read_lease(self, subjob: str) -> LeaseRecord | None:
+        if self.away:
+            raise Unreachable("cut off")
+        return super().read_lease(subjob)
+
+
+@contextmanager
+def refused_port() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def one_way() -> Iterator[str]:
+    """The connection can be made, and nothing ever comes back."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        yield f"127.0.0.1:{mute.getsockname()[1]}"
+
+
+@contextmanager
+def wrong_certificate() -> Iterator[str]:
+    """It wants another authority's certificate."""
+    now = datetime.now(UTC)
+    credentials = issue(new_authority("other", now), now + timedelta(days=1), now)
+    with Server("127.0.0.1", 0, Babbling(), credentials) as server:
+        yield f"127.0.0.1:{server.port}"
+
+
+class Babbling:
+    """A primary whose messages nobody understands."""
+
+    def __init__(self) -> None:
+        self.followed = 0
+
+    def serve_follower(self, request: dict[str, Any]) -> Messages:
+        self.followed += 1
+        yield wire.blobs([]), wire.pack({"epoch": 1})
+        yield wire.blobs([]), wire.pack({"epoch": 1, "determinants": "nonsense"})
+        time.sleep(1)
+
+    def stream_schema(self, stream: str) -> pa.Schema:
+        raise NotImplementedError
+
+    def serve_stream(self, request: dict[str, Any]) -> Messages:
+        raise NotImplementedError
+
+    def peek(self, stream: str, count: int) -> pa.Table:
+        raise NotImplementedError
+
+    def plan_rows(self, request: dict[str, Any]) -> pa.Table:
+        raise NotImplementedError
+
+    def act(self, kind: str, body: dict[str, Any]) -> Any:
+        return {}
+
+
+OBSTACLES = {"refused port": refused_port, "one way": one_way, "wrong certificate": wrong_certificate}
+
+
+def newcomer(troupe: Troupe, address: str) -> tuple[Player, Astray]:
+    surroundings = Astray(troupe.surroundings.folder, address)
+    player = troupe.add("first-1", surroundings)
+    player.scene.core.patience = PATIENCE_MS
+    return player, surroundings
+
+
+def assert_right(troupe: Troupe) -> None:
+    rows = list(troupe.reader.rows)
+    assert rows == expected(len(rows))
+
+
+@pytest.mark.parametrize(
+    ("ha", "obstacle"),
+    [*((PASSIVE, name) for name in OBSTACLES), (SPARE, "refused port"), (REPLICAS, "refused port")],
+    ids=lambda value: value.split(",")[0].strip("{"),
+)
+def test_a_newcomer_that_cannot_reach_a_healthy_primary_leaves_it_its_lease(
+    ha: str, obstacle: str, tmp_path: Path
+) -> None:
+    way: AbstractContextManager[str] = OBSTACLES[obstacle]()
+    troupe = Troupe(ha, tmp_path)
+    try:
+        with way as address:
+            troupe.begin()
+            troupe.flows()
+            player, surroundings = newcomer(troupe, address)
+            until(lambda: len(surroundings.questions) >= 2)  # so the first was answered
+            time.sleep(AGES)
+            assert surroundings.tried == 0
+            lease = troupe.surroundings.read_lease("first")
+            assert lease is not None
+            assert (lease.holder, lease.epoch) == ("first-0", 1)
+            troupe.flows()
+            surroundings.address = None  # the way is free
+            primary = troupe.players["first-0"]
+            until(lambda: primary.status()["secondary"] == player.name and bool(primary.status()["protected"]))
+        troupe.flows()
+        assert_right(troupe)
+        assert troupe.leader("first") == "first-0"
+    finally:
+        troupe.close()
+
+
+def test_a_newcomer_replaces_a_primary_that_nobody_hears_and_that_does_not_answer(tmp_path: Path) -> None:
+    """It is dead, and nobody has noticed; its state is lost, so its consumers are told."""
+    troupe = Troupe(SPARE, tmp_path)
+    try:
+        troupe.begin()
+        troupe.flows()
+        troupe.players.pop("first-0").leave()
+        with refused_port() as address:
+            player, _ = newcomer(troupe, address)
+            until(lambda: troupe.leader("first") == player.name)
+        troupe.flows()
+    finally:
+        troupe.close()
+
+
+def test_a_primary_that_its_consumers_hear_keeps_its_lease_though_it_cannot_answer(tmp_path: Path) -> None:
+    troupe = Troupe(PASSIVE, tmp_path, holder=CutOff)
+    try:
+        troupe.begin()
+        troupe.flows()
+        at = troupe.players["first-0"].scene.surroundings
+        assert isinstance(at, CutOff)
+        at.away = True
+        with refused_port() as address:
+            _, surroundings = newcomer(troupe, address)
+            until(lambda: bool(surroundings.questions))
+            time.sleep(AGES)
+            assert surroundings.tried == 0
+            assert troupe.leader("first") == "first-0"
+            troupe.flows()
+            at.away = False
+        assert_right(troupe)
+    finally:
+        troupe.close()
+
+
+def test_a_message_that_cannot_be_handled_ends_in_another_attempt(tmp_path: Path) -> None:
+    troupe, babbling = Troupe(PASSIVE, tmp_path), Babbling()
+    try:
+        with Server("127.0.0.1", 0, babbling) as server:
+            player, surroundings = newcomer(troupe, f"127.0.0.1:{server.port}")
+            until(lambda: babbling.followed >= 3)
+            surroundings.address = None
+            primary = troupe.players["first-0"]
+            troupe.begin()
+            until(lambda: primary.status()["secondary"] == player.name and bool(primary.status()["protected"]))
+            assert troupe.leader("first") == "first-0"
+    finally:
+        troupe.close()
