@@ -39,7 +39,13 @@ from story import (
     wait_until_protected,
 )
 
-DECK = [("podKill", False)] * 4 + [("podKill", True)] * 4 + [("processStop", False), ("partition", False)]
+DECK = (
+    [("podKill", False)] * 4
+    + [("podKill", True)] * 4
+    + [
+        *(("processStop", False), ("partition", False), ("engineHang", False)),
+    ]
+)
 """Faults, and whether the operator is away: each mode goes through them all, in an order of its own, and then again."""
 DEMO = Path(__file__).parents[1] / "examples" / "telemonitoring.yaml"
 LOST_NODES = [("nodeLoss", False), ("nodeLoss", True)]
@@ -48,7 +54,7 @@ TARGETS = {
     "replicaBackup": 1.0, "activeStandby": 1.0, "passiveStandby": 4.0, "upstreamBackup": 6.0, "savepoint": 6.0,
     "amnesia": 6.0,
 }  # fmt: skip
-DETECTION = 0.4  # seconds of silence by which a lost node is known; a killed process is known by its connections
+DETECTION = {"nodeLoss": 0.4, "engineHang": 3.2}  # seconds by which it is known; a closed connection is known at once
 READY = 90.0  # seconds from `kubectl apply` of the demo job to Ready, with the image on the nodes
 APART = 1 / 3  # of the time, for the jobs that lose nodes
 
@@ -65,7 +71,7 @@ class Act:
 
     @property
     def target(self) -> float:
-        return TARGETS[self.mode] + (DETECTION if self.fault == "nodeLoss" else 0)
+        return TARGETS[self.mode] + DETECTION.get(self.fault, 0)
 
 
 def acts(seed: int, half: Half) -> Iterator[Act]:

@@ -64,7 +64,7 @@ def test_the_plugin_runs_a_drill_and_says_how_it_went(job: Job) -> None:
     print(said)
 
 
-@pytest.mark.parametrize("fault", ["processStop", "nodeLoss"])
+@pytest.mark.parametrize("fault", ["processStop", "engineHang", "nodeLoss"])
 def test_a_drill_passes_and_gives_its_figures(job: Job, fault: str) -> None:
     wait_until_protected(job)
     status = drill(job, "keep", fault, fault.lower(), EXPECTED)

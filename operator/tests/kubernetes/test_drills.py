@@ -16,7 +16,7 @@ from understudy.backends.kubernetes.drills import DrillReconciler
 from understudy.backends.kubernetes.orders import order
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.control.names import FLIGHT_PORT
-from understudy.runtime.frozen import family
+from understudy.runtime.family import family
 from understudy.runtime.ports import Unreachable
 from understudy.runtime.server import Server
 from understudy.runtime.serving import InstanceServing

@@ -244,3 +244,22 @@ def test_a_fenced_producer_that_began_anew_is_not_believed() -> None:
     second.handle(on.Redirected(UP, Epoch(3)))
     assert second.handle(on.Arrived(UP, Range(Seq(10), Seq(12)), Epoch(2), anew=Seq(10))) == ()
     assert not second.lossy
+
+
+def test_a_standby_with_state_succeeds_a_primary_whose_engine_stands_still() -> None:
+    _, checkpoint = protected()
+    standby = instance("job-1")
+    standby.handle(on.LeaseSeen(lease("job-0", 1)))
+    standby.handle(on.CheckpointArrived(checkpoint))
+    assert standby.handle(on.KeepAlive(Millis(2_000), Epoch(1))) == ()
+    tried = standby.handle(on.KeepAlive(Millis(2_100), Epoch(1), stalled="the JVM has not answered for 3.1 s"))
+    why = "its engine stands still: the JVM has not answered for 3.1 s"
+    assert tried == (do.TryLease(lease("job-0", 1), why),)
+
+
+def test_a_standby_without_state_leaves_a_hung_primary_its_lease() -> None:
+    standby = instance("job-1")
+    standby.handle(on.LeaseSeen(lease("job-0", 1)))
+    for now in range(0, 5_000, 100):
+        stalled = on.KeepAlive(Millis(now), Epoch(1), stalled="the JVM has not answered for 3.1 s")
+        assert do.TryLease not in kinds((*standby.handle(stalled), *standby.handle(on.Tick(Millis(now)))))

@@ -12,8 +12,10 @@ from typing import TypeVar
 from understudy.backends.local.effective import length
 from understudy.backends.local.faults import (
     Fault,
+    Harm,
     Planned,
     Target,
+    parse_hang,
     parse_kill,
     parse_migration,
     parse_overload,
@@ -46,7 +48,7 @@ class Programme:
     def overloaded(self) -> frozenset[str]:
         """The subjobs whose primary is to get less of the processor."""
         hidden = (Target.STANDBY, Target.SINK)
-        return frozenset(f.owner for f in self.faults if f.throttled and f.target not in hidden)
+        return frozenset(f.owner for f in self.faults if f.harm is Harm.THROTTLE and f.target not in hidden)
 
     def drawn(self) -> str:
         """The moments and where they are from, so that they can be had again."""
@@ -59,6 +61,7 @@ def programme_of(args: argparse.Namespace, job: StreamJob) -> Programme | str:
     drawn = random.Random(seed)
     parsers = (
         *((parse_kill, args.kill), (parse_stop, args.stop), (parse_overload, args.overload)),
+        (parse_hang, args.hang),
         *((parse_migration, args.migrate), (parse_partition, args.partition)),
     )
     found = [parse(text, job, drawn) for parse, texts in parsers for text in texts]

@@ -53,6 +53,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "suspected); may be repeated",
     )
     parser.add_argument(
+        "--hang",
+        action="append",
+        default=[],
+        metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s[+20s]",
+        help="SIGSTOP to the JVM of that instance and to nothing else, and SIGCONT so much later (default: 20s): Spark "
+        "hangs, the process lives; may be repeated",
+    )
+    parser.add_argument(
         "--partition",
         action="append",
         default=[],

@@ -173,6 +173,8 @@ def problems_of(seen: Observed) -> list[tuple[str, str]]:
         kept = seen.pages.get(pod.name)
         if kept and kept.page.state is State.FAILED:
             found.append(("ProcessFailed", f"{pod.name}: {kept.page.error or 'failed'}"))
+        if kept and isinstance(kept.page, InstancePage) and kept.page.stalled:
+            found.append(("EngineStalled", f"{pod.name}: Spark stands still: {kept.page.stalled}"))
         if kept and kept.page.lost:
             found.append(("TuplesLost", f"{pod.part}: {kept.page.lost} tuples of its input were lost"))
         if kept and isinstance(kept.page, InstancePage) and kept.page.leads:

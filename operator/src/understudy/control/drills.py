@@ -32,8 +32,12 @@ CATCH_UP_MS: Final = 30_000  # how long after the first output a drill waits for
 TOO_LONG_MS: Final = 120_000
 MISSED_MS: Final = 300_000  # a moment of a schedule that was missed by more is let pass
 FREEZE_SECONDS: Final = 20.0
+HANG_SECONDS: Final = 60.0  # longer than any engine timeout that makes sense
 PARTITION_SECONDS: Final = 20.0
 THROTTLE_SECONDS: Final = 60.0
+
+ORDERED: Final = (Fault.PROCESS_STOP, Fault.PARTITION, Fault.OVERLOAD, Fault.ENGINE_HANG)
+"""What a pod does to itself when it is told to."""
 
 Json = Mapping[str, Any]
 
@@ -87,6 +91,14 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
+class Hang:
+    """The JVM of this pod stops for some seconds, and nothing else."""
+
+    pod: Pod
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CutOff:
     """No packet of another pod reaches this one for some seconds."""
 
@@ -109,7 +121,7 @@ class Tell:
     message: str
 
 
-Step = WriteDown | Kill | Freeze | CutOff | Throttle | Tell
+Step = WriteDown | Kill | Freeze | Hang | CutOff | Throttle | Tell
 
 
 def decide_drill(seen: SeenDrill) -> tuple[Step, ...]:
@@ -187,7 +199,7 @@ def _refusal(seen: SeenDrill) -> str | None:
         return f"there is no StreamJob {spec.job}"
     if subjob is None:
         return f"{spec.job} has no subjob {spec.subjob}, or it has not been accepted yet"
-    if spec.fault in (Fault.PROCESS_STOP, Fault.PARTITION, Fault.OVERLOAD) and not seen.certified:
+    if spec.fault in ORDERED and not seen.certified:
         return f"{spec.fault} needs a job with certificates: its pods take orders from nobody else"
     if spec.fault is Fault.OVERLOAD and spec.subjob not in seen.watching:
         return f"{spec.subjob} does not watch for overloads; set its ha.overload"
@@ -268,6 +280,8 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
     match seen.spec.fault:
         case Fault.PROCESS_STOP:
             return Freeze(target, FREEZE_SECONDS)
+        case Fault.ENGINE_HANG:
+            return Hang(target, HANG_SECONDS)
         case Fault.PARTITION:
             return CutOff(target, PARTITION_SECONDS)
         case Fault.OVERLOAD:

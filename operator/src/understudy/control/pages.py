@@ -15,6 +15,7 @@ class State(StrEnum):
     READY = "ready"
     FINISHED = "finished"
     FAILED = "failed"
+    STALLED = "stalled"
 
     @property
     def serves(self) -> bool:
@@ -104,6 +105,8 @@ class InstancePage:
     departure: Departure | None = None
     overload: str | None = None
     """Why its machine can't carry it."""
+    stalled: str | None = None
+    """Why its engine stands still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,13 @@ def _instance(raw: Mapping[str, Any]) -> InstancePage:
         latencies=_latencies(raw),
         departure=_departure(departure) if departure else None,
         overload=raw.get("overload"),
+        stalled=_stalled(raw.get("engine")),
     )
+
+
+def _stalled(raw: object) -> str | None:
+    said = raw.get("why") if isinstance(raw, Mapping) and raw.get("state") == "stalled" else None
+    return str(said) if said else None
 
 
 def _departure(raw: Mapping[str, Any]) -> Departure:

@@ -132,6 +132,10 @@ class Ha(Value):
     heartbeat: Heartbeat = Heartbeat()
     """Keep-alives between peers."""
 
+    engine_timeout: Duration | None = None
+    """How long Spark may stand still while it has something to do before the instance counts as failed. A long
+    micro-batch that uses the processor does not stand still. Default: the greater of 3s and 20 median micro-batches."""
+
     spare: StrictBool = False
     """For amnesia alone, which has no standby otherwise: a second instance waits with an empty state and takes over
     when the primary dies, without the cold start of a replacement. What was in between is lost all the same.
@@ -163,7 +167,8 @@ class Ha(Value):
     def _unused(self) -> set[str]:
         """Left out where it says nothing: instances of a version that does not know it must not be told of it, nor
         must an upgrade look like an edit."""
-        return set() if self.spare else {"spare"}
+        silent = {"spare": not self.spare, "engine_timeout": self.engine_timeout is None}
+        return {name for name, says_nothing in silent.items() if says_nothing}
 
 
 MEMORY_OVERHEAD_MI: Final = 1024

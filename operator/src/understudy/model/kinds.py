@@ -104,6 +104,7 @@ class Fault(StrEnum):
     NODE_LOSS = "nodeLoss"
     PARTITION = "partition"
     OVERLOAD = "overload"
+    ENGINE_HANG = "engineHang"
 
 
 class Expectation(Value):

@@ -8,6 +8,7 @@
 | standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set on what it last saw) |
 | standby   | the same: closed, and no state here | standby | leaves it to one that has state, then tries the Lease |
 | standby   | the same: silent or out of reach, no state | standby | asks the holder through the Lease, then tries it |
+| standby   | followed peer says that its engine stands still | standby | tries the Lease, if it has state |
 | primary   | newer epoch           | standby   | steps down, forgets everything |
 | standby   | handed over to        | standby   | tries the Lease |
 
@@ -185,6 +186,8 @@ class Instance:
             return ()
         self.epoch = event.epoch
         self.detector = self.detector.on_keep_alive(event.now)
+        if event.stalled is not None and self.role is Role.STANDBY and self.could_continue():
+            return self._suspect(f"its engine stands still: {event.stalled}")
         return ()
 
     def _tick(self, now: Millis) -> Commands:

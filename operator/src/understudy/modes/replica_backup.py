@@ -156,6 +156,8 @@ class ReplicaBackup(Resuming):
         return (do.Store(checkpoint), lead, *(self.publish(n) for n in self.wiring.inputs), *inputs)
 
     def _heard_peer(self, event: on.KeepAlive) -> Commands:
+        if event.stalled is not None and self.role is Role.PRIMARY:
+            return self._alone(f"its engine stands still: {event.stalled}")
         self.epoch = event.epoch
         self.detector = self.detector.on_keep_alive(event.now)
         self._electing = False  # there is a peer, or one is starting; if it falls silent too, another is needed

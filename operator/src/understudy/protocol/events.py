@@ -37,6 +37,7 @@ class KeepAlive:
     now: Millis
     epoch: Epoch
     positions: Mapping[Stream, Seq] | None = None  # replica backup: how far the peer has come
+    stalled: str | None = None  # why the peer's engine stands still; None while it works
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ SAY_SECONDS = 1.0
 class Hooks:
     """What the follower reports."""
 
-    alive: Callable[[int, dict[str, int]], None]  # epoch, the primary's input positions
+    alive: Callable[[int, dict[str, int], str | None], None]  # epoch, input positions, why the primary's engine stalls
     dictated: Callable[[dict[str, Any]], None]  # the settings that are in force
     checkpoint: Callable[[Message], None]
     permanent: Callable[[int, int, dict[str, int], dict[str, Any]], None]  # epoch, number, how far extended, trees
@@ -56,7 +56,9 @@ class Follower(threading.Thread):
         hooks: Hooks,
         unpacking: Unpacking,
         lock: AbstractContextManager[Any],
+        stalled: Callable[[], str | None],
     ) -> None:
+        """`stalled`: why our own engine stands still, for every word that we say."""
         super().__init__(name=f"follow-{primary.holder}", daemon=True)
         self.primary = primary
         self._me = me.name
@@ -64,6 +66,7 @@ class Follower(threading.Thread):
         self._interval = interval
         self._hooks = hooks
         self._unpacking = unpacking
+        self._stalled = stalled
         self._lock = lock  # held by whoever stops a follower: what it hears after that is not reported
         self._stopped = threading.Event()
         self._call: flight.FlightStreamReader | None = None
@@ -106,7 +109,7 @@ class Follower(threading.Thread):
             with self._lock:
                 if not self._stopped.is_set():
                     self._heard = True
-                    self._hooks.alive(meta["epoch"], meta.get("positions", {}))
+                    self._hooks.alive(meta["epoch"], meta.get("positions", {}), meta.get("engine"))
                     self._take(meta, chunk.data)
         return None
 
@@ -148,7 +151,7 @@ class Follower(threading.Thread):
 
     def _said(self, client: flight.FlightClient, words: dict[str, Any]) -> bool:
         try:
-            wire.do(client, timeout=SAY_SECONDS, instance=self._me, **words)
+            wire.do(client, timeout=SAY_SECONDS, instance=self._me, engine=self._stalled(), **words)
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
             return False
         return True

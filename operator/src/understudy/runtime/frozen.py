@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
+
+from understudy.runtime.family import family, name_of
 
 
 def freeze(seconds: float) -> None:
     """Returns at once. Another process does it, since whoever is stopped cannot set itself going again."""
     mine = " ".join(str(pid) for pid in family(os.getpid()))
     script = f"sleep 0.05; kill -STOP {mine}; sleep {seconds:.3f}; kill -CONT {mine}"
+    subprocess.Popen(["sh", "-c", script], start_new_session=True, stdin=subprocess.DEVNULL)
+
+
+def hang(seconds: float) -> None:
+    """The JVM alone stops: this process lives, and Spark does not. Returns at once."""
+    jvms = " ".join(str(pid) for pid in family(os.getpid())[1:] if name_of(pid) == "java")
+    script = f"kill -STOP {jvms}; sleep {seconds:.3f}; kill -CONT {jvms}"
     subprocess.Popen(["sh", "-c", script], start_new_session=True, stdin=subprocess.DEVNULL)
 
 
@@ -24,18 +32,3 @@ def throttle(seconds: float) -> None:
     turn = f"kill -STOP {mine}; sleep 0.08; kill -CONT {mine}; sleep 0.02"
     script = f"n=0; while [ $n -lt {slices} ]; do {turn}; n=$((n+1)); done"
     subprocess.Popen(["sh", "-c", script], start_new_session=True, stdin=subprocess.DEVNULL)
-
-
-def family(pid: int) -> list[int]:
-    """The process and its descendants, parents first."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found = [pid]
-    for each in found:
-        found += children.get(each, ())
-    return found

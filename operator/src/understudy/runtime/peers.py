@@ -86,6 +86,7 @@ class Peers:
         self.changes: Changes
         self.heard_ms: int | None = None  # the last sign of life of the other instance
         self._followed: LeaseRecord | None = None
+        self._primary_stalled: str | None = None  # as a secondary: why the primary's engine stands still
         self.shipped_to_secondary = 0  # bytes, since it joined
         self._behind_until = 0  # until then another secondary has the first chance
         self._arriving: Shelf | None = None  # what has come, while the core says where it goes
@@ -117,7 +118,7 @@ class Peers:
         log.info("following", primary=command.primary.holder, epoch=command.primary.epoch)
         self._scene.story.take_over = None
         if command.primary != self._followed:
-            self._followed, self.heard_ms = command.primary, None
+            self._followed, self.heard_ms, self._primary_stalled = command.primary, None, None
         self._scene.post(on.FirstContact(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
         hooks = Hooks(
             self._heard,
@@ -133,7 +134,13 @@ class Peers:
         me = Me(self._scene.core.name, self._scene.address, str(self._scene.subjob.ha.mode))
         unpacking = Unpacking(self._scene.shelf.spill)
         self._follower = Follower(
-            command.primary, me, lambda: self._scene.heartbeat, hooks, unpacking, self._scene.lock
+            command.primary,
+            me,
+            lambda: self._scene.heartbeat,
+            hooks,
+            unpacking,
+            self._scene.lock,
+            lambda: self._scene.story.engine_stalled,
         )
         self._follower.start()
 
@@ -149,13 +156,17 @@ class Peers:
         if self._follower is not None:
             self._follower.say("chosen", epoch=command.epoch, number=command.number)
 
-    def _heard(self, epoch: int, positions: dict[str, int]) -> None:
-        self.heard_ms = now_ms()
+    @property
+    def follows_a_working_primary(self) -> bool:
+        return self._follower is not None and self.heard_ms is not None and self._primary_stalled is None
+
+    def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None) -> None:
+        self.heard_ms, self._primary_stalled = now_ms(), stalled
         self._behind_until = 0
         if positions:
             self._scene.story.primary_positions = positions
         found = positions_from_json(positions) if positions else None
-        self._scene.post(on.KeepAlive(Millis(now_ms()), Epoch(epoch), found))
+        self._scene.post(on.KeepAlive(Millis(now_ms()), Epoch(epoch), found, stalled))
 
     def _checkpoint(self, message: Message) -> None:
         """Where it goes is for the core to say: on the shelf (`store`), or beside it for now (`keep_temporary`)."""
@@ -338,10 +349,15 @@ class Peers:
         said = {"epoch": command.epoch, "number": command.number, "extends": str(command.stream)}
         self._outbox.put(Enclosure(said, table_to_bytes(rows)))
 
-    def spoke(self, name: str) -> None:
-        if name == self._secondary:
-            self.heard_ms = now_ms()
-            self._watched = self._watched.on_keep_alive(Millis(self.heard_ms))
+    def spoke(self, name: str, stalled: str | None) -> None:
+        """A secondary whose engine stands still could not take over: it counts as gone."""
+        if name != self._secondary or self._outbox is None:
+            return
+        self.heard_ms = now_ms()
+        self._watched = self._watched.on_keep_alive(Millis(self.heard_ms))
+        if stalled is not None:
+            log.warning("secondary stalled", secondary=name, why=stalled)
+            self.left(name, self._outbox)
 
     def watch(self) -> None:
         """A secondary that lives says so; one that is silent is given up, and will find that out by itself."""
@@ -383,7 +399,13 @@ class Peers:
         return self._outbox is outbox
 
     def next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
-        """What to send next; a keep-alive with our positions if there is nothing."""
+        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls."""
+        stalled = self._scene.story.engine_stalled
+        word = {} if stalled is None else {"engine": stalled}
+        for letter, blobs in self._next_letters(outbox, timeout):
+            yield letter | word, blobs
+
+    def _next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
         try:
             item = outbox.get(timeout=timeout)
         except queue.Empty:

@@ -22,6 +22,8 @@ from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.query import ElementQuery
 from understudy.runtime.engine.schemas import inputs_of, stream_specs
 from understudy.runtime.engine.session import parallelism, start_session
+from understudy.runtime.enginewatch import EngineWatcher, Probe
+from understudy.runtime.family import family, kill_all
 from understudy.runtime.latencies import Latencies
 from understudy.runtime.ports import Surroundings
 from understudy.runtime.rehearsal import rehearse
@@ -37,6 +39,7 @@ from understudy.runtime.store import Store
 
 log = structlog.get_logger()
 SHELF_SHARE = 8  # a secondary needs what it holds only at a take-over: most of that can be on disk
+LOOK_SECONDS = 0.1
 WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us", "UTC"))]
 
 
@@ -61,6 +64,8 @@ class SubjobProcess:
         self._stop = threading.Event()
         self._failure: str | None = None
         self._shell: Shell | None = None
+        self._engine: EngineWatcher | None = None
+        self._probe = Probe(self._failed_query)
         self._latencies = Latencies(surroundings.neighbours)
 
     def run(self) -> int:
@@ -69,7 +74,7 @@ class SubjobProcess:
             signal.signal(number, lambda *_: self._stop.set())
         server = Server(self.place.host, self.place.flight_port, self._serving, own())
         address = f"{self.place.host}:{server.port}"
-        page = StatusPage(self.place.host, self.place.status_port, self._status, self._is_ready)
+        page = StatusPage(self.place.host, self.place.status_port, self._status, self._is_ready, self._trouble)
         self._surroundings.announce(self.subjob.name, self.place.instance, address, page.address)
         log.info("starting", instance=self.place.instance, address=address, status=page.address)
         try:
@@ -105,9 +110,11 @@ class SubjobProcess:
             output = partial(shell.outputs.on_output, name)
             self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
         scene.story.state = "rehearsing"
+        self._probe.start()
         rehearse(self.job, self.subjob, inboxes, self._surroundings, self._given_up)
         if self._given_up():
             return  # an instance that cannot run its query must not take the Lease
+        self._engine = EngineWatcher(scene, inboxes, self._probe)
         self._serving.shell = shell
         scene.story.state = "ready"
         shell.start()
@@ -118,27 +125,40 @@ class SubjobProcess:
         return Store(schema, folder, bounds.memory_bytes, bounds.disk_bytes)
 
     def _watch(self) -> None:
+        """This thread never waits for the JVM, which may hang."""
         while not self._given_up():
-            self._stop.wait(0.2)
+            self._stop.wait(LOOK_SECONDS)
+            if self._engine is not None and self._shell is not None:
+                self._engine.look()
+                self._failure = self._engine.leaving(self._shell.stand)
 
     def _given_up(self) -> bool:
-        """Whether a query has failed or the process is to stop."""
-        self._failure = next((e for q in self._queries if (e := q.failed())), None)
+        """Whether a query has failed, Spark stands still, or the process is to stop."""
+        self._failure = self._failure or self._probe.failure
         return self._failure is not None or self._stop.is_set()
 
+    def _failed_query(self) -> str | None:
+        return next((error for query in self._queries if (error := query.failed())), None)
+
     def _close(self) -> None:
-        """Leave at once: consumers and peers learn it from closed connections. Scratch is worth nothing to anyone."""
+        """Leave at once: consumers and peers learn it from closed connections. Scratch is worth nothing to anyone.
+        A JVM that hangs would not notice that its parent is gone."""
         if self._shell is not None:
             self._shell.stop()
+        kill_all(family(os.getpid())[1:])
         shutil.rmtree(self.place.scratch, ignore_errors=True)
 
     def _status(self) -> dict[str, Any]:
-        return {**self._own_status(), "latencies": self._latencies.figures()}
+        engine = self._engine.status() if self._engine is not None else None
+        return {**self._own_status(), "engine": engine, "latencies": self._latencies.figures()}
 
     def _own_status(self) -> dict[str, Any]:
         if self._shell is None:
             return {"kind": "subjob", "subjob": self.subjob.name, "instance": self.place.instance, "state": "starting"}
         return status_of(self._shell.scene)
+
+    def _trouble(self) -> str | None:
+        return self._shell.scene.story.engine_stalled if self._shell is not None else None
 
     def _is_ready(self) -> bool:
         return self._shell is not None and state_of(self._shell.scene) in ("ready", "finished")

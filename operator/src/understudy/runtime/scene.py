@@ -31,6 +31,7 @@ class Story:
 
     state: str = "starting"
     error: str | None = None
+    engine_stalled: str | None = None  # why Spark stands still here; None while it works or has nothing to do
     take_over: TakeOver | None = None
     departure: Departure | None = None
     overload: str | None = None  # as a primary: why this machine can't carry it

@@ -14,7 +14,7 @@ from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.runtime import wire
 from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
-from understudy.runtime.frozen import freeze, throttle
+from understudy.runtime.frozen import freeze, hang, throttle
 from understudy.runtime.partition import cut_off
 from understudy.runtime.reader import Origin
 from understudy.runtime.scene import Scene
@@ -189,6 +189,8 @@ class InstanceServing:
                 return self._change(self._ready(), body)
             case "freeze":
                 return _drill(kind, freeze, body)
+            case "hang":
+                return _drill(kind, hang, body)
             case "partition":
                 return _drill(kind, cut_off, body)
             case "throttle":
@@ -213,7 +215,7 @@ class InstanceServing:
     def _heard(self, shell: Shell, kind: str, body: dict[str, Any]) -> Any:
         """A word of the secondary."""
         with shell.scene.lock:
-            shell.peers.spoke(body["instance"])
+            shell.peers.spoke(body["instance"], body.get("engine"))
             match kind:
                 case "progress":
                     shell.post(on.SecondaryAt(Epoch(body["epoch"]), positions_from_json(body["positions"])))

@@ -13,6 +13,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Command
+from understudy.protocol.engine import Stand
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Stream
 from understudy.runtime.changing import Changing
@@ -68,6 +69,15 @@ class Shell:
         self._lease.stop()
         with self.scene.lock:
             self._leave_role()
+
+    def stand(self) -> Stand:
+        """What would become of the subjob if this process ended now."""
+        core = self.scene.core
+        with self.scene.lock:
+            if self.scene.leading:
+                return Stand(leads=True, covered=core.protected, needed=core.ships_state)
+            covered = self.peers.follows_a_working_primary
+            return Stand(leads=False, covered=covered, needed=core.could_continue())
 
     def post(self, event: Event) -> None:
         with self.scene.lock:

@@ -52,6 +52,8 @@ def status_of(scene: Scene) -> dict[str, Any]:
 def state_of(scene: Scene) -> str:
     if scene.story.error is not None:
         return "failed"
+    if scene.story.engine_stalled is not None:
+        return "stalled"
     if scene.story.state != "ready":
         return scene.story.state
     if scene.core.role is Role.PRIMARY:

@@ -1,4 +1,8 @@
-"""`GET /status`, `/healthz` and `/readyz` of a process."""
+"""`GET /status`, `/healthz` and `/readyz` of a process.
+
+`/healthz` fails when the process can't do its work any more and nobody but its kubelet may notice: what it answers then
+is the reason.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,16 @@ from typing import Any
 
 
 class StatusPage:
-    def __init__(self, host: str, port: int, status: Callable[[], dict[str, Any]], ready: Callable[[], bool]) -> None:
-        self._server = ThreadingHTTPServer((host, port), _handler(status, ready))
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        status: Callable[[], dict[str, Any]],
+        ready: Callable[[], bool],
+        trouble: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`trouble`: why the process should be restarted; None while it is well."""
+        self._server = ThreadingHTTPServer((host, port), _handler(status, ready, trouble))
         self._server.daemon_threads = True
         self.address = f"{host}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, name="status-page", daemon=True).start()
@@ -20,7 +32,9 @@ class StatusPage:
         self._server.shutdown()
 
 
-def _handler(status: Callable[[], dict[str, Any]], ready: Callable[[], bool]) -> type[BaseHTTPRequestHandler]:
+def _handler(
+    status: Callable[[], dict[str, Any]], ready: Callable[[], bool], trouble: Callable[[], str | None]
+) -> type[BaseHTTPRequestHandler]:
     class Page(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -29,7 +43,8 @@ def _handler(status: Callable[[], dict[str, Any]], ready: Callable[[], bool]) ->
                 case "/status":
                     self._answer(200, json.dumps(status()).encode())
                 case "/healthz":
-                    self._answer(200, b"ok")
+                    why = trouble()
+                    self._answer(200 if why is None else 503, (why or "ok").encode())
                 case "/readyz":
                     self._answer(200 if ready() else 503, b"ready" if ready() else b"not ready")
                 case _:

@@ -80,6 +80,8 @@ class DrillReconciler:
                     self._kill(namespace, pod)
             case drills.Freeze(pod, seconds):
                 self._order(namespace, owner, pod, "freeze", seconds)
+            case drills.Hang(pod, seconds):
+                self._order(namespace, owner, pod, "hang", seconds)
             case drills.CutOff(pod, seconds):
                 self._order(namespace, owner, pod, "partition", seconds)
             case drills.Throttle(pod, seconds):

@@ -3,9 +3,9 @@
 `beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15 s or as
 soon after as somebody could take over from it and from its neighbours, `beats@recovering@15s` the first primary since
 then that has taken over and not caught up yet, `beats@joining@15s` the first standby since then that is new and not
-ready yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between, drawn from the run's seed. A stop and an
-overload may add for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the primary of beats to a
-new instance.
+ready yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between, drawn from the run's seed. A stop, a
+hang and an overload may add for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the primary of
+beats to a new instance.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from understudy.model.value import parse_duration
 SINK_PREFIX: Final = "sink/"
 STOP_MS: Final = 3_000  # at least: where silence is suspected later, twice as long as that takes
 OVERLOAD_MS: Final = 20_000
+HANG_MS: Final = 20_000  # at least: twice the engine timeout, where that is given
 
 
 class Target(StrEnum):
@@ -37,6 +38,24 @@ class Target(StrEnum):
 ROLES: Final = (Target.PRIMARY, Target.STANDBY, Target.PROTECTED, Target.RECOVERING, Target.JOINING)
 
 
+class Harm(StrEnum):
+    """What a fault that lasts does to its victim."""
+
+    STOP = "stopped"
+    THROTTLE = "throttled"  # stopped and continued in turn, so that it runs for a small part of the time
+    HANG = "hung"  # its JVM is stopped, and nothing else
+
+    @property
+    def signal(self) -> str:
+        match self:
+            case Harm.STOP:
+                return "SIGSTOP"
+            case Harm.THROTTLE:
+                return "SIGSTOP and SIGCONT in turn"
+            case Harm.HANG:
+                return "SIGSTOP to the JVM alone"
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A signal to one process and all that it started: the one that plays `target` for `owner` at that moment."""
@@ -47,21 +66,19 @@ class Fault:
     """Since the job's start."""
     stop_ms: int | None = None
     """SIGSTOP, and SIGCONT so much later; None: SIGKILL."""
-    throttled: bool = False
-    """For that time it is stopped and continued in turn, so that it runs for a small part of it."""
+    harm: Harm = Harm.STOP
+    """What is done to it for that time."""
 
     @property
     def done(self) -> str:
         """What is done to it."""
         if self.stop_ms is None:
             return "killed"
-        return f"{'throttled' if self.throttled else 'stopped'} for {self.stop_ms / 1000:g} s"
+        return f"{self.harm} for {self.stop_ms / 1000:g} s"
 
     @property
     def signal(self) -> str:
-        if self.stop_ms is None:
-            return "SIGKILL"
-        return "SIGSTOP and SIGCONT in turn" if self.throttled else "SIGSTOP"
+        return "SIGKILL" if self.stop_ms is None else self.harm.signal
 
     @property
     def role(self) -> str:
@@ -118,7 +135,23 @@ def parse_overload(text: str, job: StreamJob, random: Random) -> Fault | str:
     found = _lasting("--overload", text, job, random)
     if isinstance(found, str):
         return found
-    return replace(found, throttled=True, stop_ms=found.stop_ms or OVERLOAD_MS)
+    return replace(found, harm=Harm.THROTTLE, stop_ms=found.stop_ms or OVERLOAD_MS)
+
+
+def parse_hang(text: str, job: StreamJob, random: Random) -> Fault | str:
+    """The fault that `--hang TEXT` asks for, or why it cannot be."""
+    found = _lasting("--hang", text, job, random)
+    if isinstance(found, str):
+        return found
+    if found.target is Target.SINK:
+        return f"--hang {text}: a sink has no JVM; write a subjob, such as {job.subjobs[0].name}@15s"
+    return replace(found, harm=Harm.HANG, stop_ms=found.stop_ms or _hang_ms(found.owner, job))
+
+
+def _hang_ms(owner: str, job: StreamJob) -> int:
+    subjob = job.subjob(owner)
+    said = subjob.ha.engine_timeout if subjob is not None else None
+    return max(HANG_MS, round(2000 * said.total_seconds()) if said is not None else 0)
 
 
 def _lasting(option: str, text: str, job: StreamJob, random: Random) -> Fault | str:

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from understudy.runtime.family import name_of
+
 STOPPED_SECONDS, RUNNING_SECONDS = 0.08, 0.02  # short enough that nobody takes it for dead
 SWEEPS = 50
 SWEEP_PAUSE_SECONDS = 0.02
@@ -85,6 +87,12 @@ class Child:
     def pause(self) -> None:
         """SIGSTOP to the process and all that it started; the connections stay, and nobody answers on them."""
         self._tell_all(signal.SIGSTOP)
+
+    def hang(self) -> None:
+        """SIGSTOP to its JVM and to nothing else: the process lives, and Spark does not."""
+        for pid in session_members(self.pid):
+            if name_of(pid) == "java":
+                _signal(pid, signal.SIGSTOP)
 
     def throttle(self) -> None:
         """From now on it runs for a small part of the time, in slices, until `resume`."""

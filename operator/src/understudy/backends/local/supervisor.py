@@ -32,7 +32,7 @@ from understudy.backends.local.direction import (
 )
 from understudy.backends.local.effective import write
 from understudy.backends.local.environment import cores, for_children
-from understudy.backends.local.faults import Planned
+from understudy.backends.local.faults import Fault, Harm, Planned
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile, Refused
 from understudy.backends.local.lastresort import run_process
@@ -273,12 +273,7 @@ class Supervisor:
         victim = next(r for r in self._running if r.process == intent.victim)
         victim.hurt = True
         at = now_ms()
-        if intent.fault.stop_ms is None:
-            victim.child.kill()
-        elif intent.fault.throttled:
-            victim.child.throttle()
-        else:
-            victim.child.pause()
+        _carry_out(intent.fault, victim.child)
         self.record.done.append(Done(intent.fault, intent.victim, at, observed.covered(intent.victim)))
         self._audience.note(f"{intent.fault.done}: {intent.victim.name}, {intent.fault}")
 
@@ -361,3 +356,15 @@ class Supervisor:
             watch.look(self.record.ended_ms)
             self.record.arrivals[name] = watch.arrivals
         shutil.rmtree(self._folder.scratch, ignore_errors=True)
+
+
+def _carry_out(fault: Fault, child: Child) -> None:
+    if fault.stop_ms is None:
+        return child.kill()
+    match fault.harm:
+        case Harm.STOP:
+            child.pause()
+        case Harm.THROTTLE:
+            child.throttle()
+        case Harm.HANG:
+            child.hang()

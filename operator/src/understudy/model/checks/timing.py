@@ -14,6 +14,7 @@ from ..refusal import Fault, Refusal, path, refuse
 
 MAX_OVERLAP: Final = 10_000
 _FINEST: Final = timedelta(milliseconds=1)
+_LEAST_ENGINE_TIMEOUT = timedelta(milliseconds=500)
 
 
 def windows(walk: Walk) -> Iterator[Refusal]:
@@ -91,8 +92,12 @@ def intervals(job: StreamJob) -> Iterator[Refusal]:
             "ackInterval": ha.ack_interval,
             "checkpoint.interval": ha.checkpoint.interval,
             "heartbeat.interval": ha.heartbeat.interval,
+            "engineTimeout": ha.engine_timeout,
         }
         for name, interval in found.items():
+            field = f"{path('spec', 'subjobs', n, 'ha')}.{name}"
             if interval is not None and interval < _FINEST:
-                field = f"{path('spec', 'subjobs', n, 'ha')}.{name}"
                 yield refuse("OutOfRange", field, "shorter than 1ms; write a longer one, such as 100ms")
+            elif name == "engineTimeout" and interval is not None and interval < _LEAST_ENGINE_TIMEOUT:
+                what = "a healthy Spark may be quiet for so long; write 500ms or more, or leave it out"
+                yield refuse("OutOfRange", field, what)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
@@ -62,6 +63,7 @@ class Inbox:
         self._closed = self._held = False
         self._most: dict[str | None, int] = {}
         self._newest = self._under_way = 0
+        self._steps = self._waiting = 0
         self._plans: dict[int, tuple[BatchPlan, Intake]] = {}
         self._rehearsals: deque[Intake] = deque()
         self._intake = self._fresh(self._limits)
@@ -121,11 +123,36 @@ class Inbox:
         """The stream ends before `at`, whether or not all of it has arrived."""
         self.learn(name, None, at)
 
+    # --- signs of life of the query
+
+    @property
+    def steps(self) -> int:
+        """Grows with everything that the query asks or reports."""
+        return self._steps
+
+    @property
+    def keeps_waiting(self) -> bool:
+        """Whether the query waits for this process: for a plan, or for room for its output."""
+        return self._waiting > 0
+
+    @contextmanager
+    def waited_for(self) -> Iterator[None]:
+        """Meanwhile it is not the query that is slow."""
+        with self._changed:
+            self._steps += 1
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._steps += 1
+                self._waiting -= 1
+
     # --- the data source
 
     def cut(self, after: int, timeout: float) -> BatchPlan | None:
         """The plan after number `after`; waits for one. Asking again gives the same plan."""
-        with self._changed:
+        with self.waited_for(), self._changed:
             self._changed.wait_for(lambda: self._closed or after < self._newest or self._next(), timeout)
             return None if self._closed or after + 1 not in self._plans else self._plans[after + 1][0]
 
@@ -145,6 +172,7 @@ class Inbox:
     def rows(self, number: int | None, part: int, place: int | None = None) -> pa.Table:
         """The rows of one part of a plan (None: of the one under way), with the columns of `plan.py`."""
         with self._changed:
+            self._steps += 1
             plan, intake = self._plans[self._under_way if number is None else number]
             return intake.rows(plan, part, place, self.schema)
 
@@ -159,6 +187,7 @@ class Inbox:
     def begin(self, number: int) -> BatchPlan:
         """The plan is under way from now on."""
         with self._changed:
+            self._steps += 1
             self._under_way = number
             return self._plans[number][0]
 

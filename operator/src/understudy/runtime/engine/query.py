@@ -66,9 +66,10 @@ class ElementQuery:
         self._began = True
         plan = self._inbox.begin(self._next)
         table = self._computation.run(plan, rows)
-        if not plan.rehearsal:
-            self._on_output(plan, table)
-        self._inbox.done(plan.number)
+        with self._inbox.waited_for():
+            if not plan.rehearsal:
+                self._on_output(plan, table)
+            self._inbox.done(plan.number)
         self._next += 1
 
     def stop(self) -> None:

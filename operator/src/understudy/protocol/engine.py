@@ -1,0 +1,140 @@
+"""Whether an engine stands still: the JVM of an instance, and the query of each of its elements.
+
+A keep-alive proves that a process lives, not that Spark works in it. So each part of the engine gives signs of its own:
+the JVM answers a probe, a query asks for its next plan, reads rows, finishes a batch. A part that gives none for the
+engine timeout stands still, unless it is at work:
+
+| a part that gives no sign | is |
+|---|---|
+| waits for us (no plan to give it, no room for its output) | idle: it has nothing to do |
+| uses the processor, or waits for it most of the time | at work: a long micro-batch, a garbage collection |
+| does neither, for the engine timeout | stalled |
+| is a JVM that does not answer for PATIENCE engine timeouts, at work or not | stalled |
+| is a query of a subjob with executors | stalled only after PATIENCE engine timeouts: its work is done elsewhere |
+
+Time in which the watch itself did not run is no silence: the signs of that time may wait to be counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from understudy.protocol.ids import Millis
+
+JVM: Final = "the JVM"
+LEAST_TIMEOUT_MS: Final = 3_000
+MEDIANS: Final = 20
+AT_WORK: Final = 0.05  # of the time, on the processor
+STARVED: Final = 0.5  # of the time, on the processor or waiting for it
+PATIENCE: Final = 10
+LONGEST_STEP_MS: Final = 1_000  # between two looks; a longer one is time in which the watch did not run
+HELD_MS: Final = 30_000  # how long a stalled primary waits for somebody to give its state to
+
+
+def default_timeout(median_ms: float | None) -> int:
+    return max(LEAST_TIMEOUT_MS, round(MEDIANS * (median_ms or 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """One look at the engine. Counts and times only grow."""
+
+    counts: Mapping[str, int]
+    """Signs of life of each part so far: answers of the JVM, steps of each element's query."""
+    idle: frozenset[str] = frozenset()
+    """The parts that wait for us."""
+    ran_ms: int = 0
+    """Processor time of the JVM and its Python workers so far."""
+    waited_ms: int | None = None
+    """Time that they wanted the processor and did not get it, so far; None: nobody looked, as it takes a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    count: int
+    still: Millis
+    """Since then it has neither given a sign nor been at work."""
+    silent: Millis
+    """Since then it has given no sign."""
+    ran_ms: int
+    waited_ms: int | None
+
+    def worked(self, signs: Signs, timeout: int) -> bool:
+        """Whether it was at work for a fair part of the timeout since it was last seen to be."""
+        ran, waited = signs.ran_ms - self.ran_ms, 0
+        if signs.waited_ms is not None and self.waited_ms is not None:
+            waited = signs.waited_ms - self.waited_ms
+        return ran < 0 or ran >= AT_WORK * timeout or ran + waited >= STARVED * timeout
+
+    def later(self, pause: int, waited_ms: int | None) -> _Part:
+        known = waited_ms if self.waited_ms is None else self.waited_ms
+        return replace(self, still=Millis(self.still + pause), silent=Millis(self.silent + pause), waited_ms=known)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineWatch:
+    remote: bool = False
+    """Whether the subjob has executors."""
+    looked: Millis | None = None
+    parts: Mapping[str, _Part] = field(default_factory=dict)
+    stalled: str | None = None
+    """Why the engine counts as failed: a sentence; None while it works or has nothing to do."""
+    quiet_ms: int = 0
+    """For how long the quietest part has given no sign."""
+
+    def look(self, now: Millis, signs: Signs, timeout: int) -> EngineWatch:
+        pause = max(0, now - self.looked - LONGEST_STEP_MS) if self.looked is not None else 0
+        parts = {name: self._seen(name, count, now, pause, signs, timeout) for name, count in signs.counts.items()}
+        verdicts = (self._verdict(name, part, now, timeout) for name, part in parts.items())
+        why = next((verdict for verdict in verdicts if verdict is not None), None)
+        quiet = max((now - part.silent for part in parts.values()), default=0)
+        return replace(self, looked=now, parts=parts, stalled=why, quiet_ms=quiet)
+
+    def _seen(self, name: str, count: int, now: Millis, pause: int, signs: Signs, timeout: int) -> _Part:
+        before = self.parts.get(name)
+        if before is None or before.count != count or name in signs.idle:
+            return _Part(count, now, now, signs.ran_ms, signs.waited_ms)
+        known = before.later(pause, signs.waited_ms)
+        if known.worked(signs, timeout):
+            return replace(known, still=now, ran_ms=signs.ran_ms, waited_ms=signs.waited_ms)
+        return known
+
+    def _verdict(self, name: str, part: _Part, now: Millis, timeout: int) -> str | None:
+        limit = timeout * PATIENCE if self.remote and name != JVM else timeout
+        if now - part.still > limit:
+            return f"{_sentence(name)} {_seconds(now - part.silent)}"
+        if name == JVM and now - part.silent > timeout * PATIENCE:
+            return f"{_sentence(name)} {_seconds(now - part.silent)}, though it uses the processor"
+        return None
+
+
+def _sentence(part: str) -> str:
+    return "the JVM has not answered for" if part == JVM else f"the query of {part} has made no step for"
+
+
+def _seconds(millis: int) -> str:
+    return f"{millis / 1000:.1f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """The place of an instance whose engine is stalled."""
+
+    leads: bool
+    covered: bool
+    """Whether the other instance could go on: it is there, has what it needs, and its own engine works."""
+    needed: bool
+    """Whether the state of the mode is here and nowhere else while it is not covered."""
+
+
+def leaves(stand: Stand, stalled_ms: int, grace_ms: int) -> bool:
+    """Whether an instance whose engine is stalled ends its process now, to be restarted.
+
+    A covered primary waits for `grace_ms`, in which its standby takes the Lease. Without cover the state may be only
+    here; it is kept for a while, so that a new standby can still be given it.
+    """
+    if stand.covered:
+        return not stand.leads or stalled_ms >= grace_ms
+    return not stand.needed or stalled_ms >= HELD_MS

@@ -1,0 +1,62 @@
+"""The processes that one has started, with all that those started: what they are, and what they use."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def family(pid: int) -> list[int]:
+    """The process and its descendants, parents first."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, ())
+    return found
+
+
+def name_of(pid: int) -> str:
+    """The name of its program; empty if it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
+
+
+def time_used(pids: Iterable[int]) -> int:
+    """How long they have used the processor so far, in milliseconds."""
+    used = 0
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            used += (int(fields[11]) + int(fields[12])) * 1000 // TICKS
+    return used
+
+
+def time_waited(pids: Iterable[int]) -> int:
+    """How long their threads have waited for the processor so far, in milliseconds."""
+    return sum(waited for pid in pids for waited in _waits(pid))
+
+
+def _waits(pid: int) -> Iterator[int]:
+    """How long each thread has waited for the processor; nothing where the kernel does not say."""
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError, ValueError, IndexError):
+                yield int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[1]) // 1_000_000
+
+
+def kill_all(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

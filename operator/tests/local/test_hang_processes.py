@@ -1,0 +1,67 @@
+"""A JVM that hangs in a process that lives: SIGSTOP to the JVM alone, seen through the sink."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.local.command import Command
+from tests.local.jobs import TWO_SUBJOBS
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
+
+BURNING = """
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import udf
+
+
+@udf("long")
+def _burn(patient: int, mv: int) -> int:
+    if patient == 1 and mv == 77:
+        import time
+
+        done = time.process_time() + 8
+        while time.process_time() < done:
+            pass
+    return mv
+
+
+def burn(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("mv", _burn("patient", "mv"))
+"""
+
+
+def test_a_hung_primary_is_succeeded_and_a_hung_standby_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(TWO_SUBJOBS.replace("MODE", "activeStandby"))
+    hangs = ["--hang", "beats@5s+60s", "--hang", "strong@standby@7s+60s"]
+    command = Command("run", "job.yaml", "--duration", "25s", *hangs, "--output", "out", "--json", cwd=tmp_path)
+    assert command.wait() == 0, command.said()
+    report = command.json()
+    assert report["sinks"]["alerts"]["recovery"] == "precise", report
+    hung = {i["subjob"]: i for i in report["incidents"] if "SIGSTOP to the JVM alone" in i["cause"]}
+    assert set(hung) == {"beats", "strong"}, report["incidents"]
+    assert 2_000 < hung["beats"]["detectedMs"] < 20_000  # by default after 3 s; a busy machine may take longer
+    assert hung["beats"]["firstOutputMs"] < 40_000  # the hang lasts longer: somebody else put it out
+    logs = {path.stem: path.read_text() for path in (tmp_path / "out" / "logs").iterdir()}
+    gone = [name for name, text in logs.items() if "the engine stands still" in text and '"event": "failed"' in text]
+    assert len([name for name in gone if name.startswith("beats")]) == 1, gone
+    assert len([name for name in gone if name.startswith("strong")]) == 1, gone
+    assert command.left_behind() == []
+
+
+@pytest.mark.slow
+def test_a_micro_batch_of_a_hundred_times_the_median_is_no_hang(tmp_path: Path) -> None:
+    """It uses the processor for 8 s, far beyond the default engine timeout of 3 s."""
+    (tmp_path / "slowly.py").write_text(BURNING)
+    burning = TWO_SUBJOBS.replace("MODE", "passiveStandby").replace(
+        "{map: {select: {patient: patient, mv: mv}}}",
+        '{python: {function: "slowly:burn", columns: "patient bigint, mv bigint"}}',
+    )
+    (tmp_path / "job.yaml").write_text(burning)
+    command = Command("run", "job.yaml", "--duration", "40s", "--output", "out", "--json", cwd=tmp_path)
+    assert command.wait() == 0, command.said()
+    report = command.json()
+    assert report["sinks"]["alerts"]["recovery"] == "precise", report
+    assert not [i for i in report["incidents"] if "engine" in i["cause"]], json.dumps(report["incidents"])

@@ -1,0 +1,136 @@
+"""What counts as an engine that stands still, look by look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+
+from understudy.protocol.engine import HELD_MS, JVM, PATIENCE, EngineWatch, Signs, Stand, default_timeout, leaves
+from understudy.protocol.ids import Millis
+
+TIMEOUT = 3_000
+LOOK = 100
+
+
+@dataclass(slots=True)
+class Engine:
+    """An engine in virtual time, looked at ten times a second."""
+
+    watch: EngineWatch
+    now: int = 0
+    answers: int = 0
+    steps: int = 0
+    ran: float = 0
+    waited: float = 0
+
+    def run(
+        self,
+        seconds: float,
+        *,
+        answers: bool = True,
+        steps: bool = True,
+        idle: bool = False,
+        load: float = 0.3,
+        starved: float = 0,
+    ) -> Engine:
+        for _ in range(round(seconds * 1000 / LOOK)):
+            self.now += LOOK
+            self.answers += answers
+            self.steps += steps
+            self.ran += load * LOOK
+            self.waited += starved * LOOK
+            self.look(idle)
+        return self
+
+    def look(self, idle: bool = False) -> None:
+        waits = frozenset({"beats"}) if idle else frozenset()
+        signs = Signs({JVM: self.answers, "beats": self.steps}, waits, round(self.ran), round(self.waited))
+        self.watch = self.watch.look(Millis(self.now), signs, TIMEOUT)
+
+    def sleep(self, seconds: float) -> Engine:
+        """Neither the engine nor the watch runs."""
+        self.now += round(seconds * 1000)
+        return self
+
+
+def engine(remote: bool = False) -> Engine:
+    return Engine(EngineWatch(remote=remote)).run(5)
+
+
+def test_an_engine_that_gives_signs_of_life_is_well() -> None:
+    assert engine().run(60).watch.stalled is None
+
+
+def test_a_jvm_that_stops_is_stalled_after_the_timeout_and_not_before() -> None:
+    stopped = engine().run(2.9, answers=False, steps=False, load=0)
+    assert stopped.watch.stalled is None
+    assert stopped.run(0.2, answers=False, steps=False, load=0).watch.stalled == "the JVM has not answered for 3.1 s"
+
+
+def test_a_query_that_makes_no_step_is_stalled_though_the_jvm_answers() -> None:
+    """A stopped Python worker, a dead lock."""
+    stuck = engine().run(3.1, steps=False, load=0.01)
+    assert stuck.watch.stalled == "the query of beats has made no step for 3.1 s"
+
+
+def test_a_long_micro_batch_that_uses_the_processor_is_no_hang() -> None:
+    assert engine().run(600, steps=False, load=0.2).watch.stalled is None
+
+
+def test_an_engine_that_does_not_get_the_processor_is_no_hang() -> None:
+    assert engine().run(600, answers=False, steps=False, load=0.01, starved=0.9).run(1).watch.stalled is None
+
+
+def test_a_query_that_waits_for_a_plan_or_for_room_has_nothing_to_do() -> None:
+    assert engine().run(600, steps=False, idle=True, load=0).watch.stalled is None
+
+
+def test_a_jvm_that_does_not_answer_for_very_long_is_stalled_though_it_uses_the_processor() -> None:
+    limit = PATIENCE * TIMEOUT / 1000
+    busy = engine().run(limit - 0.5, answers=False, steps=False, idle=True, load=1)
+    assert busy.watch.stalled is None
+    assert "though it uses the processor" in str(busy.run(1, answers=False, idle=True, load=1).watch.stalled)
+
+
+def test_a_task_on_an_executor_takes_its_time() -> None:
+    away = engine(remote=True).run(29, steps=False, load=0.001)
+    assert away.watch.stalled is None
+    assert away.run(2, steps=False, load=0.001).watch.stalled is not None
+
+
+def test_time_in_which_the_watch_did_not_run_is_no_silence() -> None:
+    paused = engine().run(1, answers=False, steps=False, load=0).sleep(60)
+    paused.look()
+    assert paused.watch.stalled is None
+    assert paused.run(0.5, answers=False, steps=False, load=0).run(1).watch.stalled is None
+
+
+def test_an_engine_that_goes_on_is_well_again() -> None:
+    assert engine().run(5, answers=False, steps=False, load=0).run(0.2).watch.stalled is None
+
+
+@pytest.mark.parametrize(("median", "timeout"), [(None, 3_000), (40, 3_000), (151, 3_020), (5_000, 100_000)])
+def test_the_default_timeout_follows_the_median_micro_batch(median: float | None, timeout: int) -> None:
+    assert default_timeout(median) == timeout
+
+
+def _moments(stand: Stand) -> Iterable[bool]:
+    return [leaves(stand, stalled_ms, 2_000) for stalled_ms in (0, 2_000, HELD_MS)]
+
+
+@pytest.mark.parametrize(
+    ("stand", "at_once", "after_grace", "after_all"),
+    [
+        (Stand(leads=True, covered=True, needed=True), False, True, True),
+        (Stand(leads=False, covered=True, needed=True), True, True, True),
+        (Stand(leads=True, covered=False, needed=True), False, False, True),
+        (Stand(leads=False, covered=False, needed=True), False, False, True),
+        (Stand(leads=True, covered=False, needed=False), True, True, True),
+    ],
+)
+def test_a_stalled_instance_leaves_when_its_state_is_safe(
+    stand: Stand, at_once: bool, after_grace: bool, after_all: bool
+) -> None:
+    assert _moments(stand) == [at_once, after_grace, after_all]
