@@ -30,6 +30,7 @@ AT_WORK: Final = 0.05  # of the time, on the processor
 STARVED: Final = 0.5  # of the time, on the processor or waiting for it
 PATIENCE: Final = 10
 LONGEST_STEP_MS: Final = 1_000  # between two looks; a longer one is time in which the watch did not run
+SHOWN_MS: Final = 500  # how long the status page says that the engine is stalled, before the process ends
 HELD_MS: Final = 30_000  # how long a stalled primary waits for somebody to give its state to
 
 
@@ -80,7 +81,7 @@ class EngineWatch:
     looked: Millis | None = None
     parts: Mapping[str, _Part] = field(default_factory=dict)
     stalled: str | None = None
-    """Why the engine counts as failed: a sentence; None while it works or has nothing to do."""
+    """Why the engine counts as failed, as it was noticed: a sentence; None while it works or has nothing to do."""
     quiet_ms: int = 0
     """For how long the quietest part has given no sign."""
 
@@ -89,6 +90,7 @@ class EngineWatch:
         parts = {name: self._seen(name, count, now, pause, signs, timeout) for name, count in signs.counts.items()}
         verdicts = (self._verdict(name, part, now, timeout) for name, part in parts.items())
         why = next((verdict for verdict in verdicts if verdict is not None), None)
+        why = self.stalled if why is not None and self.stalled is not None else why
         quiet = max((now - part.silent for part in parts.values()), default=0)
         return replace(self, looked=now, parts=parts, stalled=why, quiet_ms=quiet)
 
@@ -111,7 +113,7 @@ class EngineWatch:
 
 
 def _sentence(part: str) -> str:
-    return "the JVM has not answered for" if part == JVM else f"the query of {part} has made no step for"
+    return "the JVM did not answer for" if part == JVM else f"the query of {part} made no step for"
 
 
 def _seconds(millis: int) -> str:
@@ -132,9 +134,9 @@ class Stand:
 def leaves(stand: Stand, stalled_ms: int, grace_ms: int) -> bool:
     """Whether an instance whose engine is stalled ends its process now, to be restarted.
 
-    A covered primary waits for `grace_ms`, in which its standby takes the Lease. Without cover the state may be only
-    here; it is kept for a while, so that a new standby can still be given it.
+    Not before its status page could be read. A covered primary waits for `grace_ms`, in which its standby takes the
+    Lease. Without cover the state may be only here; it is kept for a while, so that a new standby can be given it.
     """
-    if stand.covered:
-        return not stand.leads or stalled_ms >= grace_ms
-    return not stand.needed or stalled_ms >= HELD_MS
+    if stand.covered and stand.leads:
+        return stalled_ms >= grace_ms
+    return stalled_ms >= (HELD_MS if stand.needed and not stand.covered else SHOWN_MS)

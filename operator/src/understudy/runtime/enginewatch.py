@@ -14,6 +14,7 @@ import structlog
 from understudy.modes.build import millis
 from understudy.protocol.engine import JVM, EngineWatch, Signs, Stand, default_timeout, leaves
 from understudy.protocol.ids import Millis
+from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.family import family, time_used, time_waited
 from understudy.runtime.scene import Scene
@@ -95,4 +96,6 @@ class EngineWatcher:
         watch = self._watch
         idle = all(inbox.keeps_waiting for inbox in self._inboxes.values())
         state = "stalled" if watch.stalled else "idle" if idle else "working"
-        return {"state": state, "why": watch.stalled, "quietMs": watch.quiet_ms, "timeoutMs": self.timeout_ms}
+        since = now_ms() - watch.quiet_ms if watch.stalled else None
+        figures = {"sinceMs": since, "quietMs": watch.quiet_ms, "timeoutMs": self.timeout_ms}
+        return {"state": state, "why": watch.stalled, **figures}
