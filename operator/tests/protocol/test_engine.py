@@ -34,6 +34,8 @@ class Engine:
     steps: int = 0
     ran: float = 0
     waited: float = 0
+    others: int = 0
+    """Micro-batches of another element, `peaks`, which takes ten a second if it runs."""
 
     def run(
         self,
@@ -44,11 +46,13 @@ class Engine:
         idle: bool = False,
         load: float = 0.3,
         starved: float = 0,
+        others: bool = False,
     ) -> Engine:
         for _ in range(round(seconds * 1000 / LOOK)):
             self.now += LOOK
             self.answers += answers
             self.steps += steps
+            self.others += others
             self.ran += load * LOOK
             self.waited += starved * LOOK
             self.look(idle)
@@ -56,7 +60,9 @@ class Engine:
 
     def look(self, idle: bool = False) -> None:
         waits = frozenset({"beats"}) if idle else frozenset()
-        signs = Signs({JVM: self.answers, "beats": self.steps}, waits, round(self.ran), round(self.waited))
+        counts = {JVM: self.answers, "beats": self.steps, "peaks": self.now}
+        batches = {"beats": 1, "peaks": self.others}
+        signs = Signs(counts, waits, round(self.ran), batches, round(self.waited))
         self.watch = self.watch.look(Millis(self.now), signs, TIMEOUT)
 
     def sleep(self, seconds: float) -> Engine:
@@ -87,6 +93,14 @@ def test_a_query_that_makes_no_step_is_stalled_though_the_jvm_answers() -> None:
 
 def test_a_long_micro_batch_that_uses_the_processor_is_no_hang() -> None:
     assert engine().run(600, steps=False, load=0.2).watch.stalled is None
+
+
+def test_a_query_whose_neighbours_use_the_processor_is_given_ten_timeouts() -> None:
+    """Nobody can tell whose work it is: it may be a long micro-batch, or it hangs while the others go on."""
+    limit = PATIENCE * TIMEOUT / 1000
+    quiet = engine().run(limit - 0.5, steps=False, others=True, load=0.5)
+    assert quiet.watch.stalled is None
+    assert "and the others went on" in str(quiet.run(1, steps=False, others=True, load=0.5).watch.stalled)
 
 
 def test_an_engine_that_does_not_get_the_processor_is_no_hang() -> None:

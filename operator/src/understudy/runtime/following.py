@@ -152,7 +152,7 @@ class Follower(threading.Thread):
     def _said(self, client: flight.FlightClient, words: dict[str, Any]) -> bool:
         try:
             wire.do(client, timeout=SAY_SECONDS, instance=self._me, engine=self._stalled(), **words)
-        except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
+        except (flight.FlightError, pa.ArrowException, OSError, StopIteration, ValueError):
             return False
         return True
 

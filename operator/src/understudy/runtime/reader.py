@@ -197,6 +197,8 @@ class StreamReader(threading.Thread):
                     return True
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
+        except Exception:  # whatever a producer's message does here, another attempt must follow
+            log.exception("a message of the producer could not be handled", stream=self.stream, address=address)
         finally:
             if self._call is not None:
                 self._call.cancel()
