@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.local.command import Command
+from tests.local.command import Command, until
 from tests.local.jobs import TWO_SUBJOBS
+from tests.runtime.disks import disk, needs_disk
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
 
@@ -54,6 +55,28 @@ def test_a_hung_primary_is_succeeded_and_a_hung_standby_is_replaced(tmp_path: Pa
     assert len([name for name in gone if name.startswith("beats")]) == 1, gone
     assert len([name for name in gone if name.startswith("strong")]) == 1, gone
     assert command.left_behind() == []
+
+
+@needs_disk
+def test_a_sink_whose_disk_hangs_is_started_again_and_the_report_says_so(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(TWO_SUBJOBS.replace("MODE", "passiveStandby"))
+    with disk(tmp_path / "disk") as made:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "sinks").symlink_to(made.path)
+        command = Command("run", "job.yaml", "--duration", "30s", "--output", "out", "--json", cwd=tmp_path)
+        command.wait_for("the streams begin")
+        assert until(lambda: any(made.path.glob("alerts/part-*")), 60)
+        made.freeze()
+        command.wait_for("sink-alerts is killed, to be started again")
+        made.thaw()
+        assert command.wait() == 0, command.said()
+        report = command.json()
+    assert report["sinks"]["alerts"]["recovery"] == "precise", report
+    (stall,) = [i for i in report["incidents"] if "the disk of sink alerts stood still" in i["cause"]]
+    assert "did not end within 10 s" in stall["cause"]
+    assert (stall["lost"], stall["duplicated"]) == (0, 0)
+    assert stall["firstOutputMs"] is not None
+    assert command.said().count("starting sink-alerts") == 2
 
 
 @contextmanager
