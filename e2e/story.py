@@ -98,13 +98,12 @@ class Watchman(threading.Thread):
         super().__init__(name="watchman", daemon=True)
         self._job, self._over = job, threading.Event()
         self.safe: list[float] = []
-        """When it would have said that nothing is at risk."""
+        """When it had said that nothing is at risk."""
 
     def run(self) -> None:
         while not self._over.wait(0.5):
-            at = time.time()
-            if status_page(self._job.body(), (), round(at * 1000)).safe:
-                self.safe.append(at)
+            if status_page(self._job.body(), (), round(time.time() * 1000)).safe:
+                self.safe.append(time.time())
 
     def __enter__(self) -> Watchman:
         self.start()

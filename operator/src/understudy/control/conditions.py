@@ -182,7 +182,7 @@ def problems_of(seen: Observed) -> list[tuple[str, str]]:
         kept = seen.pages.get(pod.name)
         if kept and kept.page.state is State.FAILED:
             found.append(("ProcessFailed", f"{pod.name}: {kept.page.error or 'failed'}"))
-        if kept and isinstance(kept.page, InstancePage) and kept.page.stalled:
+        if kept and not kept.silent and isinstance(kept.page, InstancePage) and kept.page.stalled:
             found.append(("EngineStalled", f"{pod.name}: Spark stands still: {kept.page.stalled}"))
         if why := stall_of(seen, pod):
             found.append(("SinkStalled", f"{pod.name}: its disk stands still: {why}"))
