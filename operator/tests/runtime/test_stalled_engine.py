@@ -64,3 +64,19 @@ def test_a_standby_that_says_so_protects_nobody(troupe: Troupe) -> None:
     troupe.flows()
     assert troupe.leader("first") == "first-0"
     assert_right(troupe)
+
+
+@pytest.mark.parametrize("mode", ["passiveStandby", "activeStandby"])
+def test_a_hung_primary_without_a_standby_gives_its_state_to_the_next_one(mode: str, tmp_path: Path) -> None:
+    """Its state is in its own process, not in the JVM."""
+    made = Troupe(MODES[mode], tmp_path)
+    try:
+        made.begin()
+        made.flows()
+        hang(made.players["first-0"])
+        made.add("first-1")
+        until(lambda: made.leader("first") == "first-1")
+        made.flows()
+        assert_right(made)
+    finally:
+        made.close()
