@@ -22,6 +22,7 @@ from understudy.control.times import iso
 from understudy.control.views import SubjobView
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
+from understudy.model.plan import warnings
 from understudy.model.status import Condition, ConditionStatus, ConditionType
 
 
@@ -89,7 +90,8 @@ def _completed() -> list[Finding]:
 
 def accepted(seen: Observed) -> Finding:
     if not seen.refusals:
-        return finding(ConditionType.ACCEPTED, True, "Valid", "the manifest was accepted")
+        said = "; ".join(["the manifest was accepted", *warnings(seen.plans)])
+        return finding(ConditionType.ACCEPTED, True, "Valid", said)
     first, *rest = seen.refusals
     more = f" (and {len(rest)} more)" if rest else ""
     kept = "; the job goes on as it was" if seen.running else ""
