@@ -78,11 +78,6 @@ QUICK = (
 )
 ALL = (
     *QUICK,
-    # The second round waits for new standbys: before that, some modes promise nothing.
-    Programme("again", CHAIN, 130, ("act@5s-8s", "rep@10s-13s", "act@protected@35s-45s", "rep@protected@45s-55s")),
-    Programme(
-        "again-empty", CHAIN, 130, ("ups@5s-8s", "sav@10s-13s", "ups@protected@35s-45s", "sav@protected@45s-55s")
-    ),
     Programme(
         "chance-stops",
         CHANCE,
@@ -95,7 +90,7 @@ ALL = (
     Programme(
         "catching-up",
         CHAIN,
-        180,
+        220,
         (
             *("act@5s-7s", "act@joining@8s-12s", "rep@14s-16s", "rep@joining@17s-21s"),
             *("ups@recovering@30s-31s", "ups@protected@31s-36s", "sav@recovering@60s-61s", "sav@protected@61s-66s"),

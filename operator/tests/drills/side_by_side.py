@@ -46,7 +46,7 @@ def upstream_has_all(mode: Mode, kind: OperatorClass) -> bool:
     return empty and PRECISE[mode][kind] is not Addition.DETERMINANTS
 
 
-LONG, LONGER = 200, 240  # every new instance takes most of a minute beside so many others
+LONG, LONGER = 260, 340  # every new instance takes most of a minute beside so many others
 
 
 def classes(mode: Mode) -> Programme:
