@@ -80,9 +80,10 @@ class EnsureLease:
 
 @dataclass(frozen=True, slots=True)
 class NameSuccessor:
-    """Write into the subjob's Lease to whom its holder should move."""
+    """Write into the subjob's Lease to whom its holder should move, if it still is this one."""
 
     subjob: str
+    holder: str
     instance: str
     why: str
 
