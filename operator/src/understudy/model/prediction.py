@@ -77,7 +77,9 @@ def _batches(mode: Mode, subjob: Subjob, load: Load, batch: float) -> float:
     stateful = sum(any(map(is_stateful, element.operators)) for element in elements)
     first = FIRST * batch
     match mode:
-        case Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP:  # it ran all the time
+        case Mode.REPLICA_BACKUP:  # the other replica sends all the time: its last element's next one is enough
+            return batch + _selection(load)
+        case Mode.ACTIVE_STANDBY:
             return len(elements) * (batch + _selection(load))
         case Mode.UPSTREAM_BACKUP | Mode.SAVEPOINT:
             return (len(elements) + stateful) * (first + _selection(load))
