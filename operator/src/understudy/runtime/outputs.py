@@ -120,8 +120,17 @@ class Outputs:
         story.batch_rows.append(plan.stop - plan.start)
         if story.take_over is not None:
             if emitted and element == self._scene.subjob.name:
-                story.take_over.note_output(now)
+                story.take_over.made_output = True
+                self._note_first_output(now)
             story.take_over.note_positions(self._scene.positions(), now)
+
+    def _note_first_output(self, now: int) -> None:
+        """What was made counts when it is published. An active standby makes what it does not publish, and a life whose
+        seqs are not settled holds it back."""
+        name = self._scene.subjob.name
+        published = self._scene.stores[name].published >= self._scene.core.ledger.queues[Stream(name)].next
+        if published and (taken := self._scene.story.take_over) is not None and taken.made_output:
+            taken.note_output(now)
 
     def finish(self) -> None:
         """Stream ends: an element whose inputs are over and done ends its own stream. Called under the lock."""
@@ -189,6 +198,7 @@ class Outputs:
 
     def publish(self, command: do.Publish) -> None:
         self._scene.stores[command.stream].publish(command.upto, command.ended)
+        self._note_first_output(now_ms())
 
     def trim(self, command: do.Trim) -> None:
         self._scene.stores[command.stream].trim(command.upto)

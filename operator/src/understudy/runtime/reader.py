@@ -140,6 +140,7 @@ class StreamReader(threading.Thread):
         self._served_by: int | None = None
         self._standby: str | None = None
         self._serving: str | None = None
+        self._dismissed = False  # whether the last producer ended the call, and not a failure
         self._client: flight.FlightClient | None = None
 
     @property
@@ -159,6 +160,8 @@ class StreamReader(threading.Thread):
         if self._only is not None:
             yield self._only, True
             return
+        if self._dismissed and self._serving:
+            yield self._serving, False  # it ended the call by itself, so it lives: perhaps it begins again
         known = dict.fromkeys(a for a in (self._standby, self._serving) if a)
         yield from ((a, True) for a in known)
         others = [a for a in self._addresses() if a not in known]
@@ -166,7 +169,7 @@ class StreamReader(threading.Thread):
 
     def _pull(self, address: str, patient: bool) -> bool:
         """Read from one address until that ends; True if it served at all."""
-        served = False
+        served = self._dismissed = False
         client = wire.connect(address)  # not closed by hand: acks may be on their way in another thread
         try:
             # a call that was begun can be given up only afterwards
@@ -192,6 +195,7 @@ class StreamReader(threading.Thread):
                 self._deliver(rows, meta)
                 if self.stopped or self.finished:
                     return True
+            self._dismissed = served
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
         finally:

@@ -86,6 +86,8 @@ class Shell:
             self.moves.notice()
             self._carry_out_all(commands)
             if was_open and not self.scene.core.roll_open:
+                late = sorted(consumer for _, consumer in self.scene.core.late)
+                log.info("the roll call is over", late=late)
                 self.scene.role_changed.notify_all()
 
     def _tick_forever(self) -> None:

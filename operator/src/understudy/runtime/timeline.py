@@ -23,9 +23,11 @@ class TakeOver:
     duplicated: int = 0
     planned: bool = False  # the former primary handed over
     targets: dict[str, int] = field(default_factory=dict)  # input positions that end the catching up
+    made_output: bool = False  # something new was made, whether or not consumers may have it yet
 
     def note_output(self, now: int) -> None:
-        if self.first_output is None:
+        """Something new is there for whoever asks. That nobody asks, because the only sink is gone, is its failure."""
+        if self.first_output is None and self.promoted is not None:
             self.first_output = now
 
     def note_positions(self, positions: Mapping[str, int], now: int) -> None:
