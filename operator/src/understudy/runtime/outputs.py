@@ -11,8 +11,8 @@ import structlog
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Range, Seq, Stream
-from understudy.runtime.clock import now_ms
+from understudy.protocol.ids import Millis, Range, Seq, Stream
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.determinants import determinant_of
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.plan import BatchPlan, Choice, Position
@@ -114,7 +114,7 @@ class Outputs:
         store.append(rows.add_column(0, pa.field("_seq", pa.int64()), seqs).cast(store.schema), start, progress)
 
     def _note(self, element: str, plan: BatchPlan, emitted: int) -> None:
-        story, now = self._scene.story, now_ms()
+        story, now = self._scene.story, steady_ms()
         story.batch_count += 1
         story.batch_ms.append(now - plan.cut_ms)
         story.batch_rows.append(plan.stop - plan.start)
@@ -124,7 +124,7 @@ class Outputs:
                 self._note_first_output(now)
             story.take_over.note_positions(self._scene.positions(), now)
 
-    def _note_first_output(self, now: int) -> None:
+    def _note_first_output(self, now: Millis) -> None:
         """What was made counts when it is published. An active standby makes what it does not publish, and a life whose
         seqs are not settled holds it back."""
         name = self._scene.subjob.name
@@ -198,7 +198,7 @@ class Outputs:
 
     def publish(self, command: do.Publish) -> None:
         self._scene.stores[command.stream].publish(command.upto, command.ended)
-        self._note_first_output(now_ms())
+        self._note_first_output(steady_ms())
 
     def trim(self, command: do.Trim) -> None:
         self._scene.stores[command.stream].trim(command.upto)

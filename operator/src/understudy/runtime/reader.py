@@ -19,7 +19,7 @@ import structlog
 
 from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.watermarks import step_from_json, step_to_json
 
 log = structlog.get_logger()
@@ -136,7 +136,7 @@ class StreamReader(threading.Thread):
         self._only = only  # read from this address, whoever else serves the stream
         self._stopping = threading.Event()
         self._call: flight.FlightStreamReader | None = None
-        self._heard = now_ms()
+        self._heard = steady_ms()
         self._served_by: int | None = None
         self._standby: str | None = None
         self._serving: str | None = None
@@ -174,12 +174,12 @@ class StreamReader(threading.Thread):
         try:
             # a call that was begun can be given up only afterwards
             pinged = wire.do(client, "ping", self._silence_ms / 1000)
-            self._heard = now_ms()
+            self._heard = steady_ms()
             if not patient and not wire.leads(pinged):
                 return False
             self._call = client.do_get(self._ticket(pinged.get("epoch")))
             for waited, (rows, meta) in enumerate(_messages(self._call)):
-                self._heard = now_ms()
+                self._heard = steady_ms()
                 if meta.get("waiting"):
                     if waited >= WAITING_LIMIT:
                         return False
@@ -244,11 +244,11 @@ class StreamReader(threading.Thread):
 
     @property
     def served_by(self) -> int | None:
-        return self._served_by if now_ms() - self._heard <= self._silence_ms else None
+        return self._served_by if steady_ms() - self._heard <= self._silence_ms else None
 
     def watch(self) -> None:
         call = self._call
-        if call is not None and now_ms() - self._heard > self._silence_ms:
+        if call is not None and steady_ms() - self._heard > self._silence_ms:
             log.info("producer silent", stream=self.stream, address=self._serving)
             call.cancel()
 
