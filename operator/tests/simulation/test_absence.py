@@ -5,8 +5,25 @@ from __future__ import annotations
 import pytest
 
 from understudy.backends.simulation.absence import run_with_absence
+from understudy.backends.simulation.networks import Cores
+from understudy.modes.amnesia import Amnesia
+from understudy.modes.instance import Commands
+from understudy.modes.upstream_backup import UpstreamBackup
+from understudy.protocol import events as on
 
 SEEDS = 40
+
+
+class NeverBeginsAgain(UpstreamBackup):
+    def late_consumer_differs(self, event: on.Subscribed) -> Commands:
+        self.ledger = self.ledger.subscribed(event)
+        return self.lead(event)
+
+
+class CountsAlike(Amnesia):
+    def late_consumer_differs(self, event: on.Subscribed) -> Commands:
+        self.ledger = self.ledger.subscribed(event)
+        return self.lead(event)
 
 
 @pytest.mark.parametrize("mode", ["amnesia", "upstreamBackup", "activeStandby"])
@@ -21,3 +38,12 @@ def test_the_other_consumers_are_served_while_the_sink_is_away(mode: str) -> Non
     stories = [run_with_absence(seed, only=mode, tell=True).history for seed in range(SEEDS)]
     served = [line for story in stories for line in story if "does not wait for" in line]
     assert len(served) > 3
+
+
+@pytest.mark.parametrize(
+    ("mode", "cores", "seed"),
+    [("upstreamBackup", Cores(upstream=NeverBeginsAgain), 173), ("amnesia", Cores(amnesia=CountsAlike), 18)],
+)
+def test_a_late_sink_that_is_not_given_what_is_its_own_is_noticed(mode: str, cores: Cores, seed: int) -> None:
+    assert run_with_absence(seed, cores, mode).problems
+    assert run_with_absence(seed, only=mode).problems == []
