@@ -6,6 +6,7 @@ from typing import Protocol
 
 from understudy.model.ha import Driver
 from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import WallMillis
 
 
 class Unreachable(Exception):
@@ -50,5 +51,5 @@ class Surroundings(Protocol):
     def ends(self, subjob: str) -> dict[str, int]:
         """The sinks that have, and where that was. Raises Unreachable."""
 
-    def start_time(self) -> int | None:
+    def start_time(self) -> WallMillis | None:
         """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None: not yet."""

@@ -8,6 +8,7 @@ can be read again from wherever it says.
 from __future__ import annotations
 
 import json
+import queue
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,6 @@ log = structlog.get_logger()
 KEEP_SECONDS = 1.0
 ROLL_SECONDS = 0.5
 ANSWER_SECONDS = 2.0
-PING_SECONDS = 0.5
 RETRY_SECONDS = 0.05
 
 
@@ -93,19 +93,26 @@ class Recovery:
         return on.Released(source, Seq(kept["released"].get(source, 0))) if kept is not None else None
 
     def _asked(self, stream: Stream) -> Event | None:
-        """The answer of whoever leads the producer; None if nobody does. Where nobody does, one is waited for."""
+        """The answer of whoever leads the producer; None if nobody does. All its instances are asked at the same time:
+        one may have been lost in the same failure, and would be waited for."""
         addresses = self._scene.surroundings.addresses(stream)
-        for address, patient in ((a, patient) for patient in (False, True) for a in addresses):
-            try:
-                with wire.connect(address) as client:
-                    if not patient and not wire.leads(wire.do(client, "ping", PING_SECONDS)):
-                        continue
-                    said = wire.do(client, "recover", ANSWER_SECONDS, stream=stream, consumer=self._scene.subjob.name)
-            except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
-                continue
-            if "tree" in said:
-                return on.RecoveryInformation(stream, tree_from_json(said["tree"]))
-        return None
+        answers: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        for address in addresses:
+            args = (address, stream, answers)
+            threading.Thread(target=self._ask_at, args=args, name="recovery-request", daemon=True).start()
+        found = (answers.get() for _ in addresses)
+        return next((event for event in found if event is not None), None)
+
+    def _ask_at(self, address: str, stream: Stream, answers: queue.SimpleQueue[Event | None]) -> None:
+        """Whoever does not lead yet is waited for."""
+        said: dict[str, Any] = {}
+        try:
+            with wire.connect(address) as client:
+                said = wire.do(client, "recover", ANSWER_SECONDS, stream=stream, consumer=self._scene.subjob.name)
+        except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
+            pass
+        finally:
+            answers.put(on.RecoveryInformation(stream, tree_from_json(said["tree"])) if "tree" in said else None)
 
     # --- in place of consumers that are through
 

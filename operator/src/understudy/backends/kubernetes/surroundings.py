@@ -24,7 +24,7 @@ from understudy.control.times import iso_ms
 from understudy.model.ha import Driver
 from understudy.model.job import StreamJob
 from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.ids import Epoch
+from understudy.protocol.ids import Epoch, WallMillis
 from understudy.runtime.clock import now_ms
 from understudy.runtime.ports import Unreachable
 
@@ -39,7 +39,7 @@ class KubernetesSurroundings:
         self._namespace = namespace
         self._job = job
         self._subjobs = subjobs
-        self._start: int | None = None
+        self._start: WallMillis | None = None
 
     @classmethod
     def from_pod(cls, job: StreamJob) -> KubernetesSurroundings:
@@ -147,12 +147,12 @@ class KubernetesSurroundings:
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """Nothing to do: the Service finds a pod by its labels."""
 
-    def start_time(self) -> int | None:
+    def start_time(self) -> WallMillis | None:
         """It never changes once it is there."""
         if self._start is None:
             path = f"/api/v1/namespaces/{self._namespace}/configmaps/{names.run(self._job)}"
             text = (self._ask("GET", path).get("data") or {}).get("startTime")
-            self._start = int(text) if text else None
+            self._start = WallMillis(int(text)) if text else None
         return self._start
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:

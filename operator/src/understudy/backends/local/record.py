@@ -12,6 +12,7 @@ from understudy.backends.local.direction import Done, Fail, Finish, Observed, Se
 from understudy.backends.local.moves import Underway
 from understudy.backends.local.partitions import Partition
 from understudy.model.job import StreamJob
+from understudy.runtime.clock import Anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Stall:
 @dataclass(slots=True)
 class Record:
     began_ms: int
+    clock: Anchor = field(default_factory=Anchor.now)
+    """All moments of the run are on it: a step of the wall clock does not move them."""
     versions: list[StreamJob] = field(default_factory=list)
     """The job, and what edits made of it."""
     started_ms: int | None = None

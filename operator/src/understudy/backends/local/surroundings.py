@@ -28,7 +28,7 @@ from typing import Any
 from understudy.backends.local.memory import memory_percent
 from understudy.model.ha import Driver
 from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.ids import Epoch
+from understudy.protocol.ids import Epoch, WallMillis
 from understudy.runtime.cuts import LEASES, file_in, own
 from understudy.runtime.ports import Unreachable
 
@@ -167,9 +167,9 @@ class LocalSurroundings:
 
     # --- the start time
 
-    def start_time(self) -> int | None:
+    def start_time(self) -> WallMillis | None:
         try:
-            return int((self.folder / "start").read_text())
+            return WallMillis(int((self.folder / "start").read_text()))
         except FileNotFoundError:
             return None
 
