@@ -55,7 +55,7 @@ class FakeApi:
 
     # ---- requests
 
-    def answer(self, method: str, url: str, body: Json | None, kind: str) -> tuple[int, Json]:
+    def answer(self, method: str, url: str, body: Any, kind: str) -> tuple[int, Json]:
         place = urlsplit(url)
         found = PATH.match(place.path)
         with self.lock:
@@ -81,7 +81,7 @@ class FakeApi:
         ]
         return 200, {"items": mine}
 
-    def _one(self, method: str, key: tuple[str, str, str], body: Json, kind: str, status: bool) -> tuple[int, Json]:
+    def _one(self, method: str, key: tuple[str, str, str], body: Any, kind: str, status: bool) -> tuple[int, Json]:
         there = self.objects.get(key)
         if there is None and "apply" not in kind:
             return 404, {"message": f"{key[0]} {key[2]} not found"}
@@ -93,6 +93,9 @@ class FakeApi:
                 return 200, {}
             case "PUT":
                 return self._replace(key, there or {}, body)
+            case _ if "json-patch" in kind:
+                found = patched(there or {}, body)
+                return (200, self.put(key[0], found)) if found else (422, {"message": "a test failed"})
             case _:
                 patch = {"status": body["status"]} if status else body
                 return 200, self.put(key[0], merged(there or {}, patch))
@@ -130,6 +133,21 @@ def merged(there: Json, patch: Json) -> Json:
             result[key] = merged(result[key] if isinstance(result.get(key), dict) else {}, value)
         else:
             result[key] = value
+    return result
+
+
+def patched(there: Json, steps: list[Json]) -> Json | None:
+    """JSON patch (RFC 6902) of values in objects; None if a test fails."""
+    result: Json = json.loads(json.dumps(there))
+    for step in steps:
+        *way, last = (part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:])
+        place = result
+        for part in way:
+            place = place[part]
+        if step["op"] == "test" and place.get(last) != step["value"]:
+            return None
+        if step["op"] == "add":
+            place[last] = step["value"]
     return result
 
 

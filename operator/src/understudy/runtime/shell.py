@@ -65,6 +65,7 @@ class Shell:
         threading.Thread(target=self._tick_forever, name="ticker", daemon=True).start()
 
     def stop(self) -> None:
+        self.recovery.keep_last()
         self.scene.stopping.set()
         self._lease.stop()
         with self.scene.lock:
@@ -268,6 +269,7 @@ class Shell:
 
     def _leave_role(self) -> None:
         self.scene.generation += 1
+        self.recovery.forget_acks()
         self.inputs.stop()
         self.peers.leave()
 

@@ -14,7 +14,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ TOKEN_SECONDS: Final = 30.0  # a projected token is replaced long before it ends
 STALE: Final = (http.client.RemoteDisconnected, http.client.CannotSendRequest, BrokenPipeError, ConnectionResetError)
 
 Json = dict[str, Any]
+Body = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class ApiError(Exception):
@@ -110,6 +111,10 @@ class Api:
     def merge(self, path: str, body: Mapping[str, Any]) -> Json:
         return self.request("PATCH", path, body, "application/merge-patch+json")
 
+    def patch(self, path: str, *steps: Mapping[str, Any]) -> Json:
+        """All of these steps (RFC 6902), or none if a test among them fails."""
+        return self.request("PATCH", path, steps, "application/json-patch+json")
+
     def apply(self, path: str, body: Mapping[str, Any]) -> Json:
         """Server-side apply: ours is what we name, whoever else wrote it before."""
         query = urlencode({"fieldManager": "understudy", "force": "true"})
@@ -121,9 +126,7 @@ class Api:
 
     # ---- one request
 
-    def request(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str = "application/json"
-    ) -> Json:
+    def request(self, method: str, path: str, body: Body | None = None, kind: str = "application/json") -> Json:
         raw = json.dumps(body).encode() if body is not None else None
         headers = {"Accept": "application/json", "User-Agent": "understudy"}
         if raw is not None:
