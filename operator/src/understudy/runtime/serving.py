@@ -226,7 +226,7 @@ class InstanceServing:
         return {}
 
     def _ack(self, scene: Scene, body: dict[str, Any]) -> Any:
-        replaced = None
+        replaced, told = None, {}
         if scene.leading:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
             with scene.lock:
@@ -235,7 +235,9 @@ class InstanceServing:
                 tree = tree_from_json(body.get("tree")) if level == 1 else None
                 scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch, tree))
             scene.starved[stream, consumer] = body.get("starved") or 0
-        return {"epoch": scene.core.epoch, "replaced": replaced}
+            with scene.lock:
+                told = {"end": scene.core.ledger.queues[stream].next, "lagMs": scene.lag(stream, consumer)[1]}
+        return {"epoch": scene.core.epoch, "replaced": replaced, **told}
 
     def _recover(self, shell: Shell, body: dict[str, Any]) -> Any:
         """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""

@@ -94,6 +94,7 @@ class Shell:
             self.post(on.Tick(Millis(now_ms())))
             self.inputs.poll()
             with self.scene.lock:
+                self.scene.note_growth()
                 self.peers.watch()
                 self.changing.poll()
                 self.moves.settle()

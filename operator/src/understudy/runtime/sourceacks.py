@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,14 +11,11 @@ import structlog
 
 from understudy.protocol.ids import Epoch, Millis, Seq, Stream
 from understudy.protocol.keeping import Keeping, Phase, SourceAcks
+from understudy.runtime.clock import monotonic_ms
 from understudy.runtime.ports import Surroundings, Unreachable
 from understudy.runtime.watermarks import tree_from_json, tree_to_json
 
 log = structlog.get_logger()
-
-
-def monotonic_ms() -> Millis:
-    return Millis(int(time.monotonic() * 1000))
 
 
 class AckKeeper:
