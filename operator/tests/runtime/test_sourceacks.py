@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.runtime.troupe import Player, Troupe, until
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.protocol.ids import Epoch, Millis, Seq, Stream
 from understudy.protocol.keeping import LONGEST, Phase, SourceAcks
 from understudy.protocol.savepoints import Savepoint, Tree
 from understudy.runtime.sourceacks import AckKeeper, read_kept
 
-ECG = Stream("ecg")
+ECG, NUMBERS = Stream("ecg"), Stream("numbers")
 TEN_MINUTES = 600_000
 
 
@@ -93,3 +94,22 @@ def test_savepoint_trees_come_back_as_they_were_kept(tmp_path: Path) -> None:
     acks = SourceAcks().acked(ECG, Seq(3), tree)
     assert AckKeeper(at, "beats").look(acks, Epoch(1), Phase.FLOWING, LONGEST) > 0
     assert read_kept(at, "beats") == acks
+
+
+def test_a_primary_that_is_asked_to_stop_leaves_the_acks_of_its_last_moment(tmp_path: Path) -> None:
+    troupe = Troupe("{mode: upstreamBackup}", tmp_path)
+    try:
+        troupe.begin()
+        first = troupe.players["first-0"]
+        until(lambda: bool(read_kept(troupe.surroundings, "first").released))
+        began = read_kept(troupe.surroundings, "first").released[NUMBERS]
+        until(lambda: _acked(first) > began + 100)
+        acked = _acked(first)
+        first.leave()
+        assert read_kept(troupe.surroundings, "first").released[NUMBERS] >= acked
+    finally:
+        troupe.close()
+
+
+def _acked(player: Player) -> Seq:
+    return player.shell.recovery._acks.released.get(NUMBERS, Seq(0))
