@@ -66,6 +66,8 @@ class World:
     departures: dict[str, dict[str, Any]] = field(default_factory=dict)
     overloads: dict[str, str] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
+    behind: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Sink → tuples and milliseconds that it is behind, as the primary of its producer says."""
     """Subjobs whose output queue has no room."""
     stalled: dict[str, str] = field(default_factory=dict)
     """Pod → why its engine, or its disk, stands still."""
@@ -358,6 +360,7 @@ class World:
             "sink": pod.part,
             "state": self._state(pod),
             "tuples": tuples,
+            "next": tuples,
             "stalled": self.stalled.get(pod.name),
         }
 
@@ -385,10 +388,15 @@ class World:
             "takeover": self.taken.get(pod.name) if leads else None,
             "departure": self.departures.get(pod.name),
             "overload": self.overloads.get(pod.name) if leads else None,
-            "outputs": {pod.part: {"trimmed": 0, "next": 9, "full": True, "consumers": {"out": {"released": 0}}}}
-            if pod.part in self.full
-            else {},
+            "outputs": self._outputs(pod.part, leads),
         }
+
+    def _outputs(self, subjob: str, leads: bool) -> dict[str, Any]:
+        if subjob in self.full:
+            return {subjob: {"trimmed": 0, "next": 9, "full": True, "consumers": {"out": {"released": 0}}}}
+        lags = {f"sink/{s}": {"released": 0, "lag": n, "lagMs": ms} for s, (n, ms) in self.behind.items()}
+        mine = subjob == "double" and leads and bool(lags)
+        return {subjob: {"trimmed": 0, "next": 9, "consumers": lags}} if mine else {}
 
     # ---- the loop
 

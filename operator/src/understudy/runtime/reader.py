@@ -73,6 +73,9 @@ class Handler:
     def replaced(self, reader: StreamReader, why: str) -> None:
         """A later life of this consumer has spoken to the producer. A subjob hears of that from its Lease."""
 
+    def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
+        """How far the stream goes now, and for how long the oldest tuple has been there that is not acked."""
+
     def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
         """The producer asks for a backup at this position. A sink's acks say as much."""
 
@@ -270,6 +273,8 @@ class StreamReader(threading.Thread):
             return False
         if answer.get("replaced"):
             self._handler.replaced(self, answer["replaced"])
+        if "end" in answer:
+            self._handler.behind(self, answer["end"], answer["lagMs"])
         return True
 
     def stop(self) -> None:

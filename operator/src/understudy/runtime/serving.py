@@ -236,7 +236,7 @@ class InstanceServing:
         return {}
 
     def _ack(self, scene: Scene, body: dict[str, Any]) -> Any:
-        replaced = None
+        replaced, told = None, {}
         if scene.leading:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
             with scene.lock:
@@ -246,7 +246,10 @@ class InstanceServing:
                 said = scene.core.ours(stream, consumer, upto)
                 scene.post(on.Acked(stream, consumer, level, said, epoch, tree))
             scene.starved[stream, consumer] = scene.core.ours(stream, consumer, body.get("starved") or 0)
-        return {"epoch": scene.core.epoch, "replaced": replaced}
+            with scene.lock:
+                end = scene.core.theirs(stream, consumer, scene.core.ledger.queues[stream].next)
+                told = {"end": end, "lagMs": scene.lag(stream, consumer)[1]}
+        return {"epoch": scene.core.epoch, "replaced": replaced, **told}
 
     def _recover(self, shell: Shell, body: dict[str, Any]) -> Any:
         """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""

@@ -67,6 +67,7 @@ class Shell:
         threading.Thread(target=self._tick_forever, name="ticker", daemon=True).start()
 
     def stop(self) -> None:
+        self.recovery.keep_last()
         self.scene.stopping.set()
         self._lease.stop()
         with self.scene.lock:
@@ -97,6 +98,7 @@ class Shell:
             self.post(on.Tick(steady_ms()))
             self.inputs.poll()
             with self.scene.lock:
+                self.scene.note_growth()
                 self.peers.watch()
                 self.changing.poll()
                 self.moves.settle()
@@ -274,6 +276,7 @@ class Shell:
 
     def _leave_role(self) -> None:
         self.scene.generation += 1
+        self.recovery.forget_acks()
         self.inputs.stop()
         self.peers.leave()
 

@@ -93,9 +93,17 @@ class KubernetesSurroundings:
 
     # ---- acks to sources
 
-    def keep_acks(self, subjob: str, acks: str) -> None:
-        """On the Lease: it is all that a pod may write. Whoever took it meanwhile has kept a newer one, or will."""
-        self._annotate(subjob, names.ACKS, acks)
+    def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
+        """On the Lease: it is all that a pod may write. The API server refuses the write if somebody took the Lease."""
+        key = names.ACKS.replace("/", "~1")
+        try:
+            steps = (
+                {"op": "test", "path": "/spec/leaseTransitions", "value": epoch},
+                {"op": "add", "path": f"/metadata/annotations/{key}", "value": acks},
+            )
+            self._api.request("PATCH", self._lease_path(subjob), steps, "application/json-patch+json")
+        except ApiError as error:
+            raise Unreachable(str(error)) from error
 
     def kept_acks(self, subjob: str) -> str | None:
         return self._annotations(subjob).get(names.ACKS)

@@ -8,7 +8,9 @@ from typing import Any, Final, Protocol
 
 from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.faults import Fault, Target
+from understudy.control.pages import Lag
 from understudy.model.ha import Mode
+from understudy.modes.build import sink_consumer
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
@@ -93,6 +95,14 @@ class Observed:
         """Whether its primary says that somebody could take over now."""
         primary = self.primary(subjob)
         return primary is not None and bool(primary.status.get("protected"))
+
+    def lag(self, sink: str) -> Lag | None:
+        """By how much a sink is behind. The primary of its producer says so: a sink that hangs says nothing."""
+        for primary in (found for subjob in self.holders if (found := self.primary(subjob))):
+            for queue in primary.status.get("outputs", {}).values():
+                if (acks := queue["consumers"].get(sink_consumer(sink))) is not None:
+                    return Lag.of(acks)
+        return None
 
     def covered(self, process: Process) -> bool:
         """Whether another instance of the subjob could take over from it at once."""

@@ -147,8 +147,12 @@ class LocalSurroundings:
 
     # --- acks to sources
 
-    def keep_acks(self, subjob: str, acks: str) -> None:
-        _replace(self._acks / f"{subjob}.json", acks)
+    def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
+        with self._locked(subjob):
+            found = self.read_lease(subjob)
+            if found is None or found.epoch != epoch:
+                raise Unreachable(f"the acks are of epoch {epoch}, and the Lease is not")
+            _replace(self._acks / f"{subjob}.json", acks)
 
     def kept_acks(self, subjob: str) -> str | None:
         try:
