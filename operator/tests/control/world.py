@@ -165,6 +165,10 @@ class World:
             case do.NameSuccessor():
                 name = names.lease(self.name, intent.subjob)
                 self.leases[name] = replace(self.leases[name], successor=intent.instance)
+            case do.WithdrawSuccessor():
+                name = names.lease(self.name, intent.subjob)
+                if self.leases[name].successor == intent.instance:
+                    self.leases[name] = replace(self.leases[name], successor=None)
             case do.DropOrder():
                 self.orders.pop(intent.subjob, None)
             case do.Record():

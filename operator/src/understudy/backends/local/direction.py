@@ -11,7 +11,7 @@ from understudy.backends.local.faults import Fault, Target
 from understudy.model.ha import Mode
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
 
-PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
+PATIENCE_MS: Final = 300_000  # a cold Spark session takes under a minute; a move has its own limit
 CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
 STUCK: Final = 3  # so many primaries of a subjob in a row that ended by themselves at the same place
 START_DELAY_MS: Final = 500
@@ -71,7 +71,7 @@ class Observed:
     told: frozenset[tuple[Process, str]] = frozenset()
     """Who has been told of which settings."""
     moving: frozenset[Process] = frozenset()
-    """Both sides of every move that is not over."""
+    """Both sides of every move that is not over, and the targets of those that have failed."""
 
     def of(self, kind: Kind, owner: str) -> list[Seen]:
         return [s for s in self.seen if s.process.kind is kind and s.process.owner == owner]
@@ -319,7 +319,8 @@ def _failure(cast: Cast, observed: Observed) -> Fail | StandIn | LastResort | No
     for seen in observed.seen:
         if seen.exit_code is not None and not seen.hurt and (failure := _death(cast, seen, observed)):
             return failure
-        if seen.alive and not seen.was_ready and seen.age_ms > PATIENCE_MS:
+        awaited = seen.alive and not seen.was_ready and seen.process not in observed.moving
+        if awaited and seen.age_ms > PATIENCE_MS:
             why = f"{seen.process.name} was not ready after {PATIENCE_MS // 60_000} minutes"
             return Fail(1, why, seen.process)
     return None
