@@ -278,7 +278,7 @@ class World:
     def crash(self, pod: str, why: str = "OOMKilled") -> None:
         """Its container dies and is started again where it was; nobody has heard of that yet."""
         died = self.pods[pod]
-        death = Death(why, self.now_ms)
+        death = Death(why, self.now_ms, out_of_memory=why == "OOMKilled")
         self.pods[pod] = replace(died, restarts=died.restarts + 1, death=death, created_ms=self.now_ms)
 
     def lose_node(self, name: str) -> None:

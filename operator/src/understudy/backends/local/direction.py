@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -10,6 +11,7 @@ from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.faults import Fault, Target
 from understudy.model.ha import Mode
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
+from understudy.protocol.poison import TWICE, Kills, sentence
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session takes under a minute; a move has its own limit
 CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
@@ -344,7 +346,21 @@ def _death(cast: Cast, seen: Seen, observed: Observed) -> Fail | StandIn | LastR
     else:
         return None
     why = f"{last.process.name} ended with {_how(last.exit_code)} {how}"
+    if poison := poison_of(cast, present):
+        why = f"{why}: {poison}"
     return _for_good(cast, last.process, why, observed)
+
+
+def poison_of(cast: Cast, mates: list[Seen]) -> str | None:
+    """What is said of a subjob whose primaries were killed at the same place. A SIGKILL that we did not send comes from
+    the kernel, which has no memory left, or from a person."""
+    killed = [s for s in _stuck(mates) if s.exit_code == -signal.SIGKILL]
+    if len(killed) < TWICE:
+        return None
+    owner, inputs = killed[-1].process.owner, killed[-1].status.get("inputs", {})
+    place = {stream: (int(at["position"]), int(at["available"])) for stream, at in inputs.items()}
+    limit = f"{cast.memory.get(owner, 'nothing')} declared, and what this machine has"
+    return sentence(owner, Kills(len(killed), place), limit)
 
 
 def _stuck(mates: list[Seen]) -> list[Seen]:

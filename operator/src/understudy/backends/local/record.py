@@ -46,6 +46,8 @@ class Record:
     noticed_ms: dict[Process, int] = field(default_factory=dict)
     """When it was seen that a process was gone."""
     arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
+    degraded: dict[str, str] = field(default_factory=dict)
+    """Subjob → what needs a look."""
     last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """The last status of every process."""
 

@@ -29,6 +29,7 @@ from understudy.backends.local.direction import (
     Start,
     Tell,
     decide,
+    poison_of,
 )
 from understudy.backends.local.effective import write
 from understudy.backends.local.environment import cores, for_children
@@ -215,9 +216,14 @@ class Supervisor:
         return replace(seen, ready_ms=None if running.ready_at is None else now - running.ready_at)
 
     def _remember(self, observed: Observed) -> None:
-        for death in self.record.remember(observed):
+        deaths = self.record.remember(observed)
+        for death in deaths:
             name = death.process.name
             self._audience.note(f"{name} ended by itself ({death.exit_code}), see {self._log(death.process)}")
+        for subjob in {death.process.owner for death in deaths if death.process.kind is Kind.SUBJOB}:
+            if poison := poison_of(self._cast, observed.of(Kind.SUBJOB, subjob)):
+                self.record.degraded[subjob] = poison
+                self._audience.note(poison)
         self._note_modes(observed)
 
     def _note_modes(self, observed: Observed) -> None:
