@@ -69,7 +69,7 @@ def _count(seen: Observed, view: SubjobView, counted: Counted, pod: Pod) -> Coun
     deaths = {uid: n for uid, n in counted.deaths.items() if uid in here} | {pod.uid: pod.restarts}
     page = seen.instance_page(pod.name)
     if page is None or not (page.leads or page.inputs):
-        return replace(counted, deaths=deaths)  # a standby that processes nothing
+        return replace(counted, deaths=deaths)  # a standby that processes nothing, or nothing is known of it
     return Counted(counted.kills.killed(page.leads and _caught_up(page), page.inputs), deaths)
 
 
