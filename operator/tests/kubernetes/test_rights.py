@@ -23,6 +23,8 @@ from .fake_api import PATH, FakeApi
 from .test_chart import rendered
 from .test_reconcile import submit
 
+pytestmark = pytest.mark.helm
+
 Json = dict[str, Any]
 Right = tuple[str, str, str]
 """Group, resource, verb."""

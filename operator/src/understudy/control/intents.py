@@ -242,6 +242,8 @@ class Reason(StrEnum):
     STANDBY_LOST = "StandbyLost"
     STANDBY_REPLACED = "StandbyReplaced"
     TUPLES_LOST = "TuplesLost"
+    ENGINE_STALLED = "EngineStalled"
+    SINK_STALLED = "SinkStalled"
     DEGRADED = "Degraded"
     BRANCH_BEGUN = "BranchBegun"
     BRANCH_ENDED = "BranchEnded"
