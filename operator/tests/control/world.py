@@ -169,6 +169,10 @@ class World:
             case do.NameSuccessor():
                 name = names.lease(self.name, intent.subjob)
                 self.leases[name] = replace(self.leases[name], successor=intent.instance)
+            case do.WithdrawSuccessor():
+                name = names.lease(self.name, intent.subjob)
+                if self.leases[name].successor == intent.instance:
+                    self.leases[name] = replace(self.leases[name], successor=None)
             case do.DropOrder():
                 self.orders.pop(intent.subjob, None)
             case do.Record():
@@ -278,7 +282,7 @@ class World:
     def crash(self, pod: str, why: str = "OOMKilled") -> None:
         """Its container dies and is started again where it was; nobody has heard of that yet."""
         died = self.pods[pod]
-        death = Death(why, self.now_ms)
+        death = Death(why, self.now_ms, out_of_memory=why == "OOMKilled")
         self.pods[pod] = replace(died, restarts=died.restarts + 1, death=death, created_ms=self.now_ms)
 
     def lose_node(self, name: str) -> None:

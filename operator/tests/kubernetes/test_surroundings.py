@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,3 +174,17 @@ def test_a_pod_does_not_load_the_kubernetes_client() -> None:
         "sys.exit(bool({'kubernetes', 'kopf', 'aiohttp'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_planned_take_over_needs_a_lease_that_still_names_its_successor(
+    fake: FakeApi, at: KubernetesSurroundings
+) -> None:
+    first = at.try_lease("keep", None, "demo-keep-0", "a:1")
+    assert first is not None
+    handed = replace(first, successor="demo-keep-1")
+    assert at.try_lease("keep", handed, "demo-keep-1", "b:1") is None
+    found = fake.get("leases", "demo-keep")
+    assert found is not None
+    found["metadata"]["annotations"]["understudy.dev/successor"] = "demo-keep-1"
+    fake.put("leases", found)
+    assert at.try_lease("keep", handed, "demo-keep-1", "b:1") == LeaseRecord("demo-keep-1", "b:1", Epoch(2))

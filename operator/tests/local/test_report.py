@@ -228,3 +228,11 @@ def test_the_page_is_whole_and_needs_nothing_else() -> None:
 
 def test_a_page_can_be_made_of_a_run_that_never_began() -> None:
     assert "</html>" in render(report(Record(began_ms=START, ended_ms=START + 10), comparison=None))
+
+
+def test_the_report_tells_of_a_subjob_that_needs_a_look() -> None:
+    of = record()
+    of.degraded["beats"] = "beats was OOM-killed 2 times at the same place"
+    subjobs = report(of).to_json()["subjobs"]
+    assert [name for name, told in subjobs.items() if "degraded" in told] == ["beats"]
+    assert subjobs["beats"]["degraded"] == of.degraded["beats"]

@@ -242,12 +242,12 @@ class Instance:
             return (do.AskHolder(self.lease, f"{why}, and there is nothing here to continue from"),)
         return (do.ReadLease("to see whether the holder has answered"),)
 
-    def _try(self, why: str) -> Commands:
+    def _try(self, why: str, *, planned: bool = False) -> Commands:
         """Whatever others have asked the holder."""
         if self._trying:
             return ()
         self._trying = True
-        return (do.TryLease(replace(self.lease, question=None) if self.lease else None, why),)
+        return (do.TryLease(replace(self.lease, question=None) if self.lease else None, why, planned),)
 
     def _newer(self, epoch: Epoch) -> Commands:
         if epoch <= self.epoch or self.role is not Role.PRIMARY:
@@ -278,7 +278,7 @@ class Instance:
             return ()
         self.lease, self.epoch, self._handed = event.lease, event.lease.epoch, event
         kept = (do.Store(event.checkpoint),) if event.checkpoint is not None else ()
-        return (*kept, *self._try(f"{event.lease.holder} hands over"))
+        return (*kept, *self._try(f"{event.lease.holder} hands over", planned=event.lease.successor is not None))
 
     @property
     def move(self) -> Move | None:

@@ -18,8 +18,8 @@ class Surroundings(Protocol):
         """Who holds the subjob's Lease. Raises Unreachable."""
 
     def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
-        """Compare-and-set: the new record if the Lease still was as expected, else None. If a question stands in
-        `expected`, it must still stand there. Raises Unreachable."""
+        """Compare-and-set: the new record if the Lease still was as expected, else None. A question or a
+        successor that stands in `expected` must still stand there. Raises Unreachable."""
 
     def ask_holder(self, subjob: str, expected: LeaseRecord, question: str) -> None:
         """Write a question into the Lease, if it still is as expected and has none. Raises Unreachable."""

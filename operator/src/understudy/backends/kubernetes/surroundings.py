@@ -23,7 +23,7 @@ from understudy.control import names
 from understudy.control.times import iso_ms
 from understudy.model.ha import Driver
 from understudy.model.job import StreamJob
-from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.epochs import LeaseRecord, is_as_expected
 from understudy.protocol.ids import Epoch, WallMillis
 from understudy.runtime.clock import now_ms
 from understudy.runtime.ports import Unreachable
@@ -55,7 +55,7 @@ class KubernetesSurroundings:
         for _ in range(ATTEMPTS):
             lease = self._lease(subjob)
             found = _record(lease)
-            if found != expected or (expected and found and expected.question not in (None, found.question)):
+            if not is_as_expected(found, expected):
                 return None
             won = LeaseRecord(holder, address, Epoch(_epoch(lease) + 1))
             try:

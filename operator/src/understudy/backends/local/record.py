@@ -69,6 +69,8 @@ class Record:
     lags: dict[str, Lags] = field(default_factory=dict)
     """Per sink: how far it was behind."""
     arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
+    degraded: dict[str, str] = field(default_factory=dict)
+    """Subjob → what needs a look."""
     last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """The last status of every process."""
 

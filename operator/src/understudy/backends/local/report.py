@@ -34,12 +34,16 @@ class Report:
             "sinks": {s.name: self._sink(s.name) for s in self.job.sinks},
             "incidents": [_incident(i, caused) for i, caused in zip(self.incidents, blame(self), strict=True)],
             "migrations": [migration_to_json(m) for m in self.migrations],
-            "subjobs": {name: _subjob(promise) for name, promise in promises(self.job).items()},
+            "subjobs": {name: self._subjob(name, promise) for name, promise in promises(self.job).items()},
         }
 
     @property
     def migrations(self) -> list[Migration]:
         return migrations_of(self.record, self.job)
+
+    def _subjob(self, name: str, promise: SubjobPromise) -> dict[str, Any]:
+        found = self.record.degraded.get(name)
+        return _subjob(promise) | ({"degraded": found} if found else {})
 
     def _sink(self, name: str) -> dict[str, Any]:
         found, lag = self.comparisons.get(name), self._lag(name)

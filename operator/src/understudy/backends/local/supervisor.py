@@ -30,6 +30,7 @@ from understudy.backends.local.direction import (
     Start,
     Tell,
     decide,
+    poison_of,
 )
 from understudy.backends.local.effective import write
 from understudy.backends.local.environment import cores, for_children
@@ -37,7 +38,7 @@ from understudy.backends.local.faults import Fault, Harm, Planned
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile, Refused
 from understudy.backends.local.lastresort import run_process
-from understudy.backends.local.moves import Ask, Begin, End, Follow, Retire, Underway, overloaded, steps
+from understudy.backends.local.moves import Ask, Begin, End, Follow, GiveUp, Retire, Underway, overloaded, steps
 from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
 from understudy.backends.local.partitions import Partition, Partitions
@@ -166,11 +167,19 @@ class Supervisor:
                     self._surroundings.set_successor(move.planned.subjob, move.source.name, move.target.name)
                 case Retire():
                     self._retire(step)
-                case End(move, failure):
-                    self._change(move, replace(move, ended_ms=observed.now_ms, failure=failure))
-                    self._audience.note(failure or f"{move.source.name} has moved to {move.target.name}")
+                case GiveUp():
+                    self._give_up(step, observed.now_ms)
+                case End(move):
+                    self._change(move, replace(move, ended_ms=observed.now_ms))
+                    self._audience.note(f"{move.source.name} has moved to {move.target.name}")
                 case _:
                     assert_never(step)
+
+    def _give_up(self, step: GiveUp, now: int) -> None:
+        move = step.move
+        if self._surroundings.take_successor_away(move.planned.subjob, move.target.name):
+            self._change(move, replace(move, ended_ms=now, failure=step.failure))
+            self._audience.note(f"{move.source.name} does not move: {step.failure}")
 
     def _change(self, old: Underway, new: Underway) -> None:
         self.record.moves[self.record.moves.index(old)] = new
@@ -178,7 +187,7 @@ class Supervisor:
     def _retire(self, step: Retire) -> None:
         retired = next(r for r in self._running if r.process == step.process)
         retired.hurt = True
-        retired.child.ask_to_stop()
+        retired.child.kill() if step.by_force else retired.child.ask_to_stop()
         self._audience.note(f"retired: {step.process.name}, {step.why}")
 
     # --- observe
@@ -197,7 +206,7 @@ class Supervisor:
             asked_to_stop=self._asked_to_stop,
             told=frozenset(self._told),
             killed=frozenset(self.record.stalls),
-            moving=frozenset(side for m in self.record.moves if m.ended_ms is None for side in (m.source, m.target)),
+            moving=frozenset(side for move in self.record.moves for side in move.sides),
         )
 
     def _see(self, running: _Running, now: int) -> Seen:
@@ -212,9 +221,14 @@ class Supervisor:
         return replace(seen, ready_ms=None if running.ready_at is None else now - running.ready_at)
 
     def _remember(self, observed: Observed) -> None:
-        for death in self.record.remember(observed):
+        deaths = self.record.remember(observed)
+        for death in deaths:
             name = death.process.name
             self._audience.note(f"{name} ended by itself ({death.exit_code}), see {self._log(death.process)}")
+        for subjob in {death.process.owner for death in deaths if death.process.kind is Kind.SUBJOB}:
+            if poison := poison_of(self._cast, observed.of(Kind.SUBJOB, subjob)):
+                self.record.degraded[subjob] = poison
+                self._audience.note(poison)
         self._note_modes(observed)
 
     def _note_modes(self, observed: Observed) -> None:

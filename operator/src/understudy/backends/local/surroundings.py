@@ -27,7 +27,7 @@ from typing import Any
 
 from understudy.backends.local.memory import memory_percent
 from understudy.model.ha import Driver
-from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.epochs import LeaseRecord, is_as_expected
 from understudy.protocol.ids import Epoch, WallMillis
 from understudy.runtime.cuts import LEASES, file_in, own
 from understudy.runtime.ports import Unreachable
@@ -67,7 +67,7 @@ class LocalSurroundings:
     def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
         with self._locked(subjob):
             found = self.read_lease(subjob)
-            if found != expected or (expected and found and expected.question not in (None, found.question)):
+            if not is_as_expected(found, expected):
                 return None
             won = LeaseRecord(holder, address, Epoch(expected.epoch + 1 if expected else 1))
             _write(self._leases / f"{subjob}.json", {"holder": holder, "address": address, "epoch": won.epoch})
@@ -79,6 +79,16 @@ class LocalSurroundings:
             found = _read_json(self._leases / f"{subjob}.json")
             if found and found["holder"] == holder:
                 self._note(subjob, successor=successor)
+
+    def take_successor_away(self, subjob: str, successor: str) -> bool:
+        """Nobody is to move there any more; False: that instance holds the Lease already."""
+        with self._locked(subjob):
+            found = _read_json(self._leases / f"{subjob}.json")
+            if found and found["holder"] == successor:
+                return False
+            if found and found.get("successor") == successor:
+                self._note(subjob, successor=None)
+            return True
 
     def ask_holder(self, subjob: str, expected: LeaseRecord, question: str) -> None:
         with self._locked(subjob):

@@ -93,6 +93,10 @@ class Oracle(Monitor):
         if isinstance(core, LoggedBackup) and core.role is Role.STANDBY and core.logged_in != lease.epoch - 1:
             self._without_log.add((process.name, lease.epoch))
 
+    def handed_over(self, process: Process, expected: bool) -> None:
+        if not expected:
+            self.problem(f"{process.name} took over by a move that was given up")
+
     def leads(self, process: Process, command: do.Lead) -> None:
         self._goes_back(process.spec.stream, command.checkpoint)
         if process.spec.family != "lease" or process.spec.side_by_side:
