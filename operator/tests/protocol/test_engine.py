@@ -134,3 +134,10 @@ def test_a_stalled_instance_leaves_when_its_state_is_safe(
     stand: Stand, at_once: bool, after_grace: bool, after_all: bool
 ) -> None:
     assert _moments(stand) == [at_once, after_grace, after_all]
+
+
+def test_where_nobody_looks_whether_the_processor_was_wanted_only_its_use_counts() -> None:
+    watch = EngineWatch()
+    for now in range(0, TIMEOUT + 2 * LOOK, LOOK):
+        watch = watch.look(Millis(now), Signs({JVM: 1}), TIMEOUT)
+    assert watch.stalled == "the JVM has not answered for 3.1 s"
