@@ -215,3 +215,23 @@ def test_an_extension_of_another_backup_is_not_added() -> None:
     secondary.handle(on.CheckpointArrived(backup))
     assert secondary.handle(on.BackupExtended(Epoch(1), backup.number + 1, B, Range(Seq(2), Seq(3)))) == ()
     assert secondary.handle(on.BackupExtended(Epoch(1), backup.number, B, Range(Seq(3), Seq(4)))) == ()
+
+
+def test_one_extension_of_the_permanent_backup_at_a_time() -> None:
+    core = primary(extended=True)
+    (extend,) = core.handle(on.BackupRequested(B, Seq(1), Epoch(1)))
+    assert isinstance(extend, do.ExtendBackup)
+    assert do.ExtendBackup not in kinds(core.handle(on.BackupRequested(A, Seq(1), Epoch(1))))
+
+
+def test_a_state_without_the_input_that_an_extension_released_cannot_be_taken_up_again() -> None:
+    core = primary(extended=True)
+    at(core, 4, 2, 3)
+    number = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1)))).number
+    core.handle(on.BackupRequested(B, Seq(3), Epoch(1)))
+    acked(core, 3)
+    released = core.handle(on.CheckpointStored(Epoch(1), number))
+    assert do.SendAck(B, 1, Seq(3)) in released
+    assert core.kept_back() is None, "it is at 2 of B"
+    at(core, 5, 3, 1)
+    assert core.kept_back() is not None
