@@ -12,7 +12,7 @@ from understudy.modes.instance import Role
 from understudy.modes.migration import Phase
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.protocol.ids import Epoch, Millis, Seq
+from understudy.protocol.ids import Epoch, Millis, Range, Seq
 
 
 def test_an_epoch_that_is_not_newer_ends_nobodys_lead() -> None:
@@ -73,3 +73,17 @@ def test_what_a_replica_says_of_another_epoch_is_not_taken(epoch: int) -> None:
     assert do.SendAck(UP, 1, Seq(20)) not in first.handle(on.Tick(Millis(50)))
     first.handle(on.SecondaryAt(Epoch(1), {UP: Seq(20)}))
     assert do.SendAck(UP, 1, Seq(20)) in first.handle(on.Tick(Millis(100)))
+
+
+def test_a_producer_that_says_again_that_it_began_anew_does_not_move_where_new_tuples_begin() -> None:
+    _, checkpoint = protected()
+    found = instance("job-1")
+    found.handle(on.LeaseSeen(lease("job-0", 1)))
+    found.handle(on.CheckpointArrived(checkpoint))
+    found.handle(on.LeaseWon(lease("job-1", 2)))
+    found.handle(on.Arrived(UP, Range(Seq(10), Seq(20)), Epoch(2), anew=Seq(12)))
+    found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(1)))
+    assert found.anew == {OUT: Seq(5)}
+    found.handle(processed(20, 5))
+    found.handle(on.Arrived(UP, Range(Seq(20), Seq(30)), Epoch(2), anew=Seq(12)))
+    assert found.anew == {OUT: Seq(5)}
