@@ -141,3 +141,10 @@ def test_where_nobody_looks_whether_the_processor_was_wanted_only_its_use_counts
     for now in range(0, TIMEOUT + 2 * LOOK, LOOK):
         watch = watch.look(Millis(now), Signs({JVM: 1}), TIMEOUT)
     assert watch.stalled == "the JVM has not answered for 3.1 s"
+
+
+def test_an_engine_that_uses_less_processor_time_than_before_is_a_new_one_and_is_given_time() -> None:
+    watch = EngineWatch().look(Millis(0), Signs({JVM: 1}, ran_ms=9_000), TIMEOUT)
+    for now in range(LOOK, TIMEOUT + 2 * LOOK, LOOK):
+        watch = watch.look(Millis(now), Signs({JVM: 1}, ran_ms=0), TIMEOUT)
+    assert watch.stalled is None
