@@ -21,10 +21,11 @@ from multiprocessing import Manager, Process
 from pathlib import Path
 from typing import Any
 
+from client import Api
 from kubectl import run
 from numbers_job import numbers_job
 
-from understudy.backends.kubernetes.api import Api, ApiError
+from understudy.backends.kubernetes.api import ApiError
 from understudy.backends.kubernetes.handlers import _login
 from understudy.runtime.ports import Unreachable
 

@@ -67,6 +67,8 @@ class World:
     overloads: dict[str, str] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
     """Subjobs whose output queue has no room."""
+    stalled: dict[str, str] = field(default_factory=dict)
+    """Pod → why its engine, or its disk, stands still."""
     pages: dict[str, Seen] = field(default_factory=dict)
     elsewhere: dict[str, Seen] = field(default_factory=dict)
     """Node → the page of another job's pod there."""
@@ -351,7 +353,16 @@ class World:
 
     def _sink_page(self, pod: Pod) -> dict[str, Any]:
         tuples = self.now_ms // 10 if self.flowing else 0
-        return {"kind": "sink", "sink": pod.part, "state": "ready" if self.ready(pod) else "starting", "tuples": tuples}
+        return {
+            "kind": "sink",
+            "sink": pod.part,
+            "state": self._state(pod),
+            "tuples": tuples,
+            "stalled": self.stalled.get(pod.name),
+        }
+
+    def _state(self, pod: Pod) -> str:
+        return "stalled" if pod.name in self.stalled else "ready" if self.ready(pod) else "starting"
 
     def _instance_page(self, pod: Pod) -> dict[str, Any]:
         name = names.lease(self.name, pod.part)
@@ -367,7 +378,8 @@ class World:
             "instance": pod.name,
             "role": "primary" if leads else "standby",
             "epoch": lease.epoch,
-            "state": "ready" if self.ready(pod) else "starting",
+            "state": self._state(pod),
+            "engine": {"state": "stalled", "why": self.stalled[pod.name]} if pod.name in self.stalled else None,
             "protected": secondary is not None,
             "secondary": secondary,
             "takeover": self.taken.get(pod.name) if leads else None,

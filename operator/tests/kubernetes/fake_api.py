@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +30,8 @@ class FakeApi:
     version: int = 0
     down: bool = False
     before_put: Any = None
+    before_write: Callable[[], None] | None = None
+    """Called when a write has arrived and before it is carried out."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     # ---- for tests
@@ -55,7 +57,7 @@ class FakeApi:
 
     # ---- requests
 
-    def answer(self, method: str, url: str, body: Json | None, kind: str) -> tuple[int, Json]:
+    def answer(self, method: str, url: str, body: Json | None) -> tuple[int, Json]:
         place = urlsplit(url)
         found = PATH.match(place.path)
         with self.lock:
@@ -66,7 +68,7 @@ class FakeApi:
             if not found["name"]:
                 selector = parse_qs(place.query).get("labelSelector", [""])[0]
                 return self._collection(method, key, body, selector)
-            return self._one(method, key, body or {}, kind, bool(found["status"]))
+            return self._one(method, key, body or {}, bool(found["status"]))
 
     def _collection(self, method: str, key: tuple[str, str, str], body: Json | None, selector: str) -> tuple[int, Json]:
         plural, namespace, _ = key
@@ -81,21 +83,25 @@ class FakeApi:
         ]
         return 200, {"items": mine}
 
-    def _one(self, method: str, key: tuple[str, str, str], body: Json, kind: str, status: bool) -> tuple[int, Json]:
+    def _one(self, method: str, key: tuple[str, str, str], body: Json, status: bool) -> tuple[int, Json]:
         there = self.objects.get(key)
-        if there is None and "apply" not in kind:
+        if there is None:
             return 404, {"message": f"{key[0]} {key[2]} not found"}
         match method:
             case "GET":
-                return 200, there or {}
+                return 200, there
+            case "DELETE" if _differs(there, body.get("preconditions") or {}):
+                return 409, {"message": "the preconditions do not hold"}
             case "DELETE":
                 del self.objects[key]
                 return 200, {}
             case "PUT":
-                return self._replace(key, there or {}, body)
+                return self._replace(key, there, body)
+            case _ if _differs(there, body.get("metadata") or {}):
+                return 409, {"message": "the object has been modified"}
             case _:
                 patch = {"status": body["status"]} if status else body
-                return 200, self.put(key[0], merged(there or {}, patch))
+                return 200, self.put(key[0], merged(there, patch))
 
     def _replace(self, key: tuple[str, str, str], there: Json, body: Json) -> tuple[int, Json]:
         if self.before_put is not None:
@@ -133,6 +139,11 @@ def merged(there: Json, patch: Json) -> Json:
     return result
 
 
+def _differs(there: Json, named: Json) -> bool:
+    """Whether an object is not the one, or no longer as, a request names it."""
+    return any(key in named and there["metadata"][key] != named[key] for key in ("uid", "resourceVersion"))
+
+
 def _matches(labels: dict[str, str], selector: str) -> bool:
     name, _, value = selector.partition("=")
     return not selector or (name in labels and (not value or labels[name] == value))
@@ -141,6 +152,7 @@ def _matches(labels: dict[str, str], selector: str) -> bool:
 def _handler(fake: FakeApi) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else each answer waits for the client to acknowledge its headers
 
         def _any(self) -> None:
             if fake.down:
@@ -149,7 +161,9 @@ def _handler(fake: FakeApi) -> type[BaseHTTPRequestHandler]:
             fake.tokens.append(self.headers.get("Authorization"))
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = json.loads(raw) if raw else None
-            status, found = fake.answer(self.command, self.path, body, self.headers.get("Content-Type") or "")
+            if self.command != "GET" and fake.before_write is not None:
+                fake.before_write()
+            status, found = fake.answer(self.command, self.path, body)
             text = json.dumps(found).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(text)))

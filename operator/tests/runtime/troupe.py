@@ -22,6 +22,7 @@ from understudy.model.job import StreamJob
 from understudy.model.load import load
 from understudy.modes.build import instance_of, sink_consumer, wiring_of
 from understudy.runtime.clock import now_ms
+from understudy.runtime.credentials import own
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.lane import WIRE, InputKind, InputSpec
 from understudy.runtime.engine.plan import BatchPlan
@@ -117,7 +118,7 @@ class Player:
         schema = pa.schema([*WIRE, *PAYLOAD])
         store = Store(schema, folder / name, bounds.memory, bounds.disk)
         serving = InstanceServing()
-        self.server = Server("127.0.0.1", 0, serving)
+        self.server = Server("127.0.0.1", 0, serving, own())
         address = f"127.0.0.1:{self.server.port}"
         core, wiring = instance_of(job, subjob, name), wiring_of(job, subjob)
         spill = Spill(folder / name, bounds.memory)

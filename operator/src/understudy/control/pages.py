@@ -117,6 +117,8 @@ class SinkPage:
     tuples: int
     lost: int
     latencies: Mapping[str, float]
+    stalled: str | None = None
+    """Why its disk stands still."""
 
 
 Page = InstancePage | SinkPage
@@ -135,6 +137,7 @@ def read(raw: Mapping[str, Any]) -> Page | None:
                 _int(raw, "tuples") or 0,
                 _int(raw, "lost") or 0,
                 _latencies(raw),
+                raw.get("stalled"),
             )
         case _:
             return None

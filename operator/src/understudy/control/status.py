@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.control import names
-from understudy.control.conditions import conditions_of, sink_runs, stamped
+from understudy.control.conditions import conditions_of, sink_runs, stall_of, stamped
 from understudy.control.observed import Observed, Pod
 from understudy.control.pages import State
 from understudy.control.promises import promise_of
@@ -267,4 +267,6 @@ def _sink(seen: Observed, sink: Sink) -> SinkStatus:
 def _sink_state(seen: Observed, pod: Pod | None) -> SinkState:
     if seen.completed or (pod is not None and pod.has_finished):
         return SinkState.FINISHED
+    if stall_of(seen, pod):
+        return SinkState.STALLED
     return SinkState.RUNNING if sink_runs(seen, pod) else SinkState.STARTING

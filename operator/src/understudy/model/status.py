@@ -38,6 +38,7 @@ class SubjobState(StrEnum):
 class SinkState(StrEnum):
     STARTING = "Starting"
     RUNNING = "Running"
+    STALLED = "Stalled"
     FINISHED = "Finished"
 
 
@@ -279,7 +280,7 @@ class SinkStatus(Value):
     """Its name."""
 
     state: SinkState
-    """Starting, Running or Finished."""
+    """Starting, Running, Stalled (its disk hangs) or Finished."""
 
     pod: Short | None = None
     """Its pod."""

@@ -390,6 +390,8 @@ class Peers:
                 if move is None or not move.handed:  # else it is where consumers find the stream next
                     self.secondary_address = None
                 self._scene.post(on.SecondaryLeft(name))
+                if self._scene.story.engine_stalled is not None:  # consumers wait here until this instance steps down
+                    self._scene.reread_lease("the secondary left an engine that stands still: it may have succeeded")
 
     def has_another_than(self, name: str) -> bool:
         """There is one secondary at a time; whoever else comes waits until it is gone."""

@@ -137,6 +137,7 @@ class StreamReader(threading.Thread):
         self._stopping = threading.Event()
         self._call: flight.FlightStreamReader | None = None
         self._heard = now_ms()
+        self._delivering = False
         self._served_by: int | None = None
         self._standby: str | None = None
         self._serving: str | None = None
@@ -189,15 +190,20 @@ class StreamReader(threading.Thread):
                 if not served:
                     served = True
                     self._begin(address, client, meta["epoch"])
+                self._delivering = True
                 self._deliver(rows, meta)
+                self._heard, self._delivering = now_ms(), False
                 if self.stopped or self.finished:
                     return True
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
+        except Exception:  # whatever a producer's message does here, another attempt must follow
+            log.exception("a message of the producer could not be handled", stream=self.stream, address=address)
         finally:
             if self._call is not None:
                 self._call.cancel()
             self._client = self._call = self.replicated = self._served_by = None
+            self._delivering = False
         return served
 
     def _begin(self, address: str, client: flight.FlightClient, epoch: int) -> None:
@@ -243,8 +249,9 @@ class StreamReader(threading.Thread):
         return self._served_by if now_ms() - self._heard <= self._silence_ms else None
 
     def watch(self) -> None:
+        """While a message is handled here, as on a slow disk, nothing is known of the producer."""
         call = self._call
-        if call is not None and now_ms() - self._heard > self._silence_ms:
+        if call is not None and not self._delivering and now_ms() - self._heard > self._silence_ms:
             log.info("producer silent", stream=self.stream, address=self._serving)
             call.cancel()
 

@@ -151,10 +151,11 @@ class InstanceServing:
         scene, peers = self._ready().scene, self._ready().peers
         with scene.lock:
             another = scene.leading and peers.has_another_than(request["instance"])
-            free = scene.leading and not another
+            free = scene.leading and not another and request.get("engine") is None
             outbox = peers.joined(request["instance"], request["address"], request.get("mode", "")) if free else None
         if outbox is None:
-            yield wire.blobs([]), wire.pack({"refused": "not primary, or another instance follows", "another": another})
+            why = "not primary, another instance follows, or the engine of the one that asks stands still"
+            yield wire.blobs([]), wire.pack({"refused": why, "another": another})
             return
         try:
             while peers.is_current(outbox):

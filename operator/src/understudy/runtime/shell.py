@@ -51,7 +51,9 @@ class Shell:
         core = scene.core
         at, witnesses = scene.surroundings, Witnesses(scene.job, scene.subjob.name, scene.surroundings)
         me = (scene.subjob.name, core.name, scene.address)
-        self._lease = LeaseKeeper(at, *me, self.post, lambda: scene.leading, witnesses.heard)
+        self._lease = LeaseKeeper(
+            at, *me, self.post, lambda: scene.leading, witnesses.heard, lambda: scene.story.engine_stalled
+        )
         scene.post, scene.reread_lease = self.post, self._reread_lease
 
     # --- life

@@ -27,6 +27,7 @@ from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
 from understudy.protocol.watermarks import Step
+from understudy.runtime.disk import Disk
 from understudy.runtime.fence import Life, Superseded
 from understudy.runtime.latencies import Latencies
 from understudy.runtime.lines import ConsoleLog, LineLog
@@ -42,12 +43,18 @@ STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everyt
 
 
 class SinkProcess(Handler):
-    """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a subjob."""
+    """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a subjob.
 
-    def __init__(self, job: StreamJob, sink: Sink, output: Path, surroundings: Surroundings, life: Life) -> None:
+    A disk that hangs holds up the thread that reads the stream, and may hold up the one that acks. The status page and
+    the watch of the disk ask nothing of it."""
+
+    def __init__(
+        self, job: StreamJob, sink: Sink, output: Path, surroundings: Surroundings, life: Life, disk: Disk | None = None
+    ) -> None:
         """Raises Superseded if a later life writes to `output`."""
-        self.job, self.sink = job, sink
-        self.log: LineLog | ConsoleLog = ConsoleLog() if sink.files is None else LineLog(output, life)
+        self.job, self.sink, self.disk = job, sink, disk or Disk()
+        self.log: LineLog | ConsoleLog
+        self.log = ConsoleLog(self.disk) if sink.files is None else LineLog(output, life, disk=self.disk)
         self._filter = DuplicateFilter(Seq(self.log.next))
         self._guard = EpochGuard()
         self.done = threading.Event()
@@ -157,12 +164,8 @@ class SinkProcess(Handler):
             log.error("input lost", stream=self.sink.input, start=missing.start, stop=missing.stop)
 
     def status(self) -> dict[str, Any]:
-        state = "failed" if self.error else "finished" if self.done.is_set() else "ready"
         return {
-            "kind": "sink",
-            "job": self.job.name,
-            "sink": self.sink.name,
-            "state": state,
+            **status_of(self.job, self.sink, self._state(), self.disk),
             "error": self.error,
             "tuples": self.log.next,
             "next": self.log.next,
@@ -170,3 +173,16 @@ class SinkProcess(Handler):
             "ended": self.done.is_set(),
             "latencies": self._latencies.figures(),
         }
+
+    def _state(self) -> str:
+        return "failed" if self.error else "finished" if self.done.is_set() else "ready"
+
+    def is_ready(self) -> bool:
+        return self.error is None and self.disk.stalled is None
+
+
+def status_of(job: StreamJob, sink: Sink, state: str, disk: Disk) -> dict[str, Any]:
+    """What can be said before the folder is taken, too: that may hang."""
+    stalled = disk.stalled
+    shown = "stalled" if stalled is not None and state not in ("failed", "finished") else state
+    return {"kind": "sink", "job": job.name, "sink": sink.name, "state": shown, "stalled": stalled}

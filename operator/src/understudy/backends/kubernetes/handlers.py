@@ -24,6 +24,7 @@ from understudy.backends.kubernetes.migrations import is_open as migration_is_op
 from understudy.backends.kubernetes.reconcile import Reconciler
 from understudy.backends.kubernetes.rounds import Rounds
 from understudy.backends.kubernetes.settings import Settings
+from understudy.backends.kubernetes.writes import unelected
 from understudy.control import names
 from understudy.control.canary import Key
 
@@ -42,6 +43,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     api = Api(_login(), API_SECONDS)
     election = Election(Api(_login(), ELECTION_SECONDS), *settings.election) if settings.election else None
     leads = election.leads if election else _always
+    mandate = election.mandate if election else unelected
     tasks: list[asyncio.Task[None]] = []
 
     def silent(why: str) -> None:
@@ -52,10 +54,10 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
         listed = partial(_generations, api, settings.namespaces, plural, counts)
         return Rounds(listed, leads, Loops(reconcile, leads), silent)
 
-    jobs = rounds("streamjobs", Reconciler(api, settings.pods).reconcile, _any)
-    drills = rounds("failoverdrills", DrillReconciler(api, settings.pods).reconcile, is_open)
+    jobs = rounds("streamjobs", Reconciler(api, settings.pods, mandate).reconcile, _any)
+    drills = rounds("failoverdrills", DrillReconciler(api, settings.pods, mandate).reconcile, is_open)
 
-    migrations = rounds("migrations", MigrationReconciler(api).reconcile, migration_is_open)
+    migrations = rounds("migrations", MigrationReconciler(api, mandate).reconcile, migration_is_open)
 
     async def begin(**_: Any) -> None:
         if election:

@@ -102,7 +102,8 @@ class KubernetesSurroundings:
 
     def _annotate(self, subjob: str, key: str, value: str | None) -> None:
         try:
-            self._api.merge(self._lease_path(subjob), {"metadata": {"annotations": {key: value}}})
+            patch = {"metadata": {"annotations": {key: value}}}
+            self._api.request("PATCH", self._lease_path(subjob), patch, "application/merge-patch+json")
         except ApiError as error:
             raise Unreachable(str(error)) from error
 

@@ -24,6 +24,14 @@ class Death:
     had_standby: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A sink whose disk stood still, and that was killed for that."""
+
+    at_ms: int
+    why: str
+
+
 @dataclass(slots=True)
 class Record:
     began_ms: int
@@ -34,6 +42,7 @@ class Record:
     outcome: Finish | Fail | None = None
     done: list[Done] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)
+    stalls: dict[Process, Stall] = field(default_factory=dict)
     takeovers: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
     """By (instance, epoch): the newest word of each instance that took over, and its subjob."""
     moves: list[Underway] = field(default_factory=list)

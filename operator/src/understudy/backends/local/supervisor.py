@@ -19,6 +19,7 @@ from understudy.backends.local.direction import (
     Fail,
     Finish,
     Hurt,
+    Kill,
     LastResort,
     Nemesis,
     Observed,
@@ -41,7 +42,7 @@ from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
 from understudy.backends.local.partitions import Partition, Partitions
 from understudy.backends.local.processes import Child, Janitor, end_all
-from understudy.backends.local.record import Record
+from understudy.backends.local.record import Record, Stall
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
@@ -129,6 +130,8 @@ class Supervisor:
                     self._open(intent.at_ms)
                 case Hurt():
                     self._hurt(intent, observed)
+                case Kill():
+                    self._kill(intent)
                 case Resume():
                     self._resume(intent.done)
                 case Tell():
@@ -192,6 +195,7 @@ class Supervisor:
             resumed=frozenset(self._resumed),
             asked_to_stop=self._asked_to_stop,
             told=frozenset(self._told),
+            killed=frozenset(self.record.stalls),
             moving=frozenset(side for m in self.record.moves if m.ended_ms is None for side in (m.source, m.target)),
         )
 
@@ -276,6 +280,11 @@ class Supervisor:
         _carry_out(intent.fault, victim.child)
         self.record.done.append(Done(intent.fault, intent.victim, at, observed.covered(intent.victim)))
         self._audience.note(f"{intent.fault.done}: {intent.victim.name}, {intent.fault}")
+
+    def _kill(self, intent: Kill) -> None:
+        next(r for r in self._running if r.process == intent.process).child.order_to_die()
+        self.record.stalls[intent.process] = Stall(now_ms(), intent.why)
+        self._audience.note(f"{intent.process.name} is killed, to be started again: {intent.why}")
 
     def _resume(self, done: Done) -> None:
         victim = next(r for r in self._running if r.process == done.victim)
