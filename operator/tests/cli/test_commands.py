@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,34 @@ def test_the_plan_has_the_shape_that_the_documentation_says(capsys: pytest.Captu
         assert subjob["modes"]["passiveStandby"]["pods"] == 2 * subjob["modes"]["amnesia"]["pods"]
     assert plan["subjobs"]["beats"]["operatorClass"] == "convergent"
     assert plan["subjobs"]["correlate"]["operatorClass"] == "repeatable"
+
+
+def test_the_plan_is_in_the_units_of_people_and_says_what_it_assumes_and_warns_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    (tmp_path / "job.yaml").write_text(DAILY)
+    assert main(["plan", str(tmp_path / "job.yaml")]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"→ savepoint +precise +1 min \d+ s +1 min \d+ s +\+0\.0% +2 +2 +2 GiB", out)
+    assert re.search(r"activeStandby +precise +\d+ ms +\d+ ms", out)
+    assert "warning: daily: savepoint is predicted to recover in 1 min" in out
+    assert "assumed: 1,000 tuples/s from log; write `rate` at the source" in out
+
+
+DAILY = """
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {name: days}
+spec:
+  sources: [{name: log, files: {path: in, schema: "v bigint, ts timestamp"}}]
+  subjobs:
+    - name: daily
+      inputs: [log]
+      operators: [{aggregate: {window: {on: ts, size: 24h}, select: {n: "count(*)"}}}]
+      ha: {mode: savepoint}
+  sinks: [{name: out, input: daily, console: {}}]
+"""
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,12 @@ def test_nobody_is_killed_before_all_are_protected_and_quiet() -> None:
     assert victims(replace(QUIET, seen=(subjob("a"), replace(subjob("b"), ready_ms=1_000)))) == []
 
 
+def test_a_subjob_without_a_standby_is_killed_when_it_is_ready() -> None:
+    bare = replace(QUIET, seen=(subjob("a", protected=False), subjob("b")))
+    assert victims(bare) == []
+    assert [hurt.victim.name for hurt in replace(NEMESIS, alone=frozenset("a")).strike(bare)] == ["a-0"]
+
+
 def test_it_is_over_when_the_last_one_has_caught_up() -> None:
     done = replace(QUIET, done=(DONE, DONE, DONE))
     assert not NEMESIS.satisfied(QUIET)

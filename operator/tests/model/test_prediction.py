@@ -9,7 +9,7 @@ import pytest
 from understudy.model.choice import IMPOSSIBLE, Choice, choose
 from understudy.model.costs import Load, assumed_rates, loads
 from understudy.model.ha import Ha, Heartbeat, Mode
-from understudy.model.measured import CLOSED, COLD_START, FIRST_BATCH, STEADY_BATCH
+from understudy.model.measured import CLOSED, COLD_START, FIRST, MICRO_BATCH
 from understudy.model.plan import SubjobPlan, plan, warnings
 from understudy.model.prediction import Takes, detection, predictions, takes
 from understudy.model.validate import check
@@ -41,7 +41,7 @@ def seconds(text: str, mode: Mode) -> float:
 @pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.AUTO])
 def test_a_recovery_takes_at_least_its_detection_and_a_micro_batch(mode: Mode) -> None:
     for operators in (FILTER, window("1s", "100ms")):
-        assert seconds(ha("{}", operators), mode) > CLOSED + STEADY_BATCH
+        assert seconds(ha("{}", operators), mode) > CLOSED + MICRO_BATCH
 
 
 def test_a_lost_node_is_noticed_by_the_keep_alives_that_are_missed() -> None:
@@ -55,9 +55,17 @@ def test_a_lost_node_is_noticed_by_the_keep_alives_that_are_missed() -> None:
 
 def test_every_element_takes_a_micro_batch() -> None:
     one, two = window("1s", "100ms"), f"[{window('1s', '100ms')[1:-1]}, {window('1s', '100ms')[1:-1]}]"
-    for mode, batch in ((Mode.PASSIVE_STANDBY, FIRST_BATCH), (Mode.ACTIVE_STANDBY, STEADY_BATCH)):
+    for mode, batch in ((Mode.PASSIVE_STANDBY, FIRST * MICRO_BATCH), (Mode.ACTIVE_STANDBY, MICRO_BATCH)):
         more = seconds(ha("{}", two), mode) - seconds(ha("{}", one), mode)
         assert more == pytest.approx(batch, rel=0.05)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.AUTO])
+def test_where_micro_batches_take_longer_so_does_a_recovery(mode: Mode) -> None:
+    one = job(ha("{}")).subjobs[0]
+    load = loads(job(ha("{}")))["beats"]
+    usual, slow = (predictions(one, load, batch)[mode].recovery for batch in (MICRO_BATCH, 3 * MICRO_BATCH))
+    assert slow - usual >= timedelta(seconds=2 * MICRO_BATCH)
 
 
 def test_only_modes_without_the_state_read_a_large_one_again() -> None:

@@ -127,6 +127,20 @@ def test_a_target_that_dies_is_fenced_off_before_processing_resumes() -> None:
     assert core.move is None
 
 
+def test_a_target_is_fenced_off_once() -> None:
+    core = leading(amnesia("job-0"))
+    core.handle(MOVE)
+    core.handle(on.Paused())
+    assert do.TryLease in kinds(core.handle(on.SecondaryLeft("job-1")))
+    assert core.handle(on.SecondaryLeft("job-1")) == ()
+
+
+def test_a_move_begins_once() -> None:
+    core = leading(amnesia("job-0"))
+    assert kinds(core.handle(MOVE)) == [do.Pause]
+    assert core.handle(on.SecondaryJoined("job-1")) == ()
+
+
 def test_a_target_that_dies_before_the_hand_over_needs_no_fence() -> None:
     core = leading(amnesia("job-0"))
     core.handle(MOVE)

@@ -1,6 +1,7 @@
 """Measures understudy side by side with plain PySpark: the same query, on this machine, in the same run.
 
 recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint
+plan         what `understudy plan` predicts against what kills cost, every mode and class of operators
 silence      how soon a primary is suspected that is stopped and keeps its connections, each mode
 moves        for how long a planned move lets a primary stand still
 overhead     a micro-batch while nothing fails, one subjob and its standby against plain PySpark
@@ -36,7 +37,7 @@ PAGE = Path("docs/benchmarks.md")
 def add(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("what", choices=list(MEASUREMENTS))
-    modes = [mode.value for mode in Mode if mode not in (Mode.AMNESIA, Mode.AUTO)]
+    modes = [mode.value for mode in Mode if mode is not Mode.AUTO]
     parser.add_argument(
         "--mode",
         action="append",
@@ -47,8 +48,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--runs",
         type=int,
         metavar="N",
-        help="kills, stops or moves (10), seconds (overhead 60, bytes 30, suspicion 600, memory 3600), "
-        "million tuples (20)",
+        help="kills, stops or moves (10; plan: 3 of each subjob), seconds (overhead 60, bytes 30, "
+        "suspicion 600, memory 3600), million tuples (20)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
@@ -59,6 +60,9 @@ def run(args: argparse.Namespace) -> int:
     if args.what != "core" and (missing := lacking()):
         print(f"understudy bench: {missing}", file=sys.stderr)
         return 3
+    if args.what != "plan" and Mode.AMNESIA in (args.mode or ()):
+        print("understudy bench: amnesia is what others are compared with; leave it out", file=sys.stderr)
+        return 2
     if args.write and not PAGE.exists():
         print(f"understudy bench: --write needs {PAGE}; run it in the checkout", file=sys.stderr)
         return 2
@@ -93,6 +97,16 @@ def _recovery(args: argparse.Namespace, folder: Path, say: Callable[[str], None]
     wanted = [Mode(name) for name in args.mode or ()] or [mode for mode in recovery.TARGETS if mode in AVAILABLE]
     found = recovery.measure(wanted, args.runs or 10, folder, say)
     return found, page.recovery_text(found)
+
+
+def _plan(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy.backends.local.bench import page, predicting
+
+    modes = [ha for ha in predicting.MODES if not args.mode or ha.partition(",")[0] in args.mode]
+    found = predicting.measure(modes, args.runs or 3, folder, say)
+    if args.write:
+        found = predicting.write(predicting.MEASURED, found, page.where_and_when())
+    return found, page.predictions_text(found)
 
 
 def _silence(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
@@ -153,6 +167,7 @@ def _core(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) ->
 
 MEASUREMENTS = {
     "recovery": _recovery,
+    "plan": _plan,
     "silence": _silence,
     "moves": _moves,
     "overhead": _overhead,

@@ -18,7 +18,7 @@ from .elements import elements_of, is_stateful
 from .guarantees import logs_steps
 from .ha import Ha, Mode, SparkSettings
 from .job import Subjob
-from .measured import CLOSED, COLD_START, FIRST_BATCH, READ, SILENT, STEADY_BATCH, TAKE_OVER, TUPLE
+from .measured import CLOSED, COLD_START, FIRST, MICRO_BATCH, READ, SILENT, TAKE_OVER, TUPLE
 from .value import mebibytes
 
 
@@ -57,40 +57,39 @@ def detection(ha: Ha) -> Detection:
     return Detection(timedelta(seconds=CLOSED), silence)
 
 
-def predictions(subjob: Subjob, load: Load) -> Mapping[Mode, Prediction]:
-    """Of every mode, with the subjob's own intervals and resources."""
+def predictions(subjob: Subjob, load: Load, batch: float = MICRO_BATCH) -> Mapping[Mode, Prediction]:
+    """Of every mode, with the subjob's own intervals and resources, if a steady micro-batch takes `batch` seconds."""
     prices, todo = costs(load, subjob.ha, logs=logs_steps(subjob)), again(load, subjob.ha)
-    return {mode: _prediction(mode, subjob, load, todo[mode], price) for mode, price in prices.items()}
+    return {mode: _prediction(mode, subjob, load, todo[mode], price, batch) for mode, price in prices.items()}
 
 
-def _prediction(mode: Mode, subjob: Subjob, load: Load, todo: Again, price: Cost) -> Prediction:
+def _prediction(mode: Mode, subjob: Subjob, load: Load, todo: Again, price: Cost, batch: float) -> Prediction:
     ha = subjob.ha.model_copy(update={"mode": mode})
+    begin = COLD_START / MICRO_BATCH * batch if ha.instances == 1 else TAKE_OVER
+    after = timedelta(seconds=begin + _batches(mode, subjob, load, batch) + _replay(load, todo))
     found = detection(ha)
-    after = timedelta(seconds=_begin(ha) + _batches(mode, subjob, load) + _replay(load, todo))
     return Prediction(found.killed + after, found.lost + after, price.bandwidth_overhead, takes(ha, subjob.spark))
 
 
-def _begin(ha: Ha) -> float:
-    """Until there is a primary that can begin a micro-batch."""
-    return COLD_START if ha.instances == 1 else TAKE_OVER
-
-
-def _batches(mode: Mode, subjob: Subjob, load: Load) -> float:
+def _batches(mode: Mode, subjob: Subjob, load: Load, batch: float) -> float:
     """One of each element; and one more of those that begin without their state, to fill it."""
     elements = elements_of(subjob)
     stateful = sum(any(map(is_stateful, element.operators)) for element in elements)
+    first = FIRST * batch
     match mode:
         case Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP:  # it ran all the time
-            return len(elements) * (STEADY_BATCH + _selection(load))
+            return len(elements) * (batch + _selection(load))
         case Mode.UPSTREAM_BACKUP | Mode.SAVEPOINT:
-            return (len(elements) + stateful) * (FIRST_BATCH + _selection(load))
+            return (len(elements) + stateful) * (first + _selection(load))
+        case Mode.AMNESIA:  # it keeps no state
+            return len(elements) * first
         case _:
-            return len(elements) * (FIRST_BATCH + _selection(load))
+            return len(elements) * (first + _selection(load))
 
 
 def _selection(load: Load) -> float:
     """A micro-batch that closes a window, or joins, reads the whole selection again."""
-    return load.state * min(1.0, FIRST_BATCH * load.rate / load.step) * TUPLE
+    return load.state * min(1.0, FIRST * MICRO_BATCH * load.rate / load.step) * TUPLE
 
 
 def _replay(load: Load, todo: Again) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
+from understudy.model.classes import OperatorClass
 from understudy.model.ha import Mode, Strategy
 from understudy.model.job import StreamJob
 from understudy.model.load import load
@@ -124,6 +126,35 @@ def passed_on(rate: int, limit: int, mode: Mode, queue: str) -> StreamJob:
   sinks:
     - {{name: out, input: passed, files: {{path: out}}}}
 """)
+
+
+_SIDE_BY_SIDE = """
+    - {{name: odd, generator: {{rate: {rate}, fields: {{k: "_seq * 2 + 1", g: "_seq % 3"}}}}}}
+    - {{name: even, generator: {{rate: {rate}, fields: {{k: "_seq * 2", g: "_seq % 2"}}}}}}
+"""
+_COUNT = '{aggregate: {window: {on: _seq, size: 20, slide: 10}, groupBy: [g], select: {n: "count(*)", k: "max(k)"}}}'
+_MARKED = '{python: {function: "understudy.backends.local.bench.functions:marked", deterministic: true}}'
+
+
+def side_by_side(rate: int, parts: Mapping[str, tuple[str, OperatorClass]]) -> StreamJob:
+    """Subjobs with these settings and of these classes, each between its own sources and its own sink."""
+    subjobs = [
+        f"    - {{name: {name}, {_of_class(ha, kind)}, ha: {{mode: {ha}}}}}\n" for name, (ha, kind) in parts.items()
+    ]
+    sinks = [f"    - {{name: {name}s, input: {name}, files: {{path: {name}}}}}\n" for name in parts]
+    return _job("".join([_HEAD, _SIDE_BY_SIDE.format(rate=rate), "  subjobs:\n", *subjobs, "  sinks:\n", *sinks]))
+
+
+def _of_class(ha: str, kind: OperatorClass) -> str:
+    match kind:
+        case OperatorClass.REPEATABLE:
+            return 'inputs: [odd], operators: [{filter: {where: "k >= 0"}}]'
+        case OperatorClass.CONVERGENT:
+            return f"inputs: [odd], operators: [{_COUNT}]"
+        case OperatorClass.DETERMINISTIC:  # a savepoint keeps one element
+            return f"inputs: [odd], operators: [{_MARKED if ha == Mode.SAVEPOINT else _COUNT}, {_COUNT}]"
+        case OperatorClass.ARBITRARY:
+            return "inputs: [odd, even], operators: [{union: {}}]"
 
 
 def _job(text: str) -> StreamJob:

@@ -15,6 +15,7 @@ from understudy.backends.local.bench.core import TARGET, Core
 from understudy.backends.local.bench.memory import Memory
 from understudy.backends.local.bench.moving import Moving
 from understudy.backends.local.bench.overhead import Overhead, Steady
+from understudy.backends.local.bench.predicting import FACTOR, Predictions
 from understudy.backends.local.bench.recovery import DETECTION_MS, TARGETS, Recovery
 from understudy.backends.local.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
 from understudy.backends.local.bench.silence import Silence
@@ -41,6 +42,26 @@ def recovery_text(found: Recovery) -> str:
     head = ("excess gap at the sink", "median", "least", "most", "ratio", "fault to new output", soon)
     counts = {len(kills.excess) for kills in (*found.modes.values(), found.plain)}
     return _table(head, [*rows, plain]) + f"{min(counts)} kills each; the last two columns are medians."
+
+
+def predictions_text(found: Predictions) -> str:
+    rows = [
+        (
+            row.ha,
+            row.operator_class,
+            *(f"{ms:,.0f} ms" for ms in (row.planned_ms, row.batch_ms, row.predicted_ms)),
+            *_spread(row.recovery),
+            f"{row.predicted_ms / row.measured_ms:.2f}",
+            *(_middle(values) for values in (row.detected, row.promoted, row.silence)),
+            f"{len(row.recovery)}",
+        )
+        for row in found.rows
+    ]
+    times = ("plan says", "micro-batch", "predicted", "measured", "least", "most", "ratio", "detected", "promoted")
+    outside = ", ".join(f"{row.ha} {row.operator_class}" for row in found.outside) or "none"
+    missing = ", ".join(f"{ha} {kind}" for ha, kind in found.missing) or "none"
+    said = f"Not within {1 / FACTOR} to {FACTOR}: {outside}. Not measured yet: {missing}."
+    return _table(("mode", "class", *times, "silence at the sink", "kills"), rows) + said
 
 
 def silence_text(found: Silence) -> str:

@@ -61,6 +61,8 @@ class KillEach:
     subjobs: tuple[str, ...]
     kills: int
     quiet_ms: int
+    alone: frozenset[str] = frozenset()
+    """Those of the subjobs that have no standby to wait for."""
 
     def strike(self, observed: Observed) -> Iterator[Hurt]:
         count = len(observed.done)
@@ -82,7 +84,7 @@ class KillEach:
         instances = [s for s in observed.seen if s.alive and s.process.kind is Kind.SUBJOB]
         settled = all((s.ready_ms or 0) >= self.quiet_ms for s in instances)
         calm = observed.now_ms - max(changes) >= self.quiet_ms
-        return calm and settled and all(observed.protected(s) for s in self.subjobs)
+        return calm and settled and all(observed.protected(s) for s in self.subjobs if s not in self.alone)
 
 
 @dataclass(slots=True)

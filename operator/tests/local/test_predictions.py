@@ -1,0 +1,77 @@
+"""What was measured of recoveries, and what the planner says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from understudy.backends.local.bench import page
+from understudy.backends.local.bench.predicting import (
+    FACTOR,
+    MEASURED,
+    MODES,
+    Predictions,
+    Row,
+    cells_of,
+    job_of,
+    read,
+    write,
+)
+from understudy.model.classes import class_of
+from understudy.model.validate import check
+
+ROOT = Path(__file__).parents[3]
+KEPT = read(ROOT / MEASURED)
+ROW = Row(
+    "savepoint",
+    "convergent",
+    (300, 400, 900),
+    (310, 420, 950),
+    detected=(10, 20, 30),
+    promoted=(40, 50, 60),
+    batch_ms=100,
+)
+
+
+OUTSIDE = {("replicaBackup", "repeatable")}
+"""Documented with the reason."""
+
+
+def test_a_row_is_a_cell_with_the_figures_of_each_of_its_kills() -> None:
+    assert [row.cell for row in KEPT.rows] == [cell for cell in cells_of(MODES) if cell not in KEPT.missing]
+    assert {row.ha for row in KEPT.rows} >= {"passiveStandby", "upstreamBackup", "activeStandby", "savepoint"}
+    for row in KEPT.rows:
+        assert len(row.recovery) == len(row.silence) == len(row.detected) == len(row.promoted) >= 1
+
+
+@pytest.mark.parametrize("row", KEPT.rows, ids=lambda row: f"{row.ha} {row.operator_class}")
+def test_a_prediction_is_within_a_factor_of_two_of_what_was_measured(row: Row) -> None:
+    assert (row.factor <= FACTOR) is ((row.ha, row.operator_class) not in OUTSIDE)
+
+
+def test_the_documented_table_is_what_the_measurements_and_the_model_say() -> None:
+    assert page.predictions_text(KEPT) in (ROOT / "docs" / "benchmarks.md").read_text()
+
+
+def test_the_jobs_that_are_measured_are_accepted_and_have_the_class_that_they_are_called_by() -> None:
+    for ha, kind in cells_of(MODES):
+        job = job_of([(ha, kind)])
+        assert check(job) == ()
+        assert class_of(job.subjobs[0]).operator_class is kind
+
+
+def test_a_prediction_that_is_too_long_is_as_wrong_as_one_that_is_too_short() -> None:
+    predicted = round(ROW.predicted_ms)
+    assert replace(ROW, recovery=(predicted * 3,)).factor == pytest.approx(3, rel=0.01)
+    assert replace(ROW, recovery=(predicted // 3,)).factor == pytest.approx(3, rel=0.01)
+    assert not Predictions((replace(ROW, recovery=(predicted * 3,)),)).met
+    assert Predictions((replace(ROW, recovery=(predicted,)),)).met
+
+
+def test_rows_that_were_measured_again_are_replaced_and_the_others_stay(tmp_path: Path) -> None:
+    file, other = tmp_path / "predictions.json", replace(ROW, ha="amnesia")
+    write(file, Predictions((ROW, other)), "here")
+    merged = write(file, Predictions((replace(ROW, recovery=(7,)),)), "there")
+    assert merged == read(file) == Predictions((other, replace(ROW, recovery=(7,))))
