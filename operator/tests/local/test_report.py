@@ -28,7 +28,16 @@ def report(of: Record | None = None, comparison: Comparison | None = PRECISE) ->
 def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
     assert report().to_json() == {
         "job": "two",
-        "sinks": {"alerts": {"tuples": 2000, "lost": 0, "duplicated": 0, "reordered": 0, "recovery": "precise"}},
+        "sinks": {
+            "alerts": {
+                "tuples": 2000,
+                "lost": 0,
+                "duplicated": 0,
+                "reordered": 0,
+                "recovery": "precise",
+                "lag": {"most": {"tuples": 300, "seconds": 3.2}, "last": {"tuples": 0, "seconds": 0.0}},
+            }
+        },
         "incidents": [
             {
                 "subjob": "beats",
@@ -53,7 +62,13 @@ def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
 
 def test_a_sink_that_was_not_compared_says_nothing_about_losses() -> None:
     found = report(comparison=None).to_json()["sinks"]["alerts"]
-    assert found == {"tuples": 1998, "lost": None, "duplicated": None, "reordered": None, "recovery": None}
+    compared = {"lost": None, "duplicated": None, "reordered": None, "recovery": None}
+    assert found.pop("lag") is not None
+    assert found == {"tuples": 1998, **compared}
+
+
+def test_a_sink_whose_lag_nobody_told_has_none() -> None:
+    assert report(replace(record(), lags={})).to_json()["sinks"]["alerts"]["lag"] is None
 
 
 def test_a_killed_standby_is_an_incident_without_a_take_over() -> None:
@@ -213,3 +228,11 @@ def test_the_page_is_whole_and_needs_nothing_else() -> None:
 
 def test_a_page_can_be_made_of_a_run_that_never_began() -> None:
     assert "</html>" in render(report(Record(began_ms=START, ended_ms=START + 10), comparison=None))
+
+
+def test_the_report_tells_of_a_subjob_that_needs_a_look() -> None:
+    of = record()
+    of.degraded["beats"] = "beats was OOM-killed 2 times at the same place"
+    subjobs = report(of).to_json()["subjobs"]
+    assert [name for name, told in subjobs.items() if "degraded" in told] == ["beats"]
+    assert subjobs["beats"]["degraded"] == of.degraded["beats"]

@@ -89,6 +89,15 @@ class NameSuccessor:
 
 
 @dataclass(frozen=True, slots=True)
+class WithdrawSuccessor:
+    """Take this successor out of the subjob's Lease, if it still stands there."""
+
+    subjob: str
+    instance: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropOrder:
     """Take the order to move the subjob off the StreamJob."""
 
@@ -272,6 +281,7 @@ Intent = (
     | IssueCertificate
     | EnsureLease
     | NameSuccessor
+    | WithdrawSuccessor
     | DropOrder
     | Record
     | CreateInstance

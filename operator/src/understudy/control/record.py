@@ -15,6 +15,7 @@
 | moved.SUBJOB | the last one that is over, as JSON |
 | certificate, certificateUntil | the certificate that new pods get, and when it ends, milliseconds since 1970 |
 | retired.POD | it goes because somebody wants it to: its uid |
+| kills.SUBJOB | how often it was OOM-killed since an instance last caught up, and where, as JSON |
 | certificateFrom | the oldest certificate that was not removed |
 """
 
@@ -45,6 +46,7 @@ def read_record(entries: Mapping[str, str]) -> Run:
         certificate=_number(entries.get("certificate")) or 0,
         certificate_until_ms=_number(entries.get("certificateUntil")) or 0,
         certificate_from=_number(entries.get("certificateFrom")) or 1,
+        kills={k.removeprefix("kills."): text for k, text in entries.items() if k.startswith("kills.")},
         retired={k.removeprefix("retired."): uid for k, uid in entries.items() if k.startswith("retired.")},
     )
 

@@ -297,8 +297,17 @@ class SinkStatus(Value):
     tuples: Tuples | None = None
     """Tuples written."""
 
+    next: Tuples | None = None
+    """The seq of the next tuple that it will write."""
+
+    lag: Tuples | None = None
+    """Tuples by which it is behind the end of its producer's queue; absent while no primary can tell."""
+
+    lag_seconds: Seconds | None = None
+    """For how long the oldest of these tuples has been there."""
+
     durable: bool | None = None
-    """Whether what it wrote survives its pod."""
+    """Whether what it wrote survives its pod: on an emptyDir, ephemeral or csi volume it does not."""
 
     note: Text = ""
     """What to know about it."""

@@ -100,9 +100,9 @@ class LeaseKeeper(threading.Thread):
         match command:
             case do.TryLease(expected) if expected is not None and expected.question is not None:
                 by = self._heard(expected)
-                return on.HolderHeard(by) if by is not None else self._try(expected)
-            case do.TryLease(expected):
-                return self._try(expected)
+                return on.HolderHeard(by) if by is not None else self._try(command.condition(self._me))
+            case do.TryLease():
+                return self._try(command.condition(self._me))
             case do.AskHolder(expected, why):
                 log.info("asking the holder", subjob=self._subjob, holder=expected.holder, why=why)
                 self._at.ask_holder(self._subjob, expected, f"{self._me} {uuid4().hex[:8]}")
@@ -128,8 +128,8 @@ class LeaseKeeper(threading.Thread):
 
 
 def lease_to_json(lease: LeaseRecord) -> dict[str, Any]:
-    return {"holder": lease.holder, "address": lease.address, "epoch": lease.epoch}
+    return {"holder": lease.holder, "address": lease.address, "epoch": lease.epoch, "successor": lease.successor}
 
 
 def lease_from_json(value: Mapping[str, Any]) -> LeaseRecord:
-    return LeaseRecord(value["holder"], value["address"], Epoch(value["epoch"]))
+    return LeaseRecord(value["holder"], value["address"], Epoch(value["epoch"]), value.get("successor"))

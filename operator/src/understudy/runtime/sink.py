@@ -27,6 +27,7 @@ from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
 from understudy.protocol.watermarks import Step
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.disk import Disk
 from understudy.runtime.fence import Life, Superseded
 from understudy.runtime.latencies import Latencies
@@ -37,6 +38,7 @@ from understudy.runtime.replicas import reading_of
 
 log = structlog.get_logger()
 ACK_SECONDS = 0.05
+ASK_MS = 1_000  # an ack is repeated after so long: its answer says how far the stream goes
 SILENCE_MS = 1_000
 RETRY_SECONDS = 0.5
 STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
@@ -64,6 +66,7 @@ class SinkProcess(Handler):
         self._surroundings = surroundings
         self._latencies = Latencies(surroundings.neighbours)
         self._mark: Step | None = None
+        self._end, self._lag_ms = self.log.next, 0  # of the stream, as the producer said last
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
         asking = Asking(sink.input, sink_consumer(sink.name), epoch=lambda: life.number)
         self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
@@ -71,12 +74,12 @@ class SinkProcess(Handler):
     def run(self) -> int:
         """Until the stream has ended (0), a write fails (1) or somebody asks to stop (STOPPED)."""
         self._reader.start()
-        acked = None
+        acked = asked = None
         while not self.done.wait(ACK_SECONDS) and not self._stop.is_set() and not self.error:
             self._reader.watch()
-            upto = self.log.next
-            if upto != acked and self._ack(upto):
-                acked = upto
+            upto, now = self.log.next, steady_ms()
+            if (upto != acked or asked is None or now - asked >= ASK_MS) and self._ack(upto):
+                acked, asked = upto, now
         self._ack(self.log.next)
         self._reader.stop()
         if self.error:
@@ -99,6 +102,9 @@ class SinkProcess(Handler):
 
     def _fail(self, why: str) -> None:
         self.error = self.error or f"sink {self.sink.name} cannot write: {why}"
+
+    def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
+        self._end, self._lag_ms = end, lag_ms
 
     def replaced(self, reader: StreamReader, why: str) -> None:
         self._fail(why)
@@ -170,6 +176,8 @@ class SinkProcess(Handler):
             "tuples": self.log.next,
             "next": self.log.next,
             "lost": self.lost,
+            "lag": max(0, self._end - self.log.next),
+            "lagMs": self._lag_ms if self._end > self.log.next else 0,
             "ended": self.done.is_set(),
             "latencies": self._latencies.figures(),
         }

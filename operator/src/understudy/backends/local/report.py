@@ -34,15 +34,19 @@ class Report:
             "sinks": {s.name: self._sink(s.name) for s in self.job.sinks},
             "incidents": [_incident(i, caused) for i, caused in zip(self.incidents, blame(self), strict=True)],
             "migrations": [migration_to_json(m) for m in self.migrations],
-            "subjobs": {name: _subjob(promise) for name, promise in promises(self.job).items()},
+            "subjobs": {name: self._subjob(name, promise) for name, promise in promises(self.job).items()},
         }
 
     @property
     def migrations(self) -> list[Migration]:
         return migrations_of(self.record, self.job)
 
+    def _subjob(self, name: str, promise: SubjobPromise) -> dict[str, Any]:
+        found = self.record.degraded.get(name)
+        return _subjob(promise) | ({"degraded": found} if found else {})
+
     def _sink(self, name: str) -> dict[str, Any]:
-        found = self.comparisons.get(name)
+        found, lag = self.comparisons.get(name), self._lag(name)
         if found is None:
             return {
                 "tuples": self.received(name),
@@ -50,6 +54,7 @@ class Report:
                 "duplicated": None,
                 "reordered": None,
                 "recovery": None,
+                "lag": lag,
             }
         return {
             "tuples": found.tuples,
@@ -57,7 +62,16 @@ class Report:
             "duplicated": found.duplicated,
             "reordered": found.reordered,
             "recovery": found.recovery.value,
+            "lag": lag,
         }
+
+    def _lag(self, sink: str) -> dict[str, Any] | None:
+        """How far it was behind the end of its stream: at the most, and at the end."""
+        lags = self.record.lags.get(sink)
+        if lags is None:
+            return None
+        named = (("most", lags.most), ("last", lags.last))
+        return {name: {"tuples": lag.tuples, "seconds": lag.milliseconds / 1000} for name, lag in named}
 
     def received(self, sink: str) -> int:
         arrivals = self.record.arrivals.get(sink)

@@ -10,6 +10,7 @@ from understudy.backends.simulation.control import ControlPlane
 from understudy.backends.simulation.element import Shelf
 from understudy.backends.simulation.endpoint import HELD, Endpoint, Subscription
 from understudy.backends.simulation.operators import Operator, Row
+from understudy.backends.simulation.orders import Orders
 from understudy.backends.simulation.process import Process
 from understudy.backends.simulation.world import MS, World
 from understudy.modes.client import Client
@@ -91,6 +92,9 @@ class Monitor:
     def replacing(self, subjob: str, why: str) -> None: ...
 
     def elected(self, process: Process, lease: LeaseRecord) -> None: ...
+
+    def handed_over(self, process: Process, expected: bool) -> None:
+        """It took the Lease by a planned move; `expected`: by one that nobody has given up."""
 
     def leads(self, process: Process, command: do.Lead) -> None: ...
 
@@ -232,7 +236,7 @@ class Cluster:
         self._consumers: dict[str, list[str]] = {}
         self._lives = 0
         self._known: dict[tuple[str, str], list[Process]] = {}
-        self.control = ControlPlane(self)
+        self.control, self.orders = ControlPlane(self), Orders(self)
 
     # --- building
 
@@ -269,7 +273,7 @@ class Cluster:
         self._lives += 1
         detector = Detector.of(self.heartbeat // MS, self.misses)
         core = spec.build(instance, self.wiring(spec), detector)
-        core.patience = ANSWER
+        core.patience, core.roll_patience = ANSWER, 0
         core.load = self.load if spec.family == "lease" else None
         process = Process(self, spec, f"{instance}.{self._lives}", host, core)
         self.processes[process.name] = process

@@ -47,7 +47,20 @@ KINDS = (
     "migrate, control plane restarts",
     "migrate, Lease store unreachable",
 )
-DELAYING = ("partition", "apart", "apart again and again", "link", "link, then crash", "pause", "slow")
+WITH_SINK = "with its sink"  # drawn by `absence`
+ORDERS = ("order", "order, target stops", "order, target is cut off")
+"""Moves that are given up at a moment that is chosen: no part of a random schedule."""
+DELAYING = (
+    WITH_SINK,
+    "partition",
+    "apart",
+    "apart again and again",
+    "link",
+    "link, then crash",
+    "pause",
+    "slow",
+    *ORDERS,
+)
 SILENCING = (
     "crash",
     "link, then crash",
@@ -88,6 +101,7 @@ class Outcome:
     faults: list[Fault]
     job: Job
     history: list[str] = field(default_factory=list)
+    moves: list[str | None] = field(default_factory=list)  # how the ordered ones ended
     exceeded: bool = False
     reports: tuple[int, int] = (0, 0)  # inputs of which a loss was reported; in vain
 
@@ -129,6 +143,9 @@ class Nemesis:
             case "together":
                 self._kill(fault, fault.subjob)
                 self._kill(fault, fault.other)
+            case "with its sink":
+                self._kill(fault, fault.subjob, restart=100 * MS)
+                self._cut([(self.cluster.sinks[fault.other].host, "*")], fault.lasts)
             case "cascade":
                 self._kill(fault, fault.subjob)
                 self.world.at(fault.lasts // 4, self._kill, fault, fault.other)
@@ -141,6 +158,8 @@ class Nemesis:
                     self.cluster.crash(process, fault.silent, None)
             case "migrate":
                 self._migrate(fault, during)
+            case "order":
+                self._order(fault, during)
             case "lease":
                 self._lease_down(fault.lasts)
             case "control":
@@ -208,6 +227,15 @@ class Nemesis:
             case _:
                 pass
 
+    def _order(self, fault: Fault, during: str) -> None:
+        """A planned move by the Lease that is given up soon, and what happens to its target meanwhile."""
+        self.cluster.orders.order(fault.subjob, fault.lasts)
+        for target in self._processes(fault.subjob)[1:2]:
+            if during == "target stops":
+                target.paused = max(target.paused, self.world.now + 2 * fault.lasts)
+            elif during == "target is cut off":
+                self._cut([(target.host, "*")], 2 * fault.lasts)
+
     def _lease_down(self, lasts: int) -> None:
         self.world.lease_down = True
         self.world.at(lasts, self._lease_up)
@@ -230,12 +258,12 @@ class Nemesis:
         living = [p for p in self.cluster.running[subjob] if p.alive]
         return sorted(living, key=lambda p: (not p.serving, p.name))
 
-    def _kill(self, fault: Fault, subjob: str, standby: bool = False) -> None:
+    def _kill(self, fault: Fault, subjob: str, standby: bool = False, restart: int | None = None) -> None:
         found = self._processes(subjob)
         if standby:
             found = found[1:]
         if found:
-            self.cluster.crash(found[0], fault.silent, fault.lasts)
+            self.cluster.crash(found[0], fault.silent, restart or fault.lasts)
 
 
 def run(
@@ -276,8 +304,8 @@ def run(
     oracle.ended = {n for n, s in cluster.sinks.items() if s.elements[n].finished}
     oracle.at_the_end = {p.spec.name for p in cluster.processes.values() if p.at_the_end}
     oracle.stranded = oracle.stillness(cluster).waits_in_vain()
-    problems = oracle.judge(finished)
-    return Outcome(seed, problems, faults, job, world.history or [], bool(oracle.exceeded), oracle.reports)
+    problems, ended = oracle.judge(finished), [move.ended for move in cluster.orders.moves]
+    return Outcome(seed, problems, faults, job, world.history or [], ended, bool(oracle.exceeded), oracle.reports)
 
 
 def _until_quiet(world: World, stillness: Stillness) -> list[str]:

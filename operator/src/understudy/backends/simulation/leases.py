@@ -39,9 +39,11 @@ class Leases:
         if expected is not None and expected.question is not None and (by := self._heard(expected)) is not None:
             process.post(on.HolderHeard(by))
             return
-        won = self.world.take_lease(subjob, command.expected, process.core.name, process.name)
+        won = self.world.take_lease(subjob, command.condition(process.name), process.core.name, process.name)
         if won is not None:
             process.cluster.monitor.elected(process, won)
+            if command.planned:
+                process.cluster.orders.arrived(process)
         process.post(on.LeaseWon(won) if won else on.LeaseSeen(self.world.lease(subjob)))
 
     def _heard(self, lease: LeaseRecord) -> str | None:

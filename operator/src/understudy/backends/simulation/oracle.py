@@ -93,6 +93,10 @@ class Oracle(Monitor):
         if isinstance(core, LoggedBackup) and core.role is Role.STANDBY and core.logged_in != lease.epoch - 1:
             self._without_log.add((process.name, lease.epoch))
 
+    def handed_over(self, process: Process, expected: bool) -> None:
+        if not expected:
+            self.problem(f"{process.name} took over by a move that was given up")
+
     def leads(self, process: Process, command: do.Lead) -> None:
         self._goes_back(process.spec.stream, command.checkpoint)
         if process.spec.family != "lease" or process.spec.side_by_side:
@@ -239,8 +243,12 @@ class Oracle(Monitor):
         """As above, where the producer still asked: the life that was replaced has answered for one that has less."""
         asked = process.cluster.consumers(stream) if process.spec.mode == "upstreamBackup" else ()
         for consumer in (c for c in asked if c.alive and c.core.role is Role.PRIMARY and c.leads):
-            said = self._said[process.name, stream, consumer.spec.name]
-            if said.epoch < consumer.core.epoch and consumer.core.ledger.received(Stream(stream)) < said.start:
+            said = self._said.get((process.name, stream, consumer.spec.name))
+            if (
+                said is not None
+                and said.epoch < consumer.core.epoch
+                and consumer.core.ledger.received(Stream(stream)) < said.start
+            ):
                 self.exceeded.setdefault(consumer.spec.name, f"it failed while its producer of {stream} recovered")
 
     def _needed_again(self, process: Process) -> None:
