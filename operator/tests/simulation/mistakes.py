@@ -108,6 +108,20 @@ class TakesOverWithNothing(PassiveStandby):
         return True
 
 
+class TakesARefusedConnectionForADeath(PassiveStandby):
+    """A connection that could not be made counts as one that has closed."""
+
+    def handle(self, event: Event) -> Commands:
+        return super().handle(on.PeerClosed(event.now) if isinstance(event, on.PeerUnreachable) else event)
+
+
+class AsksNoHolder(PassiveStandby):
+    """Takes the Lease of a primary that it does not hear, though it has nothing to continue from."""
+
+    def _ask_holder(self, why: str) -> Commands:
+        return self._try(why)
+
+
 # --- duplicate filter, epochs: in every mode
 
 
@@ -549,6 +563,8 @@ MISTAKES = [
     _of("a divergent queue is sent under old seqs", SendsADivergentQueueUnderOldSeqs, "passiveStandby", 77),
     _of("the secondary confirms a checkpoint it does not keep", StoresAnOlderCheckpoint, "passiveStandby", 0),
     _of("a restarted primary overtakes the standby with the state", TakesOverWithNothing, "passiveStandby", 118),
+    _of("a refused connection counts as a death", TakesARefusedConnectionForADeath, "passiveStandby", 0),
+    _of("the holder of a Lease is not asked", AsksNoHolder, "passiveStandby", 0),
     _of("the filter accepts equal ids", AcceptsEqualIds, "passiveStandby", 27),
     _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby", 1),
     _of("an old epoch is accepted", LeadsInTheOldEpoch, "passiveStandby", 0),

@@ -129,7 +129,7 @@ class Stand:
     """Whether the state of the mode is here and nowhere else while it is not covered."""
 
 
-def leaves(stand: Stand, stalled_ms: int, grace_ms: int) -> bool:
+def leaves(stand: Stand, stalled_ms: int, grace_ms: int, held_ms: int = HELD_MS) -> bool:
     """Whether an instance whose engine is stalled ends its process now, to be restarted.
 
     A covered primary waits for `grace_ms`, in which its standby takes the Lease. Without cover the state may be only
@@ -137,4 +137,4 @@ def leaves(stand: Stand, stalled_ms: int, grace_ms: int) -> bool:
     """
     if stand.covered:
         return not stand.leads or stalled_ms >= grace_ms
-    return not stand.needed or stalled_ms >= HELD_MS
+    return not stand.needed or stalled_ms >= held_ms

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 import structlog
 
+from understudy.protocol.contact import End
 from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
 from understudy.runtime.clock import now_ms
@@ -192,13 +193,21 @@ class StreamReader(threading.Thread):
                 self._deliver(rows, meta)
                 if self.stopped or self.finished:
                     return True
-        except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
-            log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
+        except Exception as error:  # whatever a producer's message does here, somebody must be asked next
+            served = self._ended(address, error) and served
         finally:
             if self._call is not None:
                 self._call.cancel()
             self._client = self._call = self.replicated = self._served_by = None
         return served
+
+    def _ended(self, address: str, error: Exception) -> bool:
+        """Whether the producer may be asked again at once: not if its message could not be understood."""
+        end = wire.end_of(error)
+        if end is End.BROKEN:
+            log.warning("a message could not be handled", stream=self.stream, address=address, exc_info=error)
+        log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
+        return end is not End.BROKEN
 
     def _begin(self, address: str, client: flight.FlightClient, epoch: int) -> None:
         log.info("reading", stream=self.stream, address=address, epoch=epoch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.backends.simulation.control import ControlPlane
 from understudy.backends.simulation.element import Shelf
@@ -25,6 +25,9 @@ from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.queue import OutputQueue
 from understudy.protocol.savepoints import Tree
+
+if TYPE_CHECKING:
+    from understudy.backends.simulation.weather import Weather
 
 ANSWER = 600  # milliseconds for a holder to answer a question in its Lease, at which it looks every 100
 Build = Callable[[str, Wiring, Detector], Instance]
@@ -122,6 +125,14 @@ class Monitor:
     def sent(self, process: Process, stream: str, stop: int, target: Endpoint) -> None: ...
 
 
+@dataclass
+class Folder:
+    """Where a sink writes. A write counts only if the folder is still the writer's own."""
+
+    owner: Process
+    next: int
+
+
 class Source(Endpoint):
     """Reliable: keeps its tuples, and its consumers' savepoint trees, until they are released."""
 
@@ -133,11 +144,24 @@ class Source(Endpoint):
         self.subscriptions: dict[str, Subscription] = {}
         self.trees: dict[str, Tree] = {}
         self.longest = 0
-        self.world.at(spec.phase, self._emit)
+        self._due = spec.phase  # on the wall clock
+        self._ahead = 0  # of the wall clock
+        self._emit_later()
         if cluster.lossy:
-            self.world.at(cluster.heartbeat, self._beat)
+            self.begin_to_beat()
 
-    def _emit(self) -> None:
+    def set_clock(self, by: int) -> None:
+        """The wall clock steps: what has become due is emitted at once, or nothing is for a while."""
+        self._ahead += by
+        if not self.queue.ended:
+            self._emit_later()
+
+    def _emit_later(self) -> None:
+        self.world.at(max(0, self._due - self.world.now - self._ahead), self._emit, self._due, self._ahead)
+
+    def _emit(self, due: int, ahead: int) -> None:
+        if (due, ahead) != (self._due, self._ahead):
+            return  # the clock was set meanwhile
         made = list(self.spec.rows[self.queue.next : self.queue.next + self.spec.burst])
         self.queue, _ = self.queue.append(len(made))
         self.store.rows.extend(made)
@@ -145,9 +169,14 @@ class Source(Endpoint):
         if self.queue.next >= len(self.spec.rows):
             self.queue = self.queue.end()
         else:
-            self.world.at(self.spec.every, self._emit)
+            self._due += self.spec.every
+            self._emit_later()
         for sub in self.subscriptions.values():
             self._push(sub)
+
+    def begin_to_beat(self) -> None:
+        """A network that loses messages does not tell readers of it: they go by what they hear."""
+        self.world.at(self.cluster.heartbeat, self._beat)
 
     def _beat(self) -> None:
         for sub in self.subscriptions.values():
@@ -223,9 +252,11 @@ class Cluster:
     subjobs: dict[str, SubjobSpec] = field(default_factory=dict)
     running: dict[str, list[Process]] = field(default_factory=dict)
     sinks: dict[str, Process] = field(default_factory=dict)
+    folders: dict[str, Folder] = field(default_factory=dict)
     control_down: bool = False
     spares: int = 1_000  # nodes that could still take an instance
     load: LoadWatch | None = None  # how instances watch for overload, if they do
+    weather: Weather | None = None
 
     def __post_init__(self) -> None:
         self._producer_of: dict[str, str] = {}
@@ -272,6 +303,7 @@ class Cluster:
         core.patience = ANSWER
         core.load = self.load if spec.family == "lease" else None
         process = Process(self, spec, f"{instance}.{self._lives}", host, core)
+        process.clock = self.weather.clock() if self.weather is not None else 0
         self.processes[process.name] = process
         self.running.setdefault(spec.name, []).append(process)
         self.world.at(0, process.start, event)
@@ -286,19 +318,32 @@ class Cluster:
             self.control.deployed(process, 1)
         if spec.family == "replica":
             for process in self.running[spec.name]:
-                self.world.at(1, process.post, on.KeepAlive(self.world.millis, Epoch(1), None))
+                self.world.at(1, process.post, on.KeepAlive(process.millis, Epoch(1), None))
 
-    def _start_sink(self, sink: str, stream: str) -> None:
+    def _start_sink(self, sink: str, stream: str, life: int = 1) -> None:
+        """A sink goes on from what its folder has; whoever took the folder before writes no more."""
+        begins = self.folders[sink].next if life > 1 else 0
+
         def build(name: str, wiring: Wiring, detector: Detector) -> Instance:
-            return Client(name, wiring, detector, interval=self.interval)
+            return Client(name, wiring, detector, interval=self.interval, life=Epoch(life), begins=Seq(begins))
 
         spec = SubjobSpec(sink, ((sink, Operator(cost=0.0), (stream,)),), build, "sink")
         wiring = Wiring({sink: (Stream(stream),)}, {sink: ()})
-        process = Process(self, spec, sink, f"host-{sink}", build(sink, wiring, Detector.of(100, 3)))
+        name = sink if life == 1 else f"{sink}.{life}"
+        process = Process(self, spec, name, f"host-{name}", build(sink, wiring, Detector.of(100, 3)))
         process.processing = True
-        self.sinks[sink] = self.processes[sink] = process
+        process.elements[sink].jump(0, begins)
+        self.folders[sink] = Folder(process, begins)
+        self.sinks[sink] = self.processes[name] = process
         self.running[sink] = [process]
-        self.world.at(0, process.start, on.Started(Epoch(1), fresh=True))
+        self.world.at(0, process.start, on.Started(Epoch(life), fresh=True))
+
+    def replace_sink(self, sink: str) -> None:
+        """Another life takes the folder; the one before does not know yet."""
+        former = self.sinks[sink]
+        if not former.elements[sink].finished:
+            self.world.note(f"{sink} is replaced")
+            self._start_sink(sink, former.spec.inputs[0], int(former.core.epoch) + 1)
 
     # --- who serves what
 
@@ -325,6 +370,12 @@ class Cluster:
 
     def peers(self, process: Process) -> list[Process]:
         return [p for p in self.running[process.spec.name] if p is not process]
+
+    def at_the_address_of(self, target: Endpoint) -> Endpoint:
+        """Who gets what is sent to it: a process that was started again in its place, if it is dead."""
+        if target.alive or not isinstance(target, Process):
+            return target
+        return next((p for p in self.running.get(target.spec.name, ()) if p.host == target.host and p.alive), target)
 
     def crash(self, process: Process, silent: bool, restart: int | None) -> None:
         self.control.crash(process, silent, restart)

@@ -120,11 +120,11 @@ class ControlPlane:
 
     # --- planned moves
 
-    def migrate(self, subjob: str, why: str, *, elsewhere: bool = False) -> None:
-        """Move the primary to its standby's node, or to a new one."""
-        self._when_up(self._migrate, subjob, why, elsewhere)
+    def migrate(self, subjob: str, why: str, *, elsewhere: bool = False, late: int = 0) -> None:
+        """Move the primary to its standby's node, or to a new one. `late`: it acts so long after it has looked."""
+        self._when_up(self._migrate, subjob, why, elsewhere, late)
 
-    def _migrate(self, subjob: str, why: str, elsewhere: bool) -> None:
+    def _migrate(self, subjob: str, why: str, elsewhere: bool, late: int) -> None:
         spec, running = self.cluster.subjobs[subjob], self.cluster.running[subjob]
         if spec.family == "savepoint":
             self._decided(self.coordinator.move(subjob, why))
@@ -133,13 +133,23 @@ class ControlPlane:
         standbys = [p for p in running if p.alive and not p.serving]
         if spec.family != "lease" or spec.mode == "savepoint" or not leads:
             return
+        if late:
+            self.world.at(late, self._move, leads[0], standbys, why, elsewhere)
+        else:
+            self._move(leads[0], standbys, why, elsewhere)
+
+    def _move(self, leads: Process, standbys: list[Process], why: str, elsewhere: bool) -> None:
+        """What is deleted must still be what was seen: the precondition of the deletion."""
+        spec = leads.spec
         if elsewhere and standbys and self.cluster.spares > 0:
+            if standbys[0].serving or standbys[0] not in self.cluster.running[spec.name]:
+                return
             self._retire(standbys[0])
             self.cluster.spares -= 1
             standbys = [self._place(spec, f"spare-{self._placed}")]
         if standbys:
             args = (standbys[0].name, why)
-            self.world.send("control", "control", leads[0].host, 0, leads[0].receive, "rx_migrate", args)
+            self.world.send("control", "control", leads.host, 0, leads.receive, "rx_migrate", args)
 
     def _retire(self, standby: Process) -> None:
         self.world.note(f"{standby.name} is stopped")
@@ -193,7 +203,7 @@ class ControlPlane:
         for i in range(spec.replicas):
             name = f"{spec.name}-s{epoch}{i}"
             process = self.cluster.launch(spec, name, f"host-{name}", on.Started(epoch, fresh=True))
-            self.world.at(1, process.post, on.KeepAlive(self.world.millis, epoch, None))
+            self.world.at(1, process.post, on.KeepAlive(process.millis, epoch, None))
 
     # --- savepoint: the coordinator
 

@@ -14,13 +14,15 @@ from understudy.protocol.savepoints import size as ack_size
 from understudy.protocol.watermarks import Step
 
 if TYPE_CHECKING:
+    from understudy.backends.simulation.cluster import Folder
     from understudy.backends.simulation.process import Process
 
 
 @dataclass(slots=True)
 class Connection:
     start: int | None
-    targets: dict[str, int] = field(default_factory=dict)  # producer's name: when it last spoke
+    targets: dict[str, int] = field(default_factory=dict)  # producer's name: when it last spoke, or was asked
+    heard: dict[str, int] = field(default_factory=dict)  # producer's name: when it last spoke
     answered: bool = False
     not_before: int = 0
 
@@ -49,6 +51,19 @@ class Inputs:
     def _received(self, stream: str) -> Seq:
         return self.process.core.ledger.received(Stream(stream))
 
+    @property
+    def folder(self) -> Folder | None:
+        """As a sink: where it writes."""
+        return self.cluster.folders.get(self.process.spec.name)
+
+    def _is_ours(self) -> bool:
+        """A sink whose folder was taken by a later life writes no more, and speaks for the sink no more."""
+        if self.folder is None or self.folder.owner is self.process:
+            return True
+        self.world.note(f"{self.process.name} ends: the folder is another's")
+        self.process.crash()
+        return False
+
     # --- connections
 
     def _connect(self, stream: str, start: int | None) -> None:
@@ -74,6 +89,8 @@ class Inputs:
 
     def _subscribe(self, stream: str, connection: Connection, producer: Endpoint) -> None:
         process, core = self.process, self.process.core
+        if not self._is_ours():
+            return
         connection.targets[producer.name] = self.world.now
         start = int(core.goes_on_from(Stream(stream))) if connection.answered else connection.start
         mark = core.mark_of(Stream(stream), Seq(start)) if start is not None and start >= 0 else None
@@ -81,6 +98,11 @@ class Inputs:
         process.post(on.Redirected(Stream(stream), asked))
         args = (stream, process.consumer, process, start, mark, process.epoch)
         process.send(producer, "control", 0, "rx_subscribe", *args, *((asked,) if asked else ()))
+
+    def hears(self, stream: str, producer: str) -> bool:
+        connection = self.connections.get(stream)
+        spoke = connection.heard.get(producer) if connection is not None else None
+        return spoke is not None and self.world.now - spoke <= self.cluster.patience
 
     def rx_held(self, stream: str, start: int, by: str, anew: Seq | None = None, released: Seq | None = None) -> None:
         connection = self.connections.get(stream)
@@ -101,6 +123,12 @@ class Inputs:
         if stream in self.connections:
             self.connections[stream].targets.pop(by, None)
 
+    def rx_replaced(self, stream: str, by: str) -> None:
+        """A later life of this consumer has spoken to the producer. A subjob hears of that from its Lease."""
+        self.rx_bye(stream, by)
+        if self.process.spec.family == "sink":
+            self.process.crash()
+
     def rx_alive(self, stream: str, by: str, position: int, ended: bool) -> None:
         connection = self.connections.get(stream)
         if connection is None or by not in connection.targets:
@@ -110,7 +138,7 @@ class Inputs:
         if position > self._received(stream) or not knows or unaware:
             del connection.targets[by]  # tuples, their end, or the answer were lost on the way: ask again
             return
-        connection.targets[by] = self.world.now
+        connection.targets[by] = connection.heard[by] = self.world.now
 
     # --- tuples
 
@@ -133,7 +161,7 @@ class Inputs:
             connection.targets.pop(by, None)
             return
         if by in connection.targets:
-            connection.targets[by] = self.world.now
+            connection.targets[by] = connection.heard[by] = self.world.now
         self._arriving = (start, rows)
         self.process.post(on.Arrived(Stream(stream), Range(Seq(start), Seq(start + len(rows))), epoch, mark, anew))
         self.process.outputs.align()
@@ -144,6 +172,10 @@ class Inputs:
     def _take(self, command: do.Take) -> None:
         start, rows = self._arriving
         new = rows[command.range.start - start : command.range.stop - start]
+        if not self._is_ours():
+            return
+        if self.folder is not None:
+            self.folder.next = max(self.folder.next, command.range.start + len(new))
         self.cluster.monitor.delivered(self.process, command.stream, command.range.start, new)
         self.process.computing.arrived(command.stream, command.range.start, new)
 

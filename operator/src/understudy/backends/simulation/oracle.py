@@ -77,10 +77,11 @@ class Oracle(Monitor):
                 self._conflicts[stream] = f"{stream}[{seq}] was two different tuples; {process.name} got the second"
             known.setdefault(seq, row)
         if process.spec.family == "sink":
-            if start < self._next[process.name]:
+            sink = process.spec.name
+            if start < self._next[sink]:
                 self.problem(f"sink {process.name} got {stream}[{start}] again")
-            self._next[process.name] = start + len(rows)
-            self.arrived[process.name] += rows
+            self._next[sink] = start + len(rows)
+            self.arrived[sink] += rows
 
     def lost(self, process: Process, stream: str, missing: Range) -> None:
         if _replaced(process):

@@ -137,6 +137,9 @@ class Outputs:
         if asked and asked < process.core.epoch:
             process.send(target, "control", 0, "rx_bye", stream, process.name)
             return
+        if process.core.ledger.queues[Stream(stream)].replaced(Consumer(consumer), epoch):
+            process.send(target, "control", 0, "rx_replaced", stream, process.name)
+            return
         start_at = self._start_at(stream, consumer, start)
         was_open = process.core.roll_open
         roll = start_at if start != LOG else 0

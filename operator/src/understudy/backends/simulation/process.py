@@ -9,6 +9,7 @@ from understudy.backends.simulation.backups import Backups
 from understudy.backends.simulation.computing import Computing
 from understudy.backends.simulation.element import Element, Shelf
 from understudy.backends.simulation.endpoint import Endpoint
+from understudy.backends.simulation.engine import Engine
 from understudy.backends.simulation.inputs import Inputs
 from understudy.backends.simulation.leases import Leases
 from understudy.backends.simulation.moves import Moves
@@ -22,7 +23,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch
+from understudy.protocol.ids import Epoch, Millis
 
 if TYPE_CHECKING:
     from understudy.backends.simulation.cluster import Cluster, SubjobSpec
@@ -40,6 +41,7 @@ class Process(Endpoint):
         self.generation = 0
         self.silent = False
         self.processing = self.serving = False
+        self.clock = 0  # milliseconds: each machine's monotonic clock began at a time of its own
         self._beat_at = -(10**9)
         self._lease_at = 0
         self.carry: dict[type, Callable[[Any], None]] = {
@@ -51,7 +53,7 @@ class Process(Endpoint):
         }
         self.computing, self.leases, self.inputs = Computing(self), Leases(self), Inputs(self)
         self.outputs, self.peers, self.recovery = Outputs(self), Peers(self), Recovery(self)
-        self.backups, self.moves = Backups(self), Moves(self)
+        self.backups, self.moves, self.engine = Backups(self), Moves(self), Engine(self)
         self._clear()
 
     @property
@@ -84,11 +86,15 @@ class Process(Endpoint):
         return Epoch(1) if self.spec.family == "savepoint" else self.core.epoch
 
     @property
+    def millis(self) -> Millis:
+        return Millis(self.world.now // MS + self.clock)
+
+    @property
     def consumer(self) -> str:
         return self.spec.name
 
     def start(self, event: Event | None = None) -> None:
-        self.post(event) if event is not None else self.leases.read(do.ReadLease("first look"))
+        self.post(event) if event is not None else self.leases.order(do.ReadLease("first look"))
         self._tick()
 
     def post(self, event: Event) -> None:
@@ -107,7 +113,7 @@ class Process(Endpoint):
             return
         world = self.world
         if world.now >= self.paused:
-            self.post(on.Tick(world.millis))
+            self.post(on.Tick(self.millis))
             self._duties()
         world.at(self.cluster.tick, self._tick)
 
@@ -119,7 +125,7 @@ class Process(Endpoint):
         if self.spec.family == "lease":
             if self.core.role is Role.PRIMARY and now - self._lease_at >= LEASE_CHECK:
                 self._lease_at = now
-                self.leases.read(do.ReadLease("to see whether it is still ours"))
+                self.leases.order(do.ReadLease("to see whether it is still ours"))
             self.peers.watch()
         self.inputs.watch()
 

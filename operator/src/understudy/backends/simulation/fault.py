@@ -1,0 +1,40 @@
+"""One thing that goes wrong in a simulated job, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.backends.simulation.world import MS
+
+TIMES = {"again": 4, "apart again and again": 5, "overload": 5}  # what takes longer than twice as long as it says
+SILENCING = (
+    "crash",
+    "link, then crash",
+    "standby",
+    "together",
+    "cascade",
+    "again",
+    "gone",
+    "migrate, source dies",
+    "migrate, target dies",
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    at: int
+    kind: str
+    subjob: str
+    lasts: int
+    silent: bool
+    other: str = ""
+
+    @property
+    def over(self) -> int:
+        """When nothing is failing any more."""
+        return self.at + TIMES.get(self.kind, 2) * self.lasts
+
+    def __str__(self) -> str:
+        who = f" {self.subjob}" + (f" and {self.other}" if self.other else "")
+        manner = ", without a word" if self.silent and self.kind in SILENCING else ""
+        return f"{self.at / MS:7.1f} ms  {self.kind}{who} ({self.lasts / MS:.0f} ms{manner})"
