@@ -72,3 +72,11 @@ def test_two_lives_of_a_sink_write_each_tuple_once() -> None:
     assert cluster.sinks["out"].name == "out.2"
     assert not cluster.processes["out"].alive
     assert rows == expected()
+
+
+def test_what_a_life_without_memory_still_sends_when_it_was_replaced_is_over_with_it() -> None:
+    assert explore(2093, weather=True).problems == []
+
+
+def test_a_sink_that_begins_at_the_end_of_its_stream_is_finished() -> None:
+    assert explore(2805, weather=True).problems == []

@@ -11,6 +11,7 @@ from understudy.backends.simulation.element import Shelf
 from understudy.backends.simulation.endpoint import HELD, Endpoint, Subscription
 from understudy.backends.simulation.operators import Operator, Row
 from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.specs import SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS, World
 from understudy.modes.client import Client
 from understudy.modes.instance import Instance
@@ -30,58 +31,6 @@ if TYPE_CHECKING:
     from understudy.backends.simulation.weather import Weather
 
 ANSWER = 600  # milliseconds for a holder to answer a question in its Lease, at which it looks every 100
-Build = Callable[[str, Wiring, Detector], Instance]
-
-
-@dataclass(frozen=True)
-class SubjobSpec:
-    """A subjob: its elements in order (the last one's stream leaves it), and how an instance of its mode is made."""
-
-    name: str
-    elements: tuple[tuple[str, Operator, tuple[str, ...]], ...]
-    build: Build
-    family: str = "lease"  # lease | replica | savepoint | sink
-    mode: str = ""
-    promise: str = "precise"  # precise | rollback | gap
-    replicas: int = 2
-    side_by_side: bool = False
-    """Whether all instances serve at once, though one of them holds the Lease (replica backup)."""
-    alternative: tuple[tuple[str, Operator, tuple[str, ...]], ...] | None = None
-    """The alternative branch: elements that make the same stream with less accuracy, on the upstream's machine."""
-    process: bool = False
-    """Whether a failure process is declared."""
-    inputs: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        own = {n for n, _, _ in self.elements}
-        found = dict.fromkeys(s for _, _, ins in self.elements for s in ins if s not in own)
-        object.__setattr__(self, "inputs", tuple(found))
-
-    @property
-    def stream(self) -> str:
-        """What leaves it."""
-        return self.elements[-1][0]
-
-    @property
-    def arbitrary(self) -> bool:
-        return any(op.arbitrary for _, op, _ in self.elements)
-
-    @property
-    def passive(self) -> bool:
-        return self.mode.startswith("passiveStandby")
-
-
-@dataclass(frozen=True)
-class SourceSpec:
-    name: str
-    rows: tuple[Row, ...]
-    every: int  # microseconds between tuples (or batches)
-    burst: int = 1
-    phase: int = 0
-
-    @property
-    def lasts(self) -> int:
-        return self.phase + len(self.rows) * self.every // self.burst
 
 
 class Monitor:
@@ -97,7 +46,8 @@ class Monitor:
 
     def leads(self, process: Process, command: do.Lead) -> None: ...
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None]) -> None: ...
+    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
+        """By a producer of that epoch."""
 
     def processed(self, process: Process, element: Any) -> None: ...
 
@@ -118,9 +68,48 @@ class Monitor:
     def subscribed(self, process: Process, event: on.Subscribed) -> None:
         """A consumer has said what it has of a stream."""
 
-    def crashed(self, process: Process) -> None: ...
+    def crashed(self, process: Process, *, gives_up: bool) -> None:
+        """Said before it dies. `gives_up`: it ends by itself, since its engine stands still."""
 
     def handled(self, subjob: str, handling: Handling) -> None: ...
+
+    def launched(self, process: Process, number: int) -> None: ...
+
+    def ended(self, process: Process) -> None: ...
+
+    def removed(self, process: Process) -> None:
+        """It no longer counts as one of the instances."""
+
+    def hung(self, process: Process, lasts: int) -> None: ...
+
+    def stepped_down(self, process: Process, command: do.StepDown) -> None: ...
+
+    def ran(self, process: Process, command: do.Run) -> None: ...
+
+    def handed_over(self, process: Process) -> None: ...
+
+    def resumed(self, process: Process) -> None: ...
+
+    def joined(self, process: Process, secondary: Process | None) -> None: ...
+
+    def asked(self, process: Process, stream: str, start: int | None) -> None: ...
+
+    def answered(self, process: Process, stream: str, start: int) -> None: ...
+
+    def skipped(self, process: Process, command: do.Skip) -> None: ...
+
+    def recovery_asked(self, process: Process, stream: str) -> None: ...
+
+    def recovery_answered(self, process: Process, stream: str) -> None: ...
+
+    def ack_heard(self, process: Process, ack: on.Acked) -> None: ...
+
+    def confirmed(self, process: Process, epoch: int) -> None:
+        """A primary has heard that its secondary has stored a state."""
+
+    def log_kept(self, process: Process, epoch: int) -> None: ...
+
+    def log_confirmed(self, process: Process, epoch: int) -> None: ...
 
     def sent(self, process: Process, stream: str, stop: int, target: Endpoint) -> None: ...
 
@@ -306,6 +295,7 @@ class Cluster:
         process.clock = self.weather.clock() if self.weather is not None else 0
         self.processes[process.name] = process
         self.running.setdefault(spec.name, []).append(process)
+        self.monitor.launched(process, 1)
         self.world.at(0, process.start, event)
         return process
 
@@ -336,6 +326,7 @@ class Cluster:
         self.folders[sink] = Folder(process, begins)
         self.sinks[sink] = self.processes[name] = process
         self.running[sink] = [process]
+        self.monitor.launched(process, life)
         self.world.at(0, process.start, on.Started(Epoch(life), fresh=True))
 
     def replace_sink(self, sink: str) -> None:
@@ -379,6 +370,10 @@ class Cluster:
 
     def crash(self, process: Process, silent: bool, restart: int | None) -> None:
         self.control.crash(process, silent, restart)
+
+    def remove(self, process: Process) -> None:
+        self.running[process.spec.name].remove(process)
+        self.monitor.removed(process)
 
     # --- life of the job
 

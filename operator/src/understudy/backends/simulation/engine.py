@@ -21,7 +21,7 @@ RESTART = 60 * MS
 class Engine:
     def __init__(self, process: Process) -> None:
         self.process, self.cluster, self.world = process, process.cluster, process.world
-        self.hung_until = 0
+        self.hung_until = self._hung_since = 0
         self.stalled: str | None = None
         self._watch = EngineWatch()
         self._answers = 0  # of the JVM
@@ -37,7 +37,10 @@ class Engine:
         watched = self.hung_until > 0
         if self.process.spec.family != "lease":
             until = min(until, self.world.now + SECOND)
+        if not self.hangs:
+            self._hung_since = self.world.now
         self.hung_until = max(self.hung_until, until)
+        self.cluster.monitor.hung(self.process, (self.hung_until - self._hung_since) // MS)
         if not watched and self.process.spec.family == "lease":
             self._look()
 
@@ -66,4 +69,4 @@ class Engine:
         stand = self.process.core.stand(follows=self.process.peers.follows_a_working_primary)
         if leaves(stand, now - self._since, GRACE, HELD):
             self.world.note(f"{self.process.name} ends: the engine stands still: {self.stalled}")
-            self.cluster.crash(self.process, False, RESTART)
+            self.cluster.control.crash(self.process, False, RESTART, gives_up=True)

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from understudy.backends.simulation.world import MS
 
-TIMES = {"again": 4, "apart again and again": 5, "overload": 5}  # what takes longer than twice as long as it says
+TIMES = {
+    **{"again": 4, "apart again and again": 5, "overload": 5},
+    **dict.fromkeys(("refused", "half open", "hung engine"), 1),
+}  # what does not take twice as long as it says
 SILENCING = (
     "crash",
     "link, then crash",

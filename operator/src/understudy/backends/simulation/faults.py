@@ -14,10 +14,11 @@ from itertools import pairwise
 
 from understudy.backends.simulation.cluster import Cluster
 from understudy.backends.simulation.fault import Fault
-from understudy.backends.simulation.networks import INTERVAL, Cores, Job, draw
+from understudy.backends.simulation.networks import INTERVAL, Cores, draw
 from understudy.backends.simulation.oracle import Oracle
 from understudy.backends.simulation.process import Process
-from understudy.backends.simulation.stillness import Stillness
+from understudy.backends.simulation.recorder import Recorder, measured
+from understudy.backends.simulation.specs import Job
 from understudy.backends.simulation.weather import Weather, forecast
 from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.protocol.failures import LoadWatch
@@ -229,9 +230,9 @@ def run(
     world = World(seed, network)
     if tell:
         world.history = []
-    oracle = Oracle(job)
+    oracle, recorder = Oracle(job), Recorder()
     faults = drawn if faults is None else faults
-    cluster = Cluster(world, oracle, tick=20 * MS, interval=INTERVAL)
+    cluster = Cluster(world, recorder, tick=20 * MS, interval=INTERVAL)
     cluster.lossy = weather or any(f.kind in DELAYING for f in faults)
     cluster.batch = rng.choice((1, 3, 1000))
     cluster.chunk = rng.choice((2, 1000))
@@ -247,24 +248,25 @@ def run(
         finished = cluster.finished
         if finished:
             world.run(max([world.now, *(f.over for f in faults)]))
-            for text in _until_quiet(world, oracle.stillness(cluster)):
+            for text in _until_quiet(cluster, recorder, oracle):
                 oracle.problem(text)
     except Exception as error:  # a broken core may do anything: that is a finding too
         oracle.problem(f"{type(error).__name__}: {error}")
         finished = cluster.finished
-    oracle.ended = {n for n, s in cluster.sinks.items() if s.elements[n].finished}
-    oracle.at_the_end = {p.spec.name for p in cluster.processes.values() if p.at_the_end}
-    oracle.stranded = oracle.stillness(cluster).waits_in_vain()
-    problems = oracle.judge(finished)
+    oracle.look(recorder.history)
+    problems = oracle.judge(finished, measured(cluster))
     return Outcome(seed, problems, faults, job, weather, world.history or [], bool(oracle.exceeded), oracle.reports)
 
 
-def _until_quiet(world: World, stillness: Stillness) -> list[str]:
+def _until_quiet(cluster: Cluster, recorder: Recorder, oracle: Oracle) -> list[str]:
     """All has arrived: queues must become short and subjobs protected, though rejoins may take their time. Says which
     do not."""
+    world = cluster.world
     patience = world.now + QUIET
     while world.now < patience:
         world.run(world.now + 100 * MS)
+        oracle.look(recorder.history)
+        stillness = oracle.stillness(measured(cluster))
         if not (found := [*stillness.long_queues(), *stillness.unprotected()]):
             break
     return found

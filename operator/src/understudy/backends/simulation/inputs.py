@@ -31,7 +31,7 @@ class Inputs:
     def __init__(self, process: Process) -> None:
         self.process, self.cluster, self.world = process, process.cluster, process.world
         self.connections: dict[str, Connection] = {}
-        self._arriving: tuple[int, list[Row | None]] = (0, [])
+        self._arriving: tuple[int, list[Row | None], Epoch] = (0, [], Epoch(0))
         process.carry |= {
             do.ReadInput: lambda c: self._connect(c.stream, c.start),
             do.Replay: lambda c: self._connect(c.stream, HELD),
@@ -70,6 +70,7 @@ class Inputs:
         delay = self.cluster.redirect if self.process.core.epoch > 1 or start == HELD else 0
         connection = Connection(start, not_before=self.world.now + delay)
         self.connections[stream] = connection
+        self.cluster.monitor.asked(self.process, stream, start if start is None or start >= 0 else None)
         self.world.at(delay, self._watch, stream, connection)
 
     def watch(self) -> None:
@@ -108,6 +109,7 @@ class Inputs:
         connection = self.connections.get(stream)
         if connection is not None and not connection.answered and connection.start == HELD:
             connection.answered = True
+            self.cluster.monitor.answered(self.process, stream, start)
             self.process.post(on.Released(Stream(stream), Seq(start), anew, released))
 
     def rx_resumes(self, stream: str, released: int, start: int, by: str) -> None:
@@ -115,6 +117,7 @@ class Inputs:
         if connection is None or (not connection.answered and connection.start == HELD):
             return  # meant for an earlier life
         connection.answered = True
+        self.cluster.monitor.answered(self.process, stream, start)
         if connection.start is None or start > self._received(stream):
             self.process.post(on.Resumes(Stream(stream), Seq(released), Seq(start)))
             self.process.outputs.align()
@@ -162,7 +165,7 @@ class Inputs:
             return
         if by in connection.targets:
             connection.targets[by] = connection.heard[by] = self.world.now
-        self._arriving = (start, rows)
+        self._arriving = (start, rows, epoch)
         self.process.post(on.Arrived(Stream(stream), Range(Seq(start), Seq(start + len(rows))), epoch, mark, anew))
         self.process.outputs.align()
         admitted = self.process.core.ledger.admits(Stream(stream), epoch)
@@ -170,16 +173,17 @@ class Inputs:
             self.process.computing.ends(stream, end)
 
     def _take(self, command: do.Take) -> None:
-        start, rows = self._arriving
+        start, rows, epoch = self._arriving
         new = rows[command.range.start - start : command.range.stop - start]
         if not self._is_ours():
             return
         if self.folder is not None:
             self.folder.next = max(self.folder.next, command.range.start + len(new))
-        self.cluster.monitor.delivered(self.process, command.stream, command.range.start, new)
+        self.cluster.monitor.delivered(self.process, command.stream, command.range.start, new, epoch)
         self.process.computing.arrived(command.stream, command.range.start, new)
 
     def _skip(self, command: do.Skip) -> None:
+        self.cluster.monitor.skipped(self.process, command)
         for element, i in self.process.computing.readers(command.stream):
             if command.element in (None, element.name):
                 element.jump(i, command.to)

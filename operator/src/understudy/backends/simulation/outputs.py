@@ -211,6 +211,7 @@ class Outputs:
         if self.process.serving:
             early, self._early = self._early, {}
             for ack in early.values():
+                self.cluster.monitor.ack_heard(self.process, ack)
                 self.process.post(ack)
         waiting, self.waiting = self.waiting, {}
         for request in waiting.values():
@@ -251,6 +252,7 @@ class Outputs:
     def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
         ack = on.Acked(stream, consumer, level, upto, epoch, tree)
         if self.process.serving:
+            self.cluster.monitor.ack_heard(self.process, ack)
             self.process.post(ack)
         elif self.process.spec.side_by_side or self.process.spec.family == "replica":
             self._early[stream, consumer, level] = ack  # a new connection hears it again when it is served

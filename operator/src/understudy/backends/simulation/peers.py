@@ -69,6 +69,7 @@ class Peers:
             self.process.send(follower, "control", 0, "rx_refused", self.process, True)
             return
         self.secondary, self._secondary_heard, self._serves = follower, self.world.now, connection
+        self.cluster.monitor.joined(self.process, follower)
         self.process.post(on.SecondaryJoined(follower.name))
 
     def rx_refused(self, by: Process, another: bool = False) -> None:
@@ -148,6 +149,7 @@ class Peers:
 
     def _secondary_gone(self, peer: Process) -> None:
         self.secondary = None
+        self.cluster.monitor.joined(self.process, None)
         self.process.post(on.SecondaryLeft(peer.name))
 
     def rx_newer(self, epoch: Epoch) -> None:
@@ -208,6 +210,7 @@ class Peers:
             self.process.send(self.primary, "acks", self.cluster.id_size, "rx_stored", *args)
 
     def rx_stored(self, epoch: Epoch, number: int) -> None:
+        self.cluster.monitor.confirmed(self.process, epoch)
         self.process.post(on.CheckpointStored(epoch, number))
 
     # --- replicas that run in parallel
@@ -249,9 +252,11 @@ class Peers:
         self.process.post(on.DeterminantsArrived(*log))
 
     def _confirm_determinants(self, command: do.ConfirmDeterminants) -> None:
+        self.cluster.monitor.log_kept(self.process, command.epoch)
         if self.primary is not None:
             args = (command.epoch, command.number)
             self.process.send(self.primary, "acks", 8, "rx_determinants_stored", *args)
 
     def rx_determinants_stored(self, epoch: Epoch, number: int) -> None:
+        self.cluster.monitor.log_confirmed(self.process, epoch)
         self.process.post(on.DeterminantsStored(epoch, number))

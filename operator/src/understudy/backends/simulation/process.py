@@ -26,7 +26,8 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis
 
 if TYPE_CHECKING:
-    from understudy.backends.simulation.cluster import Cluster, SubjobSpec
+    from understudy.backends.simulation.cluster import Cluster
+    from understudy.backends.simulation.specs import SubjobSpec
 
 LEASE_CHECK = 100 * MS  # how often a primary looks whether the Lease is still its own
 
@@ -103,6 +104,8 @@ class Process(Endpoint):
 
     def crash(self, silent: bool = True) -> None:
         """`silent`: its machine is gone, too, so that nobody is told."""
+        if self.alive:
+            self.cluster.monitor.ended(self)
         self.alive, self.silent = False, silent
         self.generation += 1
 
@@ -175,6 +178,7 @@ class Process(Endpoint):
         self.outputs.settle()
 
     def _run(self, command: do.Run) -> None:
+        self.cluster.monitor.ran(self, command)
         self._restore(command.checkpoint)
         self.processing, self.serving = True, False
         for element in self.elements.values():
@@ -201,6 +205,7 @@ class Process(Endpoint):
 
     def _step_down(self, command: do.StepDown) -> None:
         self.world.note(f"{self.name} steps down: {command.why}")
+        self.cluster.monitor.stepped_down(self, command)
         self.generation += 1
         self.processing = self.serving = False
         self.leases.withdraw()

@@ -28,8 +28,8 @@ from understudy.backends.simulation.world import MS
 if TYPE_CHECKING:
     from understudy.backends.simulation.cluster import Cluster
     from understudy.backends.simulation.endpoint import Endpoint
-    from understudy.backends.simulation.networks import Job
     from understudy.backends.simulation.process import Process
+    from understudy.backends.simulation.specs import Job
 
 KINDS = (
     *("late",) * 2,
