@@ -20,6 +20,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.duplicates import DuplicateFilter
+from understudy.protocol.engine import Stand
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
@@ -120,6 +121,13 @@ class AsksNoHolder(PassiveStandby):
 
     def _ask_holder(self, why: str) -> Commands:
         return self._try(why)
+
+
+class GivesUpItsStateForAHang(PassiveStandby):
+    """A primary whose engine stands still ends at once, though its state is nowhere else."""
+
+    def stand(self, *, follows: bool) -> Stand:
+        return replace(super().stand(follows=follows), needed=False)
 
 
 # --- duplicate filter, epochs: in every mode
@@ -563,8 +571,9 @@ MISTAKES = [
     _of("a divergent queue is sent under old seqs", SendsADivergentQueueUnderOldSeqs, "passiveStandby", 77),
     _of("the secondary confirms a checkpoint it does not keep", StoresAnOlderCheckpoint, "passiveStandby", 0),
     _of("a restarted primary overtakes the standby with the state", TakesOverWithNothing, "passiveStandby", 118),
-    _of("a refused connection counts as a death", TakesARefusedConnectionForADeath, "passiveStandby", 0),
+    _of("a refused connection counts as a death", TakesARefusedConnectionForADeath, "passiveStandby", 85),
     _of("the holder of a Lease is not asked", AsksNoHolder, "passiveStandby", 0),
+    _of("the only state is given up for a short hang", GivesUpItsStateForAHang, "passiveStandby", 145),
     _of("the filter accepts equal ids", AcceptsEqualIds, "passiveStandby", 27),
     _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby", 1),
     _of("an old epoch is accepted", LeadsInTheOldEpoch, "passiveStandby", 0),

@@ -159,7 +159,9 @@ class Inputs:
         connection = self.connections.get(stream)
         if connection is None or (not connection.answered and connection.start in (HELD, None)):
             return  # meant for an earlier life: this one waits to be told where it starts
-        connection.answered = True
+        if not connection.answered:
+            connection.answered = True
+            self.cluster.monitor.answered(self.process, stream, start)
         if start > self._received(stream):
             connection.targets.pop(by, None)
             return

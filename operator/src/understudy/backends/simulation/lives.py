@@ -31,6 +31,7 @@ class Life:
     begun: bool = True  # false: it leads, but does not know yet which seqs are taken
     settled: set[str] = field(default_factory=set)  # consumers that have said to this life what they have
     waits: dict[str, bool] = field(default_factory=dict)  # input: whether it waits to hear from where
+    answered: bool = False  # whether any producer has answered it
     taken: dict[str, int] = field(default_factory=dict)  # input: what it has, or began behind
     handed_on: dict[str, int] = field(default_factory=dict)  # input: what was handed to its elements since it began
     positions: dict[str, dict[str, int]] = field(default_factory=dict)  # element: its position on each input
@@ -226,7 +227,7 @@ class Lives:
 
     def _answered(self, event: seen.Answered) -> None:
         life = self.of[event.life]
-        life.waits[event.stream] = False
+        life.waits[event.stream], life.answered = False, True
         life.taken[event.stream] = max(life.taken.get(event.stream, 0), event.start)
 
     def _delivered(self, event: seen.Delivered) -> None:

@@ -132,6 +132,7 @@ class Oracle:
         if spec.promise == "gap" and event.state is None:
             self.losses.begun_anew(spec.stream, event.epoch)
         if spec.mode in ("upstreamBackup", "amnesia") and event.epoch > 1 and event.state is None:
+            self._failed_with_a_sink(spec)
             self._failed_together(spec)  # one that was suspected wrongly is replaced as if it had died
             if (life.name, event.epoch) in self._without_log:
                 self.divergent.add(spec.name)
@@ -295,6 +296,12 @@ class Oracle:
     def _untouched(self, spec: SubjobSpec) -> bool:
         """Nothing was released and nothing non-deterministic was sent: a start from zero does the same again."""
         return not spec.arbitrary and all(self.lives.acked[spec.name, s] == 0 for s in spec.inputs)
+
+    def _failed_with_a_sink(self, spec: SubjobSpec) -> None:
+        """A sink that was started again has no watermarks, only a position, until its producer has told it."""
+        for sink in (sink for sink, stream in self.job.sinks.items() if stream == spec.stream):
+            if any(life.epoch > 1 and not life.answered for life in self.lives.instances(sink)):
+                self.exceeded.setdefault(spec.name, f"its sink {sink} was started again at the same time")
 
     def _failed_together(self, spec: SubjobSpec) -> None:
         """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""

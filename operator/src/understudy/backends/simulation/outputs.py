@@ -154,6 +154,17 @@ class Outputs:
             self.waiting[stream, target.name] = request
             return  # the roll call is not over: seqs are not settled yet
         self._open(stream, consumer, target, start)
+        if start is not None and start > 0 and mark is None:
+            self._tell_the_mark(stream, target, start)
+
+    def _tell_the_mark(self, stream: str, target: Endpoint, position: int) -> None:
+        """A consumer that begins amid a stream learns what is behind the tuple before: a sink that was started again
+        has nothing but its position."""
+        process = self.process
+        mark = process.core.mark(Stream(stream), Seq(position))
+        if mark is not None:
+            args: tuple[Any, ...] = (stream, position, [], process.epoch, mark, None, process.name, None)
+            process.send(target, "tuples", 0, "rx_data", *args)
 
     def _open(self, stream: str, consumer: str, target: Endpoint, start: int | None) -> None:
         """A consumer that does not know from where it is served, or can't be served from there, is told."""
