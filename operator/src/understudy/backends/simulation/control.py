@@ -143,7 +143,7 @@ class ControlPlane:
         """What is deleted must still be what was seen: the precondition of the deletion."""
         spec = leads.spec
         if elsewhere and standbys and self.cluster.spares > 0:
-            if standbys[0].serving or standbys[0] not in self.cluster.running[spec.name]:
+            if not standbys[0].alive or standbys[0].serving:
                 return
             self._retire(standbys[0])
             self.cluster.spares -= 1

@@ -239,7 +239,7 @@ class Oracle:
         self._forgot(spec)
         if self._untouched(spec):
             return
-        if event.gives_up and life.hung is not None and life.hung < LASTING:
+        if event.gives_up and (life.hung or 0) < LASTING and self.lives.could_go_on(life):
             self.problem(f"{life.name} gave up the state of {spec.name}: a hang of {life.hung} ms was no reason")
         self.exceeded[spec.name] = f"{life.name} was the last with the state of {spec.name}"
 
