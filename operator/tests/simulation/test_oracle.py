@@ -129,9 +129,12 @@ def test_a_state_that_is_given_up_for_a_short_hang_is_a_finding() -> None:
         assert "a" in found.exceeded
 
 
-def test_a_standby_that_has_nothing_may_end_for_a_short_hang() -> None:
+def test_a_standby_may_end_for_a_short_hang_though_its_primary_has_just_died() -> None:
     gone = (seen.Acked("a-0", "s", 1, 2), seen.Crashed("a-0", False), seen.Ended("a-0"))
-    assert judged(*gone, seen.EngineHung("a-1", 200), seen.Crashed("a-1", True)).problems == []
+    hangs = (seen.EngineHung("a-1", 200), seen.Crashed("a-1", True))
+    assert judged(*gone, *hangs).problems == []
+    found = judged(seen.Stored("a-1", STATE), *gone, *hangs)
+    assert (found.problems, [*found.exceeded]) == ([], ["a"])
 
 
 # --- when all is quiet

@@ -223,7 +223,8 @@ class Oracle:
     # --- what a mode does not survive
 
     def _crashed(self, event: seen.Crashed) -> None:
-        """Is there still someone who could go on?"""
+        """Is there still someone who could go on? A primary that ends by itself has to be sure of that; a standby may
+        not have noticed yet that its primary is dead."""
         life = self._life(event)
         spec = self.spec[life.subjob]
         if spec.mode == "savepoint":
@@ -239,7 +240,7 @@ class Oracle:
         self._forgot(spec)
         if self._untouched(spec):
             return
-        if event.gives_up and (life.hung or 0) < LASTING and self.lives.could_go_on(life):
+        if event.gives_up and (life.hung or 0) < LASTING and life.leads and self.lives.could_go_on(life):
             self.problem(f"{life.name} gave up the state of {spec.name}: a hang of {life.hung} ms was no reason")
         self.exceeded[spec.name] = f"{life.name} was the last with the state of {spec.name}"
 
