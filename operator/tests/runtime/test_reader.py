@@ -70,6 +70,26 @@ def test_who_takes_the_connection_and_says_nothing_is_given_up(hung: str) -> Non
     server.shutdown()
 
 
+class Babbling(Producer):
+    """Leads, and its messages lack what every message has."""
+
+    def act(self, kind: str, body: dict[str, Any]) -> Any:
+        return {"epoch": 1}
+
+    def serve_stream(self, request: dict[str, Any]) -> Messages:
+        yield pa.record_batch([pa.array([0])], schema=SCHEMA), wire.pack({"epoch": 1})
+
+
+def test_a_message_that_cannot_be_handled_does_not_end_the_reader_which_asks_the_next() -> None:
+    with Server("127.0.0.1", 0, Babbling()) as babbling, Server("127.0.0.1", 0, Producer()) as sound:
+        consumer = Consumer()
+        addresses = [f"127.0.0.1:{babbling.port}", f"127.0.0.1:{sound.port}"]
+        reader = StreamReader(Asking("s", "c"), consumer, lambda: addresses, 300)
+        reader.start()
+        assert consumer.arrived.wait(20)
+        reader.stop()
+
+
 class Standby(Producer):
     """Lets a request wait, in vain."""
 
