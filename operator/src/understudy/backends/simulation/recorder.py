@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from understudy.backends.simulation import history as seen
 from understudy.backends.simulation.cluster import Cluster, Monitor
 from understudy.backends.simulation.history import Observation
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Report
+from understudy.protocol.ids import Stream
 
 if TYPE_CHECKING:
     from understudy.backends.simulation.element import Element
@@ -170,11 +171,7 @@ def measured(cluster: Cluster) -> list[Observation]:
 def _state_of(process: Process, checkpoint: Checkpoint | None) -> seen.State | None:
     if checkpoint is None:
         return None
-    covers = {s: int(checkpoint.covers(s) or 0) for s in _streams(process)}
+    covers = {s: int(checkpoint.covers(Stream(s)) or 0) for s in process.spec.inputs}
     held = {name: (int(e.held.start), int(e.held.stop)) for name, e in checkpoint.elements.items()}
     positions = {name: {str(s): int(p) for s, p in e.positions.items()} for name, e in checkpoint.elements.items()}
     return seen.State(checkpoint.epoch, covers, held, positions)
-
-
-def _streams(process: Process) -> Any:
-    return process.spec.inputs

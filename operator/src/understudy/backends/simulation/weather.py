@@ -53,12 +53,12 @@ CALLS = frozenset(
 OPENING = frozenset(("rx_follow", "rx_subscribe", "rx_recovery_request"))
 LONGER = {"hung engine": 3, "refused": 4, "half open": 4}
 EVER = 3_600_000 * MS
-LATEST = 400  # milliseconds after the last source's end in which weather still begins
+LATEST = 100  # milliseconds after the last source's end in which weather still begins
 
 
 def forecast(seed: int, job: Job) -> list[Fault]:
     rng = random.Random(f"weather {seed}")
-    last = max(s.lasts for s in job.sources) // MS + LATEST // 4
+    last = max(s.lasts for s in job.sources) // MS + LATEST
     return [_drawn(rng, job, last) for _ in range(rng.choice((1, 1, 2, 2, 3)))]
 
 
