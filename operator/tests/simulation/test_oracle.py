@@ -13,9 +13,10 @@ from understudy.backends.simulation.cluster import Cluster
 from understudy.backends.simulation.history import Observation, State
 from understudy.backends.simulation.networks import Cores, draw
 from understudy.backends.simulation.operators import Operator
-from understudy.backends.simulation.oracle import LASTING, Oracle
+from understudy.backends.simulation.oracle import Oracle
 from understudy.backends.simulation.recorder import Recorder, measured
 from understudy.backends.simulation.specs import Job, SourceSpec, SubjobSpec
+from understudy.backends.simulation.survival import LASTING
 from understudy.backends.simulation.weather import Weather, forecast
 from understudy.backends.simulation.world import MS, SECOND, World
 

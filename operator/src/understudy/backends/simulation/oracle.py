@@ -18,52 +18,45 @@ from understudy.backends.simulation.losses import Losses
 from understudy.backends.simulation.operators import Aggregate, Join, Row, reference
 from understudy.backends.simulation.specs import Job, SubjobSpec
 from understudy.backends.simulation.stillness import Stillness
+from understudy.backends.simulation.survival import Survival
 from understudy.backends.simulation.validity import in_no_window, rows_of, wrong_choice
-
-LASTING = 1_500  # milliseconds for which an engine has to stand still before its state may be given up with it
 
 
 class Oracle:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.lives = Lives(job)
+        self.survival = Survival(job, self.lives)
         self.problems: list[str] = []
         self.tuples: dict[str, dict[int, Row | None]] = defaultdict(dict)
         self.arrived: dict[str, list[Row | None]] = defaultdict(list)
         self.losses = Losses(job)
         self.reports = (0, 0)  # inputs of which a loss was reported; in vain
-        self.exceeded: dict[str, str] = {}  # subjob: why more failed than its mode survives
         self.spec = self.lives.spec
-        self.divergent: set[str] = set()  # subjobs that were taken over by a standby without the log of their steps
         self.replaced: set[str] = set()  # subjobs whose alternative branch runs
         self.dead: set[str] = set()  # subjobs that nobody runs any more
-        self._measured: list[Observation] = []
         self._looked = 0
-        self._without_log: set[tuple[str, int]] = set()  # life, epoch
         self._writers: dict[tuple[str, int], str] = {}
         self._stored: dict[tuple[str, str], int] = defaultdict(int)
         self._next: dict[str, int] = defaultdict(int)
         self._conflicts: dict[str, str] = {}
         self._accounted: dict[tuple[str, str], set[int]] = defaultdict(set)  # input that was taken, or reported lost
-        self._begins: dict[str, int] = {}  # where the queue of a restarted producer begins
         self._given_up: dict[str, int] = {}  # seqs before were given up: what had them is sent again under later ones
-        self._told: dict[tuple[str, str], int] = defaultdict(int)  # how much a subjob's producer has heard that it has
         self._by_the_replaced: set[tuple[str, str]] = set()  # who reported what as lost when another led already
-        self._said: dict[tuple[str, str, str], seen.Subscribed] = {}  # what consumers told a life that they have
         self._see: dict[type, Callable[[Any], None]] = {
             seen.Delivered: self._delivered,
             seen.LossReported: self._lost,
-            seen.LeaseTaken: self._lease_taken,
             seen.Led: self._led,
-            seen.Subscribed: self._subscribed,
-            seen.Numbered: self._numbered,
             seen.Renumbered: self._renumbered,
-            seen.Acked: self._acked,
             seen.Stored: self._state_stored,
             seen.Trimmed: self._trimmed,
             seen.Handled: self._handled,
-            seen.Crashed: self._crashed,
         }
+
+    @property
+    def exceeded(self) -> dict[str, str]:
+        """Subjobs of which more failed than their mode survives, and why."""
+        return self.survival.exceeded
 
     def problem(self, text: str) -> None:
         if len(self.problems) < 20:
@@ -81,6 +74,7 @@ class Oracle:
             see = self._see.get(type(event))
             if see is not None:
                 see(event)
+            self._found(self.survival.look(event))
             self.lives.look(event)
         self._looked = len(history)
 
@@ -118,11 +112,6 @@ class Oracle:
         self.losses.reported(life.subjob, event.stream, event.start, event.stop)
         self._accounted[life.subjob, event.stream].update(range(event.start, event.stop))
 
-    def _lease_taken(self, event: seen.LeaseTaken) -> None:
-        life = self._life(event)
-        if self.spec[life.subjob].logged and not life.leads and life.log != event.epoch - 1:
-            self._without_log.add((life.name, event.epoch))
-
     def _led(self, event: seen.Led) -> None:
         life = self._life(event)
         spec = self.spec[life.subjob]
@@ -131,13 +120,6 @@ class Oracle:
             return
         if spec.promise == "gap" and event.state is None:
             self.losses.begun_anew(spec.stream, event.epoch)
-        if spec.mode in ("upstreamBackup", "amnesia") and event.epoch > 1 and event.state is None:
-            self._failed_with_a_sink(spec)
-            self._failed_together(spec)  # one that was suspected wrongly is replaced as if it had died
-            if (life.name, event.epoch) in self._without_log:
-                self.divergent.add(spec.name)
-        if spec.mode != "savepoint" and event.epoch > 1 and not event.live and not self._moved(life):
-            self._served_by_a_new_life(spec)
         other = self._writers.setdefault((spec.name, event.epoch), life.name)
         if other != life.name:
             self.problem(f"{spec.name}: {other} and {life.name} both lead in epoch {event.epoch}")
@@ -147,22 +129,8 @@ class Oracle:
         if state is None or state.held[stream][0] < self._given_up.get(stream, 0):
             self._given_up.pop(stream, None)
 
-    def _subscribed(self, event: seen.Subscribed) -> None:
-        self._said[event.life, event.stream, event.consumer] = event
-        self._has(event.consumer, event.stream, event.start)
-
-    def _has(self, consumer: str, stream: str, upto: int) -> None:
-        self._told[consumer, stream] = max(self._told[consumer, stream], upto)
-
-    def _numbered(self, event: seen.Numbered) -> None:
-        self._begins[event.stream] = event.first
-        self._answered_by_another_life(self._life(event), event.stream)
-
     def _renumbered(self, event: seen.Renumbered) -> None:
         self._given_up[event.stream] = event.first
-
-    def _acked(self, event: seen.Acked) -> None:
-        self._has(self._life(event).subjob, event.stream, event.upto)
 
     def _state_stored(self, event: seen.Stored) -> None:
         spec = self.spec[self._life(event).subjob]
@@ -189,14 +157,14 @@ class Oracle:
         """A queue may drop what each consumer's recovery no longer needs: for passive standby, what was stored; for
         active standby and replica backup, what both replicas have processed."""
         producer = self.job.maker.get(event.stream)
-        if producer is not None and self._renumbers(producer):
+        if producer is not None and self.survival.renumbers(producer):
             return  # seqs may be given up
         for spec in self.job.subjobs:
             replicated = spec.mode == "activeStandby" or (spec.side_by_side and spec.name not in self.exceeded)
             if replicated and event.stream in spec.inputs:
                 self._both_have(spec, event)
             if spec.passive and event.stream in spec.inputs and spec.name not in self.exceeded:
-                limit = max(self._stored[spec.name, event.stream], self._begins.get(event.stream, 0))
+                limit = max(self._stored[spec.name, event.stream], self.survival.begins.get(event.stream, 0))
                 if event.upto > limit:
                     self.problem(
                         f"{event.stream} was trimmed up to {event.upto}; {spec.name} has stored only up to {limit}"
@@ -217,108 +185,6 @@ class Oracle:
         self.losses.told(event.subjob)
         if event.replaced:
             self.replaced.add(event.subjob)
-            self.exceeded[event.subjob] = event.why
-        self.exceeded.setdefault(event.subjob, event.why)
-
-    # --- what a mode does not survive
-
-    def _crashed(self, event: seen.Crashed) -> None:
-        """Is there still someone who could go on? A primary that ends by itself has to be sure of that; a standby may
-        not have noticed yet that its primary is dead."""
-        life = self._life(event)
-        spec = self.spec[life.subjob]
-        if spec.mode == "savepoint":
-            return
-        if life.leads:
-            self._served_by_a_new_life(spec)
-        if spec.mode in ("upstreamBackup", "amnesia"):
-            if life.leads:
-                self._failed_together(spec)
-            return
-        if any(self.lives.could_go_on(other) for other in self.lives.instances(spec.name) if other is not life):
-            return
-        self._forgot(spec)
-        if self._untouched(spec):
-            return
-        if event.gives_up and (life.hung or 0) < LASTING and life.leads and self.lives.could_go_on(life):
-            self.problem(f"{life.name} gave up the state of {spec.name}: a hang of {life.hung} ms was no reason")
-        self.exceeded[spec.name] = f"{life.name} was the last with the state of {spec.name}"
-
-    def _forgot(self, spec: SubjobSpec) -> None:
-        """A producer in upstream backup that is recovering now can't hear from this consumer what it had."""
-        for stream in (s for s in spec.inputs if s in self.job.maker and self.lives.had[spec.name, s]):
-            producer = self.job.maker[stream]
-            lead = self.lives.leading(producer.name)
-            if producer.mode == "upstreamBackup" and (not lead or any(not p.begun for p in lead)):
-                self.exceeded.setdefault(producer.name, f"its consumer {spec.name} has forgotten what it had")
-
-    def _served_by_a_new_life(self, spec: SubjobSpec) -> None:
-        """Upstream backup makes again what consumers had not *received* (Hwang §5.2.1: level-1 acks follow level-0
-        acks). One that fails before it has released what it received from the earlier life asks for what is gone."""
-        for stream in spec.inputs:
-            producer, begins = self.job.maker.get(stream), self._begins.get(stream, 0)
-            if producer is None or producer.mode != "upstreamBackup":
-                continue
-            if self._released(spec, producer, stream) < begins:
-                self.exceeded.setdefault(spec.name, f"it failed too soon after its producer of {stream}")
-
-    def _released(self, spec: SubjobSpec, producer: SubjobSpec, stream: str) -> int:
-        """Of an input, as far as its producer has heard of it: an ack may die with who sent it."""
-        leading = self.lives.leading(producer.name)
-        heard = (life.released.get((stream, spec.name), 0) for life in leading)
-        return max(heard, default=self.lives.acked[spec.name, stream])
-
-    def _answered_by_another_life(self, life: Life, stream: str) -> None:
-        """As above, where the producer still asked: the life that was replaced has answered for one that has less."""
-        spec = self.spec[life.subjob]
-        readers = (s.name for s in self.job.subjobs if stream in s.inputs) if spec.mode == "upstreamBackup" else ()
-        for consumer in (c for reader in readers for c in self.lives.leading(reader) if self.lives.holds_the_lease(c)):
-            said = self._said.get((life.name, stream, consumer.subjob))
-            if said is not None and said.epoch < consumer.epoch and consumer.taken.get(stream, 0) < said.start:
-                self.exceeded.setdefault(consumer.subjob, f"it failed while its producer of {stream} recovered")
-
-    def _needed_again(self, producer: SubjobSpec) -> None:
-        """A consumer that goes on from its checkpoint, or from zero, needs what its earlier life had received. That is
-        in the queue of its producer in upstream backup; another life of the producer does not make it again."""
-        stream = producer.stream
-        for spec in (s for s in self.job.subjobs if stream in s.inputs and s.mode not in ("upstreamBackup", "amnesia")):
-            living = self.lives.instances(spec.name)
-            if max((self.lives.goes_on_from(p, stream) for p in living), default=0) < self._told[spec.name, stream]:
-                self.exceeded.setdefault(spec.name, f"its producer of {stream} failed before it had again what it had")
-
-    def _moved(self, life: Life) -> bool:
-        """Whether the former primary handed over: that is no failure."""
-        return any(other.handed for other in self.lives.instances(life.subjob) if other is not life)
-
-    def _renumbers(self, spec: SubjobSpec) -> bool:
-        """Whether seqs of its stream may be given up."""
-        return spec.promise != "precise" or spec.name in self.exceeded or spec.name in self.divergent
-
-    def _untouched(self, spec: SubjobSpec) -> bool:
-        """Nothing was released and nothing non-deterministic was sent: a start from zero does the same again."""
-        return not spec.arbitrary and all(self.lives.acked[spec.name, s] == 0 for s in spec.inputs)
-
-    def _failed_with_a_sink(self, spec: SubjobSpec) -> None:
-        """A sink that was started again has no watermarks, only a position, until its producer has told it."""
-        for sink in (sink for sink, stream in self.job.sinks.items() if stream == spec.stream):
-            if any(life.epoch > 1 and not life.answered for life in self.lives.instances(sink)):
-                self.exceeded.setdefault(spec.name, f"its sink {sink} was started again at the same time")
-
-    def _failed_together(self, spec: SubjobSpec) -> None:
-        """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""
-        if spec.mode == "upstreamBackup":
-            self._needed_again(spec)
-        for other in self.job.subjobs:
-            near = spec.stream in other.inputs or other.stream in spec.inputs
-            if spec.stream in other.inputs and other.name in self.exceeded:
-                self.exceeded.setdefault(spec.name, f"its consumer {other.name} has forgotten what it had")
-            both = {spec.mode, other.mode}
-            if not near or both == {"amnesia"} or not both <= {"amnesia", "upstreamBackup"}:
-                continue
-            lead = self.lives.leading(other.name)
-            if not lead or any(not p.begun or p.waits.get(spec.stream, False) for p in lead):
-                for name in (spec.name, other.name):
-                    self.exceeded.setdefault(name, f"{spec.name} and {other.name} failed together")
 
     # --- the verdict
 
@@ -326,7 +192,7 @@ class Oracle:
         """`measured`: queues, and who has read its input, at this moment."""
         lengths = [m for m in measured if isinstance(m, seen.QueueMeasured)]
         ends = [m for m in measured if isinstance(m, seen.ReadToTheEnd)]
-        return Stillness(self.job, self.lives, lengths, ends, self.exceeded, self.divergent, self.replaced, self.dead)
+        return Stillness(self.job, self.lives, lengths, ends, self.survival, self.replaced, self.dead)
 
     def judge(self, finished: bool, measured: list[Observation]) -> list[str]:
         """`finished`: whether the run ended because all sinks had come to the end."""
@@ -364,7 +230,7 @@ class Oracle:
         worst = [quality[s] for s in spec.inputs]
         if spec.name in self.exceeded or spec.promise == "gap" or "gap" in worst:
             quality[out] = "gap"
-        elif spec.promise == "rollback" or spec.name in self.divergent or "covered" in worst:
+        elif spec.promise == "rollback" or spec.name in self.survival.divergent or "covered" in worst:
             quality[out] = "covered"
         else:
             quality[out] = "exact"
@@ -372,7 +238,7 @@ class Oracle:
             self.problem(self._conflicts[out])
         if quality[out] == "exact":
             rows[out] = self._exact(spec, rows, finished)
-        elif quality[out] == "covered" and out in self._begins and _diverges(spec):
+        elif quality[out] == "covered" and out in self.survival.begins and _diverges(spec):
             rows[out] = None
             windows = isinstance(spec.elements[-1][1], Aggregate)
             known = windows and all(isinstance(rows[s], list) for s in spec.inputs) and not spec.arbitrary

@@ -9,6 +9,7 @@ from understudy.backends.simulation.history import QueueMeasured, ReadToTheEnd
 from understudy.backends.simulation.lives import Life, Lives
 from understudy.backends.simulation.operators import rowwise
 from understudy.backends.simulation.specs import Job, SubjobSpec
+from understudy.backends.simulation.survival import Survival
 
 QUEUE_LIMIT = 40  # tuples in a queue when all is quiet
 
@@ -19,8 +20,7 @@ class Stillness:
     lives: Lives
     lengths: Sequence[QueueMeasured]
     ends: Sequence[ReadToTheEnd]
-    exceeded: Collection[str]  # subjobs of which more failed than their mode survives
-    divergent: Collection[str]
+    survival: Survival
     replaced: Collection[str]  # subjobs whose alternative branch runs
     dead: Collection[str]  # subjobs that nobody runs any more
 
@@ -44,14 +44,14 @@ class Stillness:
         """Streams that are released late, or not at all: to upstream backup and savepoint, which release what is behind
         their newest acked output, and so nothing while they make none or it is not acked; to a subjob that has no
         standby, or that can't begin anew; and all around a subjob that lost more than its mode survives."""
-        beyond = [spec for spec in self.job.subjobs if self.job.behind(spec.stream, self.exceeded)]
+        beyond = [spec for spec in self.job.subjobs if self.job.behind(spec.stream, self.survival.exceeded)]
         late = {stream for spec in beyond for stream in (spec.stream, *spec.inputs)}
         stranded = self.waits_in_vain()
         for spec in reversed(self.job.subjobs):
             running = list(self.lives.instances(spec.name))
             alone = spec.mode != "savepoint" and len(running) < spec.replicas
-            renumbers = spec.promise == "rollback" or spec.name in self.exceeded or spec.name in self.divergent
-            if renumbers and self._over(spec.stream):
+            divergent = spec.name in self.survival.exceeded or spec.name in self.survival.divergent
+            if (spec.promise == "rollback" or divergent) and self._over(spec.stream):
                 late.add(spec.stream)  # its end was reached before it was sent again under new seqs
             waits = spec.stream in late and any(self._waits_for_acks(p) for p in running)
             holds = spec.mode in ("upstreamBackup", "savepoint") and _holds(spec)
