@@ -10,17 +10,17 @@ TIMES = {
     **{"again": 4, "apart again and again": 5, "overload": 5},
     **dict.fromkeys(("refused", "half open", "hung engine"), 1),
 }  # what does not take twice as long as it says
-SILENCING = (
-    "crash",
-    "link, then crash",
-    "standby",
-    "together",
-    "cascade",
-    "again",
-    "gone",
-    "migrate, source dies",
-    "migrate, target dies",
-)
+SILENT = "without a word"
+VARIANTS = {
+    **dict.fromkeys(("crash", "link, then crash", "standby", "together", "cascade", "again", "gone"), SILENT),
+    **dict.fromkeys(("migrate, source dies", "migrate, target dies", "late, then crash"), SILENT),
+    **dict.fromkeys(("refused", "half open"), "its standby dies"),
+    "one way": "it is not heard",
+    "hung engine": "for ever",
+    "clock": "forward",
+    "paused sink": "replaced meanwhile",
+    "paused control": "to another node",
+}  # what `silent` means
 
 
 @dataclass(frozen=True)
@@ -39,5 +39,5 @@ class Fault:
 
     def __str__(self) -> str:
         who = f" {self.subjob}" + (f" and {self.other}" if self.other else "")
-        manner = ", without a word" if self.silent and self.kind in SILENCING else ""
+        manner = f", {VARIANTS[self.kind]}" if self.silent and self.kind in VARIANTS else ""
         return f"{self.at / MS:7.1f} ms  {self.kind}{who} ({self.lasts / MS:.0f} ms{manner})"
