@@ -21,7 +21,9 @@ from understudy.model.elements import elements_of
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 from understudy.modes.build import instance_of, sink_consumer, wiring_of
+from understudy.protocol.watermarks import Step
 from understudy.runtime.clock import now_ms
+from understudy.runtime.credentials import own
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.lane import WIRE, InputKind, InputSpec
 from understudy.runtime.engine.plan import BatchPlan
@@ -117,7 +119,7 @@ class Player:
         schema = pa.schema([*WIRE, *PAYLOAD])
         store = Store(schema, folder / name, bounds.memory, bounds.disk)
         serving = InstanceServing()
-        self.server = Server("127.0.0.1", 0, serving)
+        self.server = Server("127.0.0.1", 0, serving, own())
         address = f"127.0.0.1:{self.server.port}"
         core, wiring = instance_of(job, subjob, name), wiring_of(job, subjob)
         spill = Spill(folder / name, bounds.memory)
@@ -186,9 +188,17 @@ def _table(numbers: list[int], times: list[Any]) -> pa.Table:
 class Reader(Handler):
     """The end of the chain: takes what is new and acks it."""
 
-    def __init__(self, job: StreamJob, surroundings: LocalSurroundings, rows: list[int]) -> None:
-        self.rows = rows
-        asking = Asking("second", sink_consumer("end"))
+    def __init__(
+        self,
+        job: StreamJob,
+        surroundings: LocalSurroundings,
+        rows: list[int],
+        sink: str = "end",
+        last: Step | None = None,
+    ) -> None:
+        """`last`: the watermark of the last of `rows`."""
+        self.rows, self.last = rows, last
+        asking = Asking("second", sink_consumer(sink))
         self._reading = reading_of(job, asking, self, lambda: surroundings.addresses("second"), 1_000)
         self._reading.start()
         self._stopping = threading.Event()
@@ -202,7 +212,11 @@ class Reader(Handler):
     def expected(self, stream: str) -> int:
         return len(self.rows)
 
+    def mark(self, stream: str) -> Step | None:
+        return self.last
+
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        self.last = message.mark or self.last
         if message.rows.num_rows:
             known = len(self.rows) - message.rows["_seq"][0].as_py()
             assert known >= 0, "a hole"

@@ -16,8 +16,10 @@ from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
 from understudy.modes.instance import Instance, Role
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Range, Stream
+from understudy.protocol.growth import Growth
+from understudy.protocol.ids import Consumer, Millis, Range, Stream
 from understudy.runtime.checkpoints import Shelf
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.ports import Surroundings
 from understudy.runtime.spill import Spill
@@ -84,6 +86,7 @@ class Scene:
         self.backups_wanted: dict[str, int] = {}  # per stream: where its consumers are asked for a backup
         self.starved: dict[tuple[str, str], int] = {}  # stream, consumer → all that it has had, and it can't go on
         self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up: they are not lost
+        self.growth = {Stream(name): Growth() for name in stores}  # of the streams that it makes
         self.story = Story()
         self.wanted = subjob.ha  # what the manifest says now; `subjob` has what is in force
         self.post: Callable[[Event], None]
@@ -105,6 +108,17 @@ class Scene:
         alone = self.subjob.ha.mode is not Mode.AMNESIA and not self.core.protected
         in_vain = not alone and queue.received_by_all == queue.next and inbox.starved(stream)
         return inbox.wanted(stream) if in_vain else None
+
+    def note_growth(self) -> None:
+        """Called every few milliseconds, under the lock."""
+        for stream, queue in self.core.ledger.queues.items():
+            self.growth[stream].note(queue.received_by_all, queue.next, steady_ms())
+
+    def lag(self, stream: Stream, consumer: Consumer) -> tuple[int, Millis]:
+        """How many tuples of the stream the consumer lacks, and for how long the oldest of them has been there."""
+        queue = self.core.ledger.queues[stream]
+        at = queue.acks[consumer].received
+        return max(0, queue.next - at), self.growth[stream].age(at, steady_ms()) if at < queue.next else Millis(0)
 
     def positions(self) -> dict[str, int]:
         """How far this instance has come on each stream that enters the subjob: the least of its elements."""

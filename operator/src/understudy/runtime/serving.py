@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import structlog
 
 from understudy.model.ha import Ha
@@ -72,7 +73,7 @@ class InstanceServing:
             if scene.generation != generation:
                 return
             at, first = self._begin(scene, stream, consumer, request)
-        yield from self._send(scene, stream, at, first, generation)
+        yield from self._send(scene, stream, consumer, at, first, generation)
 
     def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> str | None:
         meant = request.get("meant")
@@ -87,32 +88,39 @@ class InstanceServing:
         if request["replica"]:
             return
         at, _ = self._begin(scene, stream, consumer, request)
-        start = at if request["start"] is None else request["start"]
+        start = at if request["start"] is None else scene.core.ours(stream, consumer, request["start"])
         mark = step_from_json(request["mark"])
         scene.post(on.Subscribed(stream, consumer, Seq(start), Epoch(request["epoch"]), mark))
 
     def _begin(
         self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]
     ) -> tuple[int, dict[str, Any]]:
-        """From where to send, and what the first message must say."""
-        queue = scene.core.ledger.queues[stream]
+        """From where to send, and what the first message must say, in the consumer's own count."""
+        core, queue = scene.core, scene.core.ledger.queues[stream]
         released = queue.acks[consumer].released
+
+        def resumes(known: Seq, start: Seq) -> tuple[int, dict[str, Any]]:
+            said = {"released": core.theirs(stream, consumer, known), "start": core.theirs(stream, consumer, start)}
+            return start, {"resumes": said}
+
         match Origin(request["origin"]):
             case Origin.NEWEST:
-                return queue.next, {"resumes": {"released": released, "start": queue.next}}
+                return resumes(released, queue.next)
             case Origin.HELD:
-                held = max(released, queue.trimmed)
-                others = scene.core.anew_for(stream, consumer)
-                return held, {"held": held, "others": others, "released": released}
+                held, anew = Seq(max(released, queue.trimmed)), core.anew_for(stream, consumer)
+                said = {"held": held, "others": anew, "released": released}
+                return held, {k: n if n is None else core.theirs(stream, consumer, n) for k, n in said.items()}
             case Origin.POSITION:
-                start = request["start"]
-                if queue.refusal(Seq(start)) is None:
+                start = core.ours(stream, consumer, request["start"])
+                if queue.refusal(start) is None:
                     return start, {}
-                known = queue.known_until(Seq(start), scene.given_up.get(stream))
-                return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
+                return resumes(queue.known_until(start, scene.given_up.get(stream)), queue.trimmed)
 
-    def _send(self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int) -> Messages:
+    def _send(
+        self, scene: Scene, stream: Stream, consumer: Consumer, at: int, first: dict[str, Any], generation: int
+    ) -> Messages:
         store, seen, is_new, asked, told = scene.stores[stream], None, True, 0, None
+        shift = scene.core.theirs(stream, consumer, 0)
         while True:
             delivery = store.wait(at, seen, scene.heartbeat)
             at += delivery.rows.num_rows
@@ -121,7 +129,7 @@ class InstanceServing:
                     return
                 meta = {
                     "epoch": scene.core.epoch,
-                    "next": scene.core.ledger.queues[stream].next,
+                    "next": scene.core.ledger.queues[stream].next + shift,
                     "standby": self._ready().peers.secondary_address,
                     "replicas": scene.core.replicated,
                     **first,
@@ -130,20 +138,21 @@ class InstanceServing:
                 wanted = scene.backups_wanted.get(stream, 0)
                 anew = scene.core.anew.get(stream)
             if anew != told:
-                told = meta["anew"] = anew
+                told = anew
+                meta["anew"] = anew + shift if anew is not None else None
             if is_new:
                 meta["share"] = store.share
             first, is_new = {}, False
             if asked < wanted <= at:  # behind the tuples that it speaks of
-                asked = meta["backup"] = wanted
+                asked, meta["backup"] = wanted, wanted + shift
             seen = delivery.progress if delivery.progress is not None else seen
             if mark is not None:
-                meta["mark"] = step_to_json(mark)
+                meta["mark"] = step_to_json(mark.renumbered(shift))
             if delivery.progress is not None:
                 meta["progress"] = delivery.progress
             if delivery.ended:
-                meta["end"] = at
-            yield _one_batch(delivery.rows), wire.pack(meta)
+                meta["end"] = at + shift
+            yield _one_batch(_shifted(delivery.rows, shift)), wire.pack(meta)
 
     # --- the secondary
 
@@ -151,10 +160,11 @@ class InstanceServing:
         scene, peers = self._ready().scene, self._ready().peers
         with scene.lock:
             another = scene.leading and peers.has_another_than(request["instance"])
-            free = scene.leading and not another
+            free = scene.leading and not another and request.get("engine") is None
             outbox = peers.joined(request["instance"], request["address"], request.get("mode", "")) if free else None
         if outbox is None:
-            yield wire.blobs([]), wire.pack({"refused": "not primary, or another instance follows", "another": another})
+            why = "not primary, another instance follows, or the engine of the one that asks stands still"
+            yield wire.blobs([]), wire.pack({"refused": why, "another": another})
             return
         try:
             while peers.is_current(outbox):
@@ -226,16 +236,20 @@ class InstanceServing:
         return {}
 
     def _ack(self, scene: Scene, body: dict[str, Any]) -> Any:
-        replaced = None
+        replaced, told = None, {}
         if scene.leading:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
             with scene.lock:
                 replaced = _replaced(scene, stream, consumer, epoch)
             for level, upto in body["acks"]:
                 tree = tree_from_json(body.get("tree")) if level == 1 else None
-                scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch, tree))
-            scene.starved[stream, consumer] = body.get("starved") or 0
-        return {"epoch": scene.core.epoch, "replaced": replaced}
+                said = scene.core.ours(stream, consumer, upto)
+                scene.post(on.Acked(stream, consumer, level, said, epoch, tree))
+            scene.starved[stream, consumer] = scene.core.ours(stream, consumer, body.get("starved") or 0)
+            with scene.lock:
+                end = scene.core.theirs(stream, consumer, scene.core.ledger.queues[stream].next)
+                told = {"end": end, "lagMs": scene.lag(stream, consumer)[1]}
+        return {"epoch": scene.core.epoch, "replaced": replaced, **told}
 
     def _recover(self, shell: Shell, body: dict[str, Any]) -> Any:
         """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""
@@ -272,6 +286,12 @@ def _until(scene: Scene, condition: Callable[[], bool], nothing: pa.RecordBatch)
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def _shifted(rows: pa.Table, by: int) -> pa.Table:
+    """To a consumer that counts from further on."""
+    place = rows.schema.get_field_index("_seq")
+    return rows.set_column(place, rows.schema.field(place), pc.add(rows["_seq"], by)) if by else rows
 
 
 def _one_batch(rows: pa.Table) -> pa.RecordBatch:
