@@ -15,6 +15,7 @@ LOOK = 40 * MS
 TIMEOUT = 150  # milliseconds without a sign of life
 GRACE = 150  # milliseconds in which the standby of a stalled primary takes the Lease
 HELD = 1_500  # milliseconds for which a stalled primary waits for somebody to give its state to
+SHOWN = 0  # milliseconds for which a status page says that the engine is stalled: nobody reads it here
 RESTART = 60 * MS
 
 
@@ -67,6 +68,6 @@ class Engine:
             return
         self._since = now if self._since is None else self._since
         stand = self.process.core.stand(follows=self.process.peers.follows_a_working_primary)
-        if leaves(stand, now - self._since, GRACE, HELD):
+        if leaves(stand, now - self._since, GRACE, HELD, SHOWN):
             self.world.note(f"{self.process.name} ends: the engine stands still: {self.stalled}")
             self.cluster.control.crash(self.process, False, RESTART, gives_up=True)
