@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from understudy.backends.simulation.faults import ORDERS, Fault, Outcome, run
+from understudy.backends.simulation.fault import Fault
+from understudy.backends.simulation.faults import ORDERS, Outcome, run
 from understudy.backends.simulation.networks import Cores, draw
 from understudy.backends.simulation.world import MS
 

@@ -171,11 +171,11 @@ def _show(experiment: Experiment) -> None:
 
 
 def _faults(args: argparse.Namespace) -> int:
-    from understudy.backends.simulation.exploration import explore
+    from understudy.backends.simulation.exploration import explore, has_weather
     from understudy.backends.simulation.faults import story
 
     if args.story:
-        print(story(args.first, args.mode))
+        print(story(args.first, args.mode, has_weather(args.first)))
         return 0
     report = explore(args.first, args.seeds, args.mode, _progress("faults"), args.jobs, args.record)
     if args.json:

@@ -29,6 +29,7 @@ from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Command
 from understudy.protocol.detector import Detector
 from understudy.protocol.duplicates import Hole
+from understudy.protocol.engine import Stand
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
@@ -579,6 +580,13 @@ class Instance:
     def settled(self) -> bool:
         """Whether the mode may be changed now. Another mode may not know that a late consumer counts otherwise."""
         return not self.roll_open and self.move is None and not self.late and not self.shifts
+
+    def stand(self, *, follows: bool) -> Stand:
+        """What would become of the subjob if this process ended now. `follows`: as a standby, it hears a primary whose
+        engine works."""
+        if self.role is Role.PRIMARY:
+            return Stand(leads=True, covered=self.protected, needed=self.ships_state)
+        return Stand(leads=False, covered=follows, needed=self.could_continue())
 
     @property
     def rehearsed(self) -> bool:

@@ -81,19 +81,14 @@ class Follower(threading.Thread):
     def _follow_to_its_end(self, kept: ExitStack) -> None:
         try:
             end = self._follow(kept.enter_context(wire.connect(self.primary.address)))
-        except flight.FlightUnavailableError as error:
-            end = self._noted(End.TRANSPORT, error)
-        except flight.FlightTimedOutError as error:
-            end = self._noted(End.TIMED_OUT, error)
-        except (flight.FlightError, StopIteration) as error:
-            end = self._noted(End.NOT_PRIMARY, error)
         except Exception as error:  # whatever a peer's message does here, the next attempt must follow
-            log.exception("a message of the primary could not be handled", primary=self.primary.holder)
-            end = self._noted(End.BROKEN, error)
+            end = self._noted(wire.end_of(error), error)
         if end is not None:
             self._report(verdict(end, heard=self._heard))
 
     def _noted(self, end: End, error: Exception) -> End:
+        if end is End.BROKEN:
+            log.error("a message of the primary could not be handled", primary=self.primary.holder, exc_info=error)
         said = str(error).split("\n")[0][:160]
         log.info("following ended", primary=self.primary.holder, heard=self._heard, end=end.value, error=said)
         return end

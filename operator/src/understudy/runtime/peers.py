@@ -16,7 +16,7 @@ from understudy.modes.build import millis
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.contact import Verdict
+from understudy.protocol.contact import Step, Verdict, next_step
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
@@ -237,17 +237,19 @@ class Peers:
         self._scene.post(on.DeterminantsArrived(Epoch(meta["epoch"]), meta["number"], steps, meta["whole"], needed))
 
     def _ended(self, verdict: Verdict) -> None:
-        match verdict:
-            case Verdict.CLOSED:
-                self._closed()
-            case Verdict.UNREACHABLE:
+        behind = steady_ms() < self._behind_until
+        match next_step(verdict, leads=self._scene.leading, behind=behind):
+            case Step.SAY_CLOSED:
+                self._scene.post(on.PeerClosed(steady_ms()))
+            case Step.SAY_UNREACHABLE:
                 self._unreachable()
-            case Verdict.REFUSED:
-                self._refused()
-            case Verdict.BEHIND:
-                self._waiting()
-            case _:
-                assert_never(verdict)
+            case Step.LOOK_AGAIN:
+                self._look_again(f"the connection to the primary ended: {verdict.value}")
+            case Step.STAND_BEHIND:
+                self._behind_until = steady_ms() + FIRST_CHANCE_MS
+                self._look_again("the primary has another secondary")
+            case never:
+                assert_never(never)
 
     def _unreachable(self) -> None:
         """Said a moment later, since the next attempt may follow at once; not if something else has happened."""
@@ -261,23 +263,6 @@ class Peers:
         again = threading.Timer(CONNECT_AGAIN_SECONDS, say)
         again.daemon = True
         again.start()
-
-    def _closed(self) -> None:
-        if steady_ms() < self._behind_until and not self._scene.leading:
-            return self._look_again("the secondary of the primary that is gone has the first chance")
-        self._scene.post(on.PeerClosed(steady_ms()))
-
-    def _refused(self) -> None:
-        """It is no primary any more, or we are none of its secondaries. A replica has lost its peer by that."""
-        if self._scene.leading:
-            self._closed()
-        else:
-            self._look_again("the instance we follow is no primary")
-
-    def _waiting(self) -> None:
-        """It has a secondary. Should it die, that one has what is needed to continue, and this one has not."""
-        self._behind_until = steady_ms() + FIRST_CHANCE_MS
-        self._look_again("the primary has another secondary")
 
     def _look_again(self, why: str) -> None:
         again = threading.Timer(LOOK_AGAIN_SECONDS, self._scene.reread_lease, (why,))

@@ -75,12 +75,8 @@ class Shell:
 
     def stand(self) -> Stand:
         """What would become of the subjob if this process ended now."""
-        core = self.scene.core
         with self.scene.lock:
-            if self.scene.leading:
-                return Stand(leads=True, covered=core.protected, needed=core.ships_state)
-            covered = self.peers.follows_a_working_primary
-            return Stand(leads=False, covered=covered, needed=core.could_continue())
+            return self.scene.core.stand(follows=self.peers.follows_a_working_primary)
 
     def post(self, event: Event) -> None:
         with self.scene.lock:

@@ -27,6 +27,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from understudy.protocol.contact import End
 from understudy.runtime.credentials import Credentials, own, scheme
 from understudy.runtime.cuts import own as cuts_of_this_process
 
@@ -59,6 +60,19 @@ def do(client: flight.FlightClient, kind: str, timeout: float, **fields: Any) ->
     """One action, one answer."""
     results = client.do_action(flight.Action(kind, pack(fields)), flight.FlightCallOptions(timeout=timeout))
     return unpack(next(iter(results)).body)
+
+
+def end_of(error: Exception) -> End:
+    """How a call ended, by the error that it ended with. An error of our own means: what was said is not understood."""
+    match error:
+        case flight.FlightUnavailableError():
+            return End.TRANSPORT
+        case flight.FlightTimedOutError():
+            return End.TIMED_OUT
+        case flight.FlightError() | StopIteration():
+            return End.NOT_PRIMARY
+        case _:
+            return End.BROKEN
 
 
 def leads(pinged: dict[str, Any]) -> bool:

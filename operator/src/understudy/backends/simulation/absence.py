@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import random
 
-from understudy.backends.simulation.faults import AFTERWARDS, WITH_SINK, Fault, Outcome, run, schedule
-from understudy.backends.simulation.networks import Cores, Job, draw
+from understudy.backends.simulation.fault import Fault
+from understudy.backends.simulation.faults import AFTERWARDS, WITH_SINK, Outcome, run, schedule
+from understudy.backends.simulation.networks import Cores, draw
+from understudy.backends.simulation.specs import Job
 from understudy.backends.simulation.world import MS
 
 

@@ -42,7 +42,7 @@ class Orders:
     def arrived(self, process: Process) -> None:
         """It has taken the Lease because that named it as successor."""
         expected = any(m.target == process.name and m.ended is None for m in self.moves)
-        self.cluster.monitor.handed_over(process, expected)
+        self.cluster.monitor.moved(process, expected)
 
     def _look(self, number: int) -> None:
         if self.cluster.control_down or self.world.lease_down:

@@ -144,6 +144,9 @@ class Outputs:
         if asked and asked < process.core.epoch:
             process.send(target, "control", 0, "rx_bye", stream, process.name)
             return
+        if process.core.ledger.queues[Stream(stream)].replaced(Consumer(consumer), epoch):
+            process.send(target, "control", 0, "rx_replaced", stream, process.name)
+            return
         start_at = self._start_at(stream, consumer, start)
         was_open = process.core.roll_open
         roll = start_at if start != LOG else 0
@@ -158,6 +161,18 @@ class Outputs:
             self.waiting[stream, target.name] = request
             return  # the roll call is not over: seqs are not settled yet
         self._open(stream, consumer, target, start)
+        if start is not None and start > 0 and mark is None:
+            self._tell_the_mark(stream, consumer, target, start)
+
+    def _tell_the_mark(self, stream: str, consumer: str, target: Endpoint, position: int) -> None:
+        """A consumer that begins amid a stream learns what is behind the tuple before: a sink that was started again
+        has nothing but its position."""
+        process, by = self.process, self._shift(stream, consumer)
+        mark = process.core.mark(Stream(stream), Seq(position - by))
+        if mark is not None:
+            mark = mark.renumbered(by) if by else mark
+            args: tuple[Any, ...] = (stream, position, [], process.epoch, mark, None, process.name, None)
+            process.send(target, "tuples", 0, "rx_data", *args)
 
     def _open(self, stream: str, consumer: str, target: Endpoint, start: int | None) -> None:
         """A consumer that does not know from where it is served, or can't be served from there, is told."""
@@ -217,6 +232,7 @@ class Outputs:
         if self.process.serving:
             early, self._early = self._early, {}
             for ack in early.values():
+                self.cluster.monitor.ack_heard(self.process, ack)
                 self.process.post(ack)
         waiting, self.waiting = self.waiting, {}
         for request in waiting.values():
@@ -257,6 +273,7 @@ class Outputs:
     def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
         ack = on.Acked(stream, consumer, level, self.process.core.ours(stream, consumer, upto), epoch, tree)
         if self.process.serving:
+            self.cluster.monitor.ack_heard(self.process, ack)
             self.process.post(ack)
         elif self.process.spec.side_by_side or self.process.spec.family == "replica":
             self._early[stream, consumer, level] = ack  # a new connection hears it again when it is served
