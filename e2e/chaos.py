@@ -92,7 +92,7 @@ class Recovery:
 
     act: Act
     from_fault: float | None
-    silence: float | None  # from the last sign of life of the old primary
+    silence: float | None  # for how long there was no output, as the Incident says
     lost: int
     duplicated: int
     trouble: str = ""
@@ -175,7 +175,7 @@ def _drilled(job: Job, act: Act, number: int) -> Recovery:
     incident = job.namespace.get("incident", status.get("incident") or "none") or {}
     return Recovery(
         act,
-        measured.get("recoverySeconds"),
+        _from_fault(status, incident),
         _silence(incident),
         measured.get("lost", 0),
         measured.get("duplicated", 0),
@@ -273,10 +273,14 @@ def _told(job: Job, act: Act, primary: str, epoch: int, made: float) -> Recovery
     return Recovery(act, first - made, _silence(incident), status.get("lost", 0), status.get("duplicated", 0))
 
 
+def _from_fault(drill: Json, incident: Json) -> float | None:
+    made, first = _moment(drill.get("madeAt")), _moment((incident.get("status") or {}).get("firstOutput"))
+    return max(0.0, first - made) if made and first else None
+
+
 def _silence(incident: Json) -> float | None:
-    spec, status = incident.get("spec") or {}, incident.get("status") or {}
-    last, first = _moment(spec.get("failedAt")), _moment(status.get("firstOutput"))
-    return max(0.0, first - last) if last and first else None
+    found: float | None = (incident.get("status") or {}).get("recoverySeconds")
+    return found
 
 
 def _moment(text: str | None) -> float | None:

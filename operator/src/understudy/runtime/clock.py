@@ -10,6 +10,11 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
+def monotonic_ms() -> int:
+    """For durations within this process: a step of the wall clock does not change it."""
+    return time.monotonic_ns() // 1_000_000
+
+
 def now_micros() -> int:
     """The same in microseconds, as Spark counts time."""
     return time.time_ns() // 1000

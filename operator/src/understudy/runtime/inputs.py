@@ -17,6 +17,7 @@ from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
+from understudy.runtime.clock import monotonic_ms
 from understudy.runtime.ports import Unreachable
 from understudy.runtime.reader import Asking, Handler, Incoming, Origin, Reading, StreamReader
 from understudy.runtime.replicas import reading_of
@@ -140,6 +141,9 @@ class Inputs(Handler):
 
     # --- what readers report
 
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        return self._scene.hearing.ages(stream, monotonic_ms())
+
     def expected(self, stream: str) -> int:
         with self._scene.lock:
             return self._scene.core.goes_on_from(Stream(stream))
@@ -154,7 +158,7 @@ class Inputs(Handler):
         with scene.lock:
             if reader.stopped:
                 return
-            generation = scene.generation
+            generation, received = scene.generation, scene.core.ledger.received(Stream(stream))
             scene.story.available[stream] = max(scene.story.available.get(stream, 0), message.available)
             scene.story.aim(stream, message.available)
             if message.share is not None:
@@ -164,6 +168,9 @@ class Inputs(Handler):
                 scene.post(_arrived(Stream(stream), self._range(stream, message), message))
                 self._arriving = None
             admitted = scene.core.ledger.admits(Stream(stream), Epoch(message.epoch))
+            if admitted:
+                new = scene.core.ledger.received(Stream(stream)) > received
+                scene.hearing.heard(stream, message.epoch, monotonic_ms(), message.still_ms, new_tuples=new)
             for name in self._wiring.readers(Stream(stream)) if admitted else ():
                 scene.inboxes[name].learn(stream, message.progress, message.end)
         self._wait_for_room(stream, generation)

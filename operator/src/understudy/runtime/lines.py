@@ -25,6 +25,7 @@ from typing import IO, Any, Final
 
 import pyarrow as pa
 
+from understudy.runtime.clock import now_ms
 from understudy.runtime.fence import Fence, Life, sync
 
 PART_BYTES: Final = 8 * 2**20  # it is copied and parsed at a start: about 0.2 s
@@ -41,6 +42,8 @@ class LineLog:
         self._folder, self._part_bytes = folder, part_bytes
         self._fence = Fence(folder, life)
         self._strict = self._fence.take(fresh=not _parts(folder))
+        self.age_ms = self._age_ms()
+        """How long ago an earlier life wrote; None if there was none. By the clock of whoever keeps the files."""
         self._number, self._following, self._end, self._file = self._recover()
         self.next = self._following
 
@@ -48,6 +51,10 @@ class LineLog:
     def path(self) -> Path:
         """The file that is written to."""
         return _part(self._folder, self._number)
+
+    def _age_ms(self) -> int | None:
+        written = [at.st_mtime for n in _parts(self._folder) if (at := _part(self._folder, n).stat()).st_size]
+        return max(0, now_ms() - round(max(written) * 1000)) if written else None
 
     def _recover(self) -> tuple[int, int, int, int]:
         """The number of the last file, the seq after its last line, its length, and a copy of it that is open."""
@@ -115,6 +122,7 @@ class ConsoleLog:
 
     def __init__(self) -> None:
         self.next = 0
+        self.age_ms: int | None = None
 
     def check(self) -> None:
         """Nobody else writes to this process's output."""

@@ -12,7 +12,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.determinants import Determinant
 from understudy.protocol.ids import Range, Seq, Stream
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import monotonic_ms, now_ms
 from understudy.runtime.determinants import determinant_of
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.plan import BatchPlan, Choice, Position
@@ -114,14 +114,29 @@ class Outputs:
         store.append(rows.add_column(0, pa.field("_seq", pa.int64()), seqs).cast(store.schema), start, progress)
 
     def _note(self, element: str, plan: BatchPlan, emitted: int) -> None:
-        story, now = self._scene.story, now_ms()
+        story = self._scene.story
         story.batch_count += 1
-        story.batch_ms.append(now - plan.cut_ms)
+        story.batch_ms.append(now_ms() - plan.cut_ms)
         story.batch_rows.append(plan.stop - plan.start)
-        if story.take_over is not None:
-            if emitted and element == self._scene.subjob.name:
-                story.take_over.note_output(now)
-            story.take_over.note_positions(self._scene.positions(), now)
+        if story.take_over is not None and emitted and element == self._scene.subjob.name and not self._is_read():
+            story.take_over.note_output(monotonic_ms())
+        self.note_progress()
+
+    def _is_read(self) -> bool:
+        """Whether anybody outside reads what the subjob makes: then it is out when it is sent."""
+        return bool(self._scene.core.wiring.leaving)
+
+    def note_progress(self) -> None:
+        """A take-over that has processed all that waited, and has nothing to send, is over. A life that began without
+        the state of the one before owes its first output. Called under the lock."""
+        scene, now = self._scene, monotonic_ms()
+        take_over = scene.story.take_over
+        if take_over is None or not scene.leading or (take_over.caught_up is not None and take_over.over):
+            return
+        take_over.note_positions(scene.positions(), now)
+        queues = [scene.core.ledger.queues[s] for s in scene.core.wiring.leaving]
+        if not (scene.core.lossy or scene.core.roll_open or any(q.next > q.received_by_any for q in queues)):
+            take_over.note_idle(now)
 
     def finish(self) -> None:
         """Stream ends: an element whose inputs are over and done ends its own stream. Called under the lock."""

@@ -23,7 +23,7 @@ from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.watermarks import Marks
 from understudy.runtime import wire
 from understudy.runtime.checkpoints import QUEUE, Letter, Message, Shelf, Unpacking, encode, table_to_bytes, to_ship
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import monotonic_ms, now_ms
 from understudy.runtime.determinants import heard_of
 from understudy.runtime.engine.state import InboxState
 from understudy.runtime.following import Follower, Hooks, Me
@@ -84,7 +84,7 @@ class Peers:
         self.secondary_address: str | None = None
         self.secondary_mode: str | None = None
         self.changes: Changes
-        self.heard_ms: int | None = None  # the last sign of life of the other instance
+        self.heard_at: int | None = None  # the last sign of life of the other instance, on the monotonic clock
         self._followed: LeaseRecord | None = None
         self._primary_stalled: str | None = None  # as a secondary: why the primary's engine stands still
         self.shipped_to_secondary = 0  # bytes, since it joined
@@ -118,7 +118,7 @@ class Peers:
         log.info("following", primary=command.primary.holder, epoch=command.primary.epoch)
         self._scene.story.take_over = None
         if command.primary != self._followed:
-            self._followed, self.heard_ms, self._primary_stalled = command.primary, None, None
+            self._followed, self.heard_at, self._primary_stalled = command.primary, None, None
         self._scene.post(on.FirstContact(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
         hooks = Hooks(
             self._heard,
@@ -158,10 +158,11 @@ class Peers:
 
     @property
     def follows_a_working_primary(self) -> bool:
-        return self._follower is not None and self.heard_ms is not None and self._primary_stalled is None
+        return self._follower is not None and self.heard_at is not None and self._primary_stalled is None
 
-    def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None) -> None:
-        self.heard_ms, self._primary_stalled = now_ms(), stalled
+    def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None, still_ms: int) -> None:
+        self.heard_at = max(monotonic_ms() - still_ms, self.heard_at or 0)
+        self._primary_stalled = stalled
         self._behind_until = 0
         if positions:
             self._scene.story.primary_positions = positions
@@ -353,8 +354,8 @@ class Peers:
         """A secondary whose engine stands still could not take over: it counts as gone."""
         if name != self._secondary or self._outbox is None:
             return
-        self.heard_ms = now_ms()
-        self._watched = self._watched.on_keep_alive(Millis(self.heard_ms))
+        self.heard_at = monotonic_ms()
+        self._watched = self._watched.on_keep_alive(Millis(now_ms()))
         if stalled is not None:
             log.warning("secondary stalled", secondary=name, why=stalled)
             self.left(name, self._outbox)
@@ -399,9 +400,10 @@ class Peers:
         return self._outbox is outbox
 
     def next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
-        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls."""
-        stalled = self._scene.story.engine_stalled
-        word = {} if stalled is None else {"engine": stalled}
+        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls, and
+        for how long our output has stood still."""
+        stalled, still = self._scene.story.engine_stalled, self._scene.story.still_ms(monotonic_ms())
+        word = ({} if stalled is None else {"engine": stalled}) | ({"still": still} if still else {})
         for letter, blobs in self._next_letters(outbox, timeout):
             yield letter | word, blobs
 

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
@@ -19,10 +20,13 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Range, Stream
 from understudy.runtime.checkpoints import Shelf
 from understudy.runtime.engine.inbox import Inbox
+from understudy.runtime.hearing import Hearing
 from understudy.runtime.ports import Surroundings
 from understudy.runtime.spill import Spill
 from understudy.runtime.store import Store
 from understudy.runtime.timeline import Departure, TakeOver
+
+QUIET_MS: Final = 1_000  # an engine that is quiet for less is at work
 
 
 @dataclass(slots=True)
@@ -32,6 +36,7 @@ class Story:
     state: str = "starting"
     error: str | None = None
     engine_stalled: str | None = None  # why Spark stands still here; None while it works or has nothing to do
+    engine_quiet_ms: int = 0  # since the engine's last sign of life, while it has something to do
     take_over: TakeOver | None = None
     departure: Departure | None = None
     overload: str | None = None  # as a primary: why this machine can't carry it
@@ -49,6 +54,12 @@ class Story:
     def seconds_per_tuple(self) -> float:
         """What processing has cost lately, over all elements."""
         return sum(self.batch_ms) / 1000 / max(sum(self.batch_rows), 1)
+
+    def still_ms(self, now: int) -> int:
+        """For how long output has stood still: the engine hangs, or a take-over has not come to its first output."""
+        engine = self.engine_quiet_ms if self.engine_quiet_ms >= QUIET_MS else 0
+        take_over = self.take_over.still_ms(now) if self.take_over is not None and self.take_over.promoted else 0
+        return max(engine, take_over)
 
     @property
     def take_over_is_catching_up(self) -> bool:
@@ -85,6 +96,7 @@ class Scene:
         self.starved: dict[tuple[str, str], int] = {}  # stream, consumer → all that it has had, and it can't go on
         self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up: they are not lost
         self.story = Story()
+        self.hearing = Hearing()  # as a consumer of other subjobs
         self.wanted = subjob.ha  # what the manifest says now; `subjob` has what is in force
         self.post: Callable[[Event], None]
         self.reread_lease: Callable[[str], None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +12,11 @@ from understudy.model.ha import Ha
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.runtime import wire
+from understudy.runtime.clock import monotonic_ms
 from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
 from understudy.runtime.frozen import freeze, hang, throttle
+from understudy.runtime.hearing import newest_before
 from understudy.runtime.partition import cut_off
 from understudy.runtime.reader import Origin
 from understudy.runtime.scene import Scene
@@ -55,7 +57,7 @@ class InstanceServing:
 
     def serve_stream(self, request: dict[str, Any]) -> Messages:
         scene = self._ready().scene
-        stream, consumer = Stream(request["stream"]), Consumer(request["consumer"])
+        stream, consumer, asked_at = Stream(request["stream"]), Consumer(request["consumer"]), monotonic_ms()
         nothing = _empty(self.schemas[stream])
         yield from _until(scene, lambda: scene.leading, nothing)
         with scene.lock:
@@ -63,6 +65,7 @@ class InstanceServing:
             replaced = _replaced(scene, stream, consumer, request["epoch"])
             refusal = replaced or self._refusal(scene, stream, consumer, request)
             if refusal is None:
+                _note_life(scene, request.get("ages", ()), asked_at)
                 self._hear(scene, stream, consumer, request)
         if refusal is not None:
             yield nothing, wire.pack({"refused": refusal, "replaced": replaced is not None})
@@ -72,7 +75,7 @@ class InstanceServing:
             if scene.generation != generation:
                 return
             at, first = self._begin(scene, stream, consumer, request)
-        yield from self._send(scene, stream, at, first, generation)
+        yield from self._send(scene, stream, at, first, generation, counts=not request["replica"])
 
     def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> str | None:
         meant = request.get("meant")
@@ -111,7 +114,10 @@ class InstanceServing:
                 known = queue.known_until(Seq(start), scene.given_up.get(stream))
                 return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
 
-    def _send(self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int) -> Messages:
+    def _send(
+        self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int, counts: bool
+    ) -> Messages:
+        """`counts`: what is sent is output, not a copy for a silent second reader."""
         store, seen, is_new, asked, told = scene.stores[stream], None, True, 0, None
         while True:
             delivery = store.wait(at, seen, scene.heartbeat)
@@ -119,6 +125,8 @@ class InstanceServing:
             with scene.lock:
                 if scene.generation != generation:
                     return
+                if counts and delivery.rows.num_rows and scene.story.take_over is not None:
+                    scene.story.take_over.note_output(monotonic_ms())
                 meta = {
                     "epoch": scene.core.epoch,
                     "next": scene.core.ledger.queues[stream].next,
@@ -136,6 +144,8 @@ class InstanceServing:
             first, is_new = {}, False
             if asked < wanted <= at:  # behind the tuples that it speaks of
                 asked = meta["backup"] = wanted
+            if still := scene.story.still_ms(monotonic_ms()):
+                meta["still"] = still
             seen = delivery.progress if delivery.progress is not None else seen
             if mark is not None:
                 meta["mark"] = step_to_json(mark)
@@ -251,6 +261,13 @@ def _replaced(scene: Scene, stream: Stream, consumer: Consumer, epoch: int) -> s
     if not queue.replaced(consumer, Epoch(epoch)):
         return None
     return f"{consumer} speaks with epoch {epoch}, but {queue.acks[consumer].epoch} has begun"
+
+
+def _note_life(scene: Scene, ages: Sequence[dict[str, Any]], asked_at: int) -> None:
+    """What a consumer had of the primaries before. Called under the lock, while this instance leads."""
+    take_over = scene.story.take_over
+    if take_over is not None:
+        take_over.note_life(newest_before(scene.core.epoch, ages, asked_at))
 
 
 def _drill(kind: str, fault: Callable[[float], None], body: dict[str, Any]) -> Any:

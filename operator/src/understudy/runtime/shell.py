@@ -18,7 +18,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Stream
 from understudy.runtime.changing import Changing
 from understudy.runtime.checkpoints import QUEUE
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import monotonic_ms, now_ms
 from understudy.runtime.determinants import choose, follow, lead
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.state import InboxState
@@ -97,6 +97,7 @@ class Shell:
                 self.changing.poll()
                 self.moves.settle()
                 self.outputs.feed_owed()
+                self.outputs.note_progress()
                 if not self.scene.core.moving:
                     self.outputs.finish()
 
@@ -194,11 +195,11 @@ class Shell:
         log.info("trying the lease", why=command.why)
         renews = self.scene.leading and command.expected is not None and command.expected.holder == self.scene.core.name
         if command.expected is not None and not renews:
-            self.scene.story.take_over = TakeOver(command.expected.holder, command.why, now_ms(), self.peers.heard_ms)
+            self.scene.story.take_over = TakeOver(command.expected.holder, command.why, heard=self.peers.heard_at)
         self._lease.order(command)
 
     def _lead(self, command: do.Lead) -> None:
-        promoted = now_ms()
+        promoted = monotonic_ms()
         if not command.beside:
             self.peers.leave()
         if command.live:
@@ -209,9 +210,18 @@ class Shell:
         take_over = self.scene.story.take_over
         if take_over is not None and take_over.promoted is None:
             take_over.lease = take_over.promoted = promoted
-            take_over.restored = now_ms()
-            self._count_replayed()
+            take_over.restored = monotonic_ms()
+            if command.live:
+                self._aim_at_what_is_there()
+            else:
+                self._count_replayed()
         self.scene.role_changed.notify_all()
+
+    def _aim_at_what_is_there(self) -> None:
+        """Of an instance that has run beside the primary. What the primary was ahead is not processed again."""
+        story = self.scene.story
+        for stream, position in self.scene.positions().items():
+            story.aim(stream, story.available.get(stream, position))
 
     def _run(self, command: do.Run) -> None:
         """As an active secondary: the same state, the same input, but nothing is published."""

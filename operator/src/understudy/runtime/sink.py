@@ -27,7 +27,9 @@ from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
 from understudy.protocol.watermarks import Step
+from understudy.runtime.clock import monotonic_ms
 from understudy.runtime.fence import Life, Superseded
+from understudy.runtime.hearing import Hearing
 from understudy.runtime.latencies import Latencies
 from understudy.runtime.lines import ConsoleLog, LineLog
 from understudy.runtime.ports import Surroundings, Unreachable
@@ -57,6 +59,9 @@ class SinkProcess(Handler):
         self._surroundings = surroundings
         self._latencies = Latencies(surroundings.neighbours)
         self._mark: Step | None = None
+        self._hearing = Hearing()
+        if self.log.age_ms is not None:
+            self._hearing.found(sink.input, monotonic_ms() - self.log.age_ms)
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
         asking = Asking(sink.input, sink_consumer(sink.name), epoch=lambda: life.number)
         self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
@@ -117,15 +122,21 @@ class SinkProcess(Handler):
     def mark(self, stream: str) -> Step | None:
         return self._mark
 
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        return self._hearing.ages(stream, monotonic_ms())
+
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         with self._lock:
             self._guard, admitted = self._guard.admit(Epoch(message.epoch))
             if not admitted or self.error:  # what follows a write that failed would be taken for the end of a hole
                 return
+            before = self.log.next
             try:
                 self._write(message)
             except (OSError, ValueError) as error:
                 self._fail(str(error))
+            new, stream = self.log.next > before, self.sink.input
+            self._hearing.heard(stream, message.epoch, monotonic_ms(), message.still_ms, new_tuples=new)
         if message.end is not None and self.log.next >= message.end:
             self.done.set()
 
@@ -167,6 +178,7 @@ class SinkProcess(Handler):
             "tuples": self.log.next,
             "next": self.log.next,
             "lost": self.lost,
+            "quietMs": self._hearing.quiet_ms(self.sink.input, monotonic_ms()),
             "ended": self.done.is_set(),
             "latencies": self._latencies.figures(),
         }

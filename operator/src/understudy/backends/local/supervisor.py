@@ -99,6 +99,7 @@ class Supervisor:
         self._janitor = Janitor()
         self._asked_to_stop = False
         self._resumed: set[Done] = set()
+        self._recovered: set[tuple[str, int]] = set()
         self.record = Record(began_ms=now_ms(), versions=[self._job])
 
     def ask_to_stop(self) -> None:
@@ -211,6 +212,15 @@ class Supervisor:
             name = death.process.name
             self._audience.note(f"{name} ended by itself ({death.exit_code}), see {self._log(death.process)}")
         self._note_modes(observed)
+        self._note_recoveries()
+
+    def _note_recoveries(self) -> None:
+        """As soon as it is known for how long there was no output."""
+        for key, story in self.record.takeovers.items():
+            if story["recoveryMs"] is not None and key not in self._recovered:
+                self._recovered.add(key)
+                what = f"{key[0]} took over {story['subjob']} from {story['from']}"
+                self._audience.note(f"{what}: no output for {story['recoveryMs']:,} ms")
 
     def _note_modes(self, observed: Observed) -> None:
         for subjob in self._cast.subjobs:
