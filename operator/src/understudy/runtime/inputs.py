@@ -15,6 +15,7 @@ from understudy.protocol import events as on
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.savepoints import Tree
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
 from understudy.runtime.clock import monotonic_ms
@@ -68,6 +69,8 @@ class Inputs(Handler):
         self._readers.clear()
         self._acks.clear()
         self._trees.clear()
+        self._scene.told = Told()
+        self._scene.sent.clear()
         self._sources.stop()
 
     def source_rows(self, source: str, wanted: Range) -> pa.Table | None:
@@ -242,8 +245,15 @@ class Inputs(Handler):
                 tree = tree_to_json(ack.tree)
                 if sent.get(reader) != ack and reader.ack(ack.levels, tree, ack.starved):
                     sent[reader] = ack
+                    self._note_told(reader, ack)
                     self._scene.story.acked_bytes += len(wire.pack([ack.levels, tree]))
             self._sent = sent
+
+    def _note_told(self, reader: Reading, ack: _Due) -> None:
+        with self._scene.lock:
+            for stream in (s for s, r in self._readers.items() if r is reader):
+                if (upto := dict(ack.levels).get(1)) is not None:
+                    self._scene.told = self._scene.told.with_ack(Stream(stream), Seq(upto), ack.tree)
 
     def forget_trees(self) -> None:
         self._trees.clear()

@@ -115,9 +115,7 @@ class Outputs:
 
     def _note(self, element: str, plan: BatchPlan, emitted: int) -> None:
         story = self._scene.story
-        story.batch_count += 1
-        story.batch_ms.append(now_ms() - plan.cut_ms)
-        story.batch_rows.append(plan.stop - plan.start)
+        story.note_batch(plan.stop - plan.start, now_ms() - plan.cut_ms)
         if story.take_over is not None and emitted and element == self._scene.subjob.name and not self._is_read():
             story.take_over.note_output(monotonic_ms())
         self.note_progress()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -158,6 +158,12 @@ class Recovery:
             try:
                 self._scene.surroundings.keep_acks(self._scene.subjob.name, text)
                 kept, self.has_kept = text, True
+                self._note_kept(released, tree)
                 self._scene.story.acked_bytes += len(text)
             except Unreachable as error:
                 log.warning("acks not kept", error=str(error))
+
+    def _note_kept(self, released: Mapping[Stream, Seq], tree: Tree | None) -> None:
+        with self._scene.lock:
+            for stream, upto in released.items() if self._scene.leading else ():
+                self._scene.told = self._scene.told.with_ack(stream, upto, tree)

@@ -75,7 +75,7 @@ class InstanceServing:
             if scene.generation != generation:
                 return
             at, first = self._begin(scene, stream, consumer, request)
-        yield from self._send(scene, stream, at, first, generation, counts=not request["replica"])
+        yield from self._send(scene, stream, at, first, generation, None if request["replica"] else consumer)
 
     def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> str | None:
         meant = request.get("meant")
@@ -115,9 +115,9 @@ class InstanceServing:
                 return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
 
     def _send(
-        self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int, counts: bool
+        self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int, to: Consumer | None
     ) -> Messages:
-        """`counts`: what is sent is output, not a copy for a silent second reader."""
+        """`to`: None for a silent second reader, for which this is no output."""
         store, seen, is_new, asked, told = scene.stores[stream], None, True, 0, None
         while True:
             delivery = store.wait(at, seen, scene.heartbeat)
@@ -125,8 +125,8 @@ class InstanceServing:
             with scene.lock:
                 if scene.generation != generation:
                     return
-                if counts and delivery.rows.num_rows and scene.story.take_over is not None:
-                    scene.story.take_over.note_output(monotonic_ms())
+                if to is not None and delivery.rows.num_rows:
+                    scene.note_sent(stream, to, at, monotonic_ms())
                 meta = {
                     "epoch": scene.core.epoch,
                     "next": scene.core.ledger.queues[stream].next,

@@ -98,6 +98,7 @@ class Shell:
                 self.moves.settle()
                 self.outputs.feed_owed()
                 self.outputs.note_progress()
+                self.scene.story.note_arrivals(monotonic_ms())
                 if not self.scene.core.moving:
                     self.outputs.finish()
 
