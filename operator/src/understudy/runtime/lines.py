@@ -65,6 +65,9 @@ class LineLog:
             end = target.tell()
             target.flush()
             os.fsync(target.fileno())
+            if numbers:  # the time of the copy says nothing
+                written = _part(self._folder, number).stat()
+                os.utime(target.fileno(), ns=(written.st_atime_ns, written.st_mtime_ns))
             file = os.dup(target.fileno())
         self._fence.publish("part", _part(self._folder, number))
         if following is None:
