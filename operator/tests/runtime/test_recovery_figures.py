@@ -69,6 +69,21 @@ def test_recovery_from_a_lost_pair_counts_from_the_last_tuple_that_came_before(t
     assert successor.status()["takeover"]["recoveryMs"] > COLD_SECONDS * 1000
 
 
+@pytest.mark.parametrize("troupe", ["passiveStandby", "upstreamBackup"], indirect=True)
+def test_neighbours_that_are_lost_together_learn_from_who_is_left_since_when(troupe: Troupe) -> None:
+    """No instance of `first` or `second` is left, so only the reader knows."""
+    flowing_pair(troupe)
+    since = monotonic_ms()
+    for name in ("second-1", "second-0", "first-0"):
+        troupe.remove(name)
+    time.sleep(COLD_SECONDS)
+    first, second = troupe.add("first-1"), troupe.add("second-2")
+    until(lambda: troupe.leader("second") == second.name)
+    assert_as_observed(troupe, second, since)
+    until(lambda: (first.status()["takeover"] or {}).get("stoppedMs") is not None)
+    assert COLD_SECONDS * 1000 < first.status()["takeover"]["recoveryMs"] <= troupe.reader.longest_gap_ms(since) + 200
+
+
 # --- what counts as evidence
 
 

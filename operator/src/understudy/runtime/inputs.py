@@ -145,7 +145,11 @@ class Inputs(Handler):
     # --- what readers report
 
     def ages(self, stream: str) -> list[dict[str, int]]:
-        return self._scene.hearing.ages(stream, monotonic_ms())
+        """A new life has heard nothing of earlier producers. That its own output stopped is what it was told."""
+        now, take_over = monotonic_ms(), self._scene.story.take_over
+        stopped = take_over.stopped if take_over is not None else None
+        passed_on = [{"epoch": 0, "ms": now - stopped}] if stopped is not None else []
+        return [*self._scene.hearing.ages(stream, now), *passed_on]
 
     def expected(self, stream: str) -> int:
         with self._scene.lock:
@@ -268,7 +272,9 @@ class Inputs(Handler):
         """Level 0: what is processed; what only waits here is lost to an instance that this one moves to. Level 1: what
         the mode has released. A new producer has to hear it again."""
         levels = {0: int(self._scene.core.ledger.position(Stream(stream))), **self._acks.get(stream, {})}
-        return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections, self._starved(stream))
+        starved, take_over = self._starved(stream), self._scene.story.take_over
+        stopped = take_over.stopped if take_over is not None else None
+        return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections, starved, stopped)
 
     def _starved(self, stream: str) -> int | None:
         found = (self._scene.starved_at(name, stream) for name in self._wiring.readers(Stream(stream)))
@@ -286,3 +292,4 @@ class _Due:
     tree: Tree | None
     connections: int
     starved: int | None = None
+    stopped: int | None = None  # a take-over learns it from its consumers, after it has subscribed here

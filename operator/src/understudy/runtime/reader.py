@@ -260,7 +260,8 @@ class StreamReader(threading.Thread):
             return False
         said = {"stream": self.stream, "consumer": asking.consumer, "acks": acks, "epoch": asking.epoch()}
         try:
-            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved)
+            ages = self._handler.ages(self.stream)
+            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved, ages=ages)
         except (flight.FlightError, pa.ArrowException, StopIteration):
             return False
         if answer.get("replaced"):

@@ -241,6 +241,7 @@ class InstanceServing:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
             with scene.lock:
                 replaced = _replaced(scene, stream, consumer, epoch)
+                _note_life(scene, body.get("ages", ()), monotonic_ms())
             for level, upto in body["acks"]:
                 tree = tree_from_json(body.get("tree")) if level == 1 else None
                 scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch, tree))

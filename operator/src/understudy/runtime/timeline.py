@@ -57,8 +57,9 @@ class TakeOver:
         return 0 if self.over else now - (self.detected if self.stopped is None else self.stopped)
 
     def note_life(self, at: int | None) -> None:
-        """Somebody received a tuple of the primary before, or had a sign of life."""
-        if at is not None and not self.over:
+        """Somebody received a tuple of the primary before, or had a sign of life. What is told late counts if nothing
+        else is known."""
+        if at is not None and (not self.over or self.stopped is None):
             self.stopped = at if self.stopped is None else max(self.stopped, at)
 
     def note_output(self, now: int) -> None:
