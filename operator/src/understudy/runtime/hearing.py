@@ -26,6 +26,8 @@ class Heard:
     """The newest tuple came."""
     alive_at: int | None = None
     """The newest sign of life."""
+    first_at: int | None = None
+    """The first tuple came."""
 
     @property
     def newest(self) -> int | None:
@@ -42,7 +44,9 @@ class Hearing:
         """A message of the producer."""
         known = next((h for h in self._heard.get(stream, ()) if h.epoch == epoch), Heard(epoch))
         alive = max(now - still_ms, known.alive_at if known.alive_at is not None else now - still_ms)
-        self._keep(stream, replace(known, alive_at=alive, tuple_at=now if new_tuples else known.tuple_at))
+        if new_tuples:
+            known = replace(known, tuple_at=now, first_at=now if known.first_at is None else known.first_at)
+        self._keep(stream, replace(known, alive_at=alive))
 
     def found(self, stream: str, at: int) -> None:
         """An earlier life of this consumer wrote its last tuple at this moment."""
@@ -59,10 +63,16 @@ class Hearing:
 
     def ages(self, stream: str, now: int) -> list[dict[str, int]]:
         """The evidence, as it is sent with a subscription: how long ago something was heard, per epoch."""
-        known = ((h.epoch, h.newest) for h in self._heard.get(stream, ()))
-        return [{"epoch": epoch, "ms": now - at} for epoch, at in known if at is not None]
+        known = [(h, h.newest) for h in self._heard.get(stream, ())]
+        first = {h.epoch: {"first": now - h.first_at} for h, _ in known if h.first_at is not None}
+        return [{"epoch": h.epoch, "ms": now - at, **first.get(h.epoch, {})} for h, at in known if at is not None]
 
 
 def newest_before(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> int | None:
     """When something was last heard of the producers before this epoch, on the clock of the one who was told."""
     return max((now - int(age["ms"]) for age in ages if age["epoch"] < epoch), default=None)
+
+
+def first_of(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> int | None:
+    """When the first tuple of the producer of this epoch came."""
+    return min((now - int(age["first"]) for age in ages if age["epoch"] == epoch and "first" in age), default=None)

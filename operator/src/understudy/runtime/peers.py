@@ -402,7 +402,7 @@ class Peers:
     def next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
         """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls, and
         for how long our output has stood still."""
-        stalled, still = self._scene.story.engine_stalled, self._scene.story.still_ms(monotonic_ms())
+        stalled, still = self._scene.story.engine_stalled, self._scene.still_ms(monotonic_ms())
         word = ({} if stalled is None else {"engine": stalled}) | ({"still": still} if still else {})
         for letter, blobs in self._next_letters(outbox, timeout):
             yield letter | word, blobs

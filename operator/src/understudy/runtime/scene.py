@@ -21,6 +21,7 @@ from understudy.protocol.ids import Range, Seq, Stream
 from understudy.protocol.pace import replay_ms
 from understudy.protocol.told import Told
 from understudy.runtime.checkpoints import Shelf
+from understudy.runtime.clock import now_ms
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.hearing import Hearing
 from understudy.runtime.ports import Surroundings
@@ -144,6 +145,12 @@ class Scene:
         alone = self.subjob.ha.mode is not Mode.AMNESIA and not self.core.protected
         in_vain = not alone and queue.received_by_all == queue.next and inbox.starved(stream)
         return inbox.wanted(stream) if in_vain else None
+
+    def still_ms(self, now: int) -> int:
+        """For how long output has stood still though it is due. While a micro-batch is under way, none has come since
+        it began."""
+        under_way = max((inbox.under_way_ms(now_ms()) for inbox in self.inboxes.values()), default=0)
+        return max(under_way, self.story.still_ms(now))
 
     def note_sent(self, stream: str, consumer: str, upto: int, now: int) -> None:
         """Output: tuples that a consumer asked for are on their way to it."""

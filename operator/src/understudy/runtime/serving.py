@@ -16,7 +16,7 @@ from understudy.runtime.clock import monotonic_ms
 from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
 from understudy.runtime.frozen import freeze, hang, throttle
-from understudy.runtime.hearing import newest_before
+from understudy.runtime.hearing import first_of, newest_before
 from understudy.runtime.partition import cut_off
 from understudy.runtime.reader import Origin
 from understudy.runtime.scene import Scene
@@ -144,7 +144,7 @@ class InstanceServing:
             first, is_new = {}, False
             if asked < wanted <= at:  # behind the tuples that it speaks of
                 asked = meta["backup"] = wanted
-            if still := scene.story.still_ms(monotonic_ms()):
+            if still := scene.still_ms(monotonic_ms()):
                 meta["still"] = still
             seen = delivery.progress if delivery.progress is not None else seen
             if mark is not None:
@@ -269,6 +269,7 @@ def _note_life(scene: Scene, ages: Sequence[dict[str, Any]], asked_at: int) -> N
     take_over = scene.story.take_over
     if take_over is not None:
         take_over.note_life(newest_before(scene.core.epoch, ages, asked_at))
+        take_over.note_received(first_of(scene.core.epoch, ages, asked_at))
 
 
 def _drill(kind: str, fault: Callable[[float], None], body: dict[str, Any]) -> Any:

@@ -34,6 +34,7 @@ class TakeOver:
     lost: int = 0
     duplicated: int = 0
     planned: bool = False  # the former primary handed over
+    received: bool = False  # whether a consumer has said that the first output came
     targets: dict[str, int] = field(default_factory=dict)  # input positions that end the catching up
     wall: int = field(default_factory=lambda: now_ms() - monotonic_ms())  # what turns moments into wall-clock time
 
@@ -65,6 +66,11 @@ class TakeOver:
     def note_output(self, now: int) -> None:
         if self.first_output is None and self.promoted is not None:
             self.first_output = now
+
+    def note_received(self, at: int | None) -> None:
+        """A consumer says when the first tuple came: a sink that is behind writes it later than it was sent."""
+        if at is not None and self.first_output is not None and not self.received:
+            self.first_output, self.received = max(self.first_output, at), True
 
     def note_idle(self, now: int) -> None:
         """Nothing waits to be processed, and no consumer lacks a tuple."""
