@@ -35,7 +35,10 @@ lint: setup  ## style, types, layers, generated files
 	$(BIN)/python charts/generate.py --check
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
-	$(BIN)/pytest -m 'not spark and not processes' $(ARGS)
+	$(BIN)/pytest -m 'not spark and not processes and not helm' $(ARGS)
+
+chart: setup  ## the chart, and the operator's rights against what it does; needs helm, or root to build it
+	@scripts/chart $(ARGS)
 
 spark: setup  ## queries on a real Spark session
 	$(BIN)/pytest -m 'spark and not processes' $(ARGS)
@@ -48,10 +51,18 @@ e2e: setup  ## the cluster suite: on your cluster if KUBECONFIG is set, else (as
 
 drills: setup  ## every mode under every fault in local processes (an hour, or in parts); results go to docs/drills.md
 	UNDERSTUDY_DRILLS=build/drills $(BIN)/pytest -m processes operator/tests/drills $(ARGS)
-	$(BIN)/pytest -m 'processes and slow' $(ARGS)
+	$(BIN)/pytest -m 'processes and slow' --ignore operator/tests/drills $(ARGS)
+
+share: setup  ## a tenth of what is marked slow: the one whose turn it is, or N=3; ARGS=--list shows all
+	@KEEP='$(KEEP)' PYTHONPATH=operator $(BIN)/python -m tests.shares $(N) $(ARGS)
 
 explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (minutes)
 	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)
+
+mutants: setup  ## every guard and comparison of the core changed, one at a time (an hour, or in parts); SAMPLE=20 runs so many
+	PYTHONPATH=operator $(BIN)/python -m tests.mutants $(if $(SAMPLE),\
+	    --sample $(SAMPLE) --draw "$$(git rev-parse HEAD)",\
+	    --record build/mutants.jsonl --page docs/simulation/mutants.md) $(ARGS)
 
 chaos: setup  ## random drills on the cluster for DURATION seconds; the table goes to PAGE, build/chaos.md; needs root
 	e2e/cluster/build && e2e/cluster/up "$$(images/build)" && \

@@ -39,13 +39,8 @@ from story import (
     wait_until_protected,
 )
 
-DECK = (
-    [("podKill", False)] * 4
-    + [("podKill", True)] * 4
-    + [
-        *(("processStop", False), ("partition", False), ("engineHang", False)),
-    ]
-)
+RARER = [("processStop", False), ("partition", False), ("engineHang", False)]
+DECK = [("podKill", False)] * 4 + [("podKill", True)] * 4 + RARER
 """Faults, and whether the operator is away: each mode goes through them all, in an order of its own, and then again."""
 DEMO = Path(__file__).parents[1] / "examples" / "telemonitoring.yaml"
 LOST_NODES = [("nodeLoss", False), ("nodeLoss", True)]

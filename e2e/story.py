@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 from kubectl import Job, Json, Namespace, name_of, node_of, run, until
 from numbers_job import EXPECTED, claims
+
+from understudy.cli.pages import status_page
 
 TAKE_OVER, REPLACED, START = 30, 180, 240
 CLUSTER = Path(__file__).parent / "cluster"
@@ -86,6 +89,32 @@ def drill(job: Job, subjob: str, fault: str, name: str, expect: Json) -> Json:
         return status if status.get("phase") in ("Passed", "Failed") else None
 
     return until(f"drill {name} is over", over, REPLACED)
+
+
+class Watchman(threading.Thread):
+    """Reads the status every half second, and notes what `kubectl understudy status` would make of it."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(name="watchman", daemon=True)
+        self._job, self._over = job, threading.Event()
+        self.safe: list[float] = []
+        """When it had said that nothing is at risk."""
+
+    def run(self) -> None:
+        while not self._over.wait(0.5):
+            if status_page(self._job.body(), (), round(time.time() * 1000)).safe:
+                self.safe.append(time.time())
+
+    def __enter__(self) -> Watchman:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+    def safe_between(self, start: float, end: float) -> list[float]:
+        return [at for at in self.safe if start <= at <= end]
 
 
 # ---- faults of the test cluster --------------------------------------------------------------------------

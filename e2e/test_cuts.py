@@ -11,16 +11,13 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from gate import Gate, kubeconfig
 from kubectl import Job, Json, Namespace, name_of, node_of, run, until
 from numbers_job import kept_job
 from story import (
@@ -39,77 +36,23 @@ pytestmark = pytest.mark.slow
 
 NAME = "cuts"
 RATE = 100
-UNCOUNTED = ("/events", "selfsubject")  # words for people, and questions
-HEADERS = ("content-type", "accept")
 LIVENESS = "http://127.0.0.1:8089/healthz"
 LOOK_SECONDS = 1.0
 SECONDS = 2 * REPLACED
 
 
 @dataclass
-class Gate:
-    """Between one operator and `kubectl proxy` at this port."""
+class OneStep(Gate):
+    """Closes after one new write."""
 
-    upstream: int
-    known: frozenset[str]
+    known: frozenset[str] = frozenset()
     """What is new to these is the last thing that gets through,"""
-    allowed: int
+    allowed: int = 1
     """and so many writes are the most."""
-    writes: list[str] = field(default_factory=list)
-    closed: threading.Event = field(default_factory=threading.Event)
 
-    def passes(self, method: str, path: str) -> bool:
-        """Whether its sender may hear of it."""
-        if method == "GET" or any(word in path for word in UNCOUNTED):
-            return True
-        write = f"{method} {path.partition('?')[0]}"
-        self.writes.append(write)
+    def wrote(self, write: str, body: bytes) -> None:
         if write not in self.known or len(self.writes) >= self.allowed:
             self.closed.set()
-        return not self.closed.is_set()
-
-    @contextmanager
-    def serving(self) -> Iterator[int]:
-        gate = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def handle(self) -> None:
-                with suppress(OSError, HTTPException):  # a killed operator says no goodbye
-                    super().handle()
-
-            def forward(self) -> None:
-                if gate.closed.is_set():
-                    self.close_connection = True
-                    return
-                body = self.rfile.read(int(self.headers.get("content-length") or 0))
-                known = {name: value for name in HEADERS if (value := self.headers.get(name))}
-                upstream = HTTPConnection("127.0.0.1", gate.upstream, timeout=120)
-                upstream.request(self.command, self.path, body or None, known)
-                answer = upstream.getresponse()
-                if not gate.passes(self.command, self.path):
-                    self.close_connection = True
-                    return
-                self.send_response(answer.status)
-                self.send_header("Content-Type", answer.headers.get("content-type") or "application/json")
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
-                while piece := answer.read1(1 << 16):
-                    self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-                    self.wfile.flush()
-                self.wfile.write(b"0\r\n\r\n")
-
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = forward
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
 
 
 @dataclass(frozen=True)
@@ -127,15 +70,15 @@ class Lives:
         print(f"{what}:")
         while not done():
             assert time.monotonic() < end, f"not within {SECONDS} s: {what}"
-            writes = self._one(Gate(self.upstream, frozenset(wrote), allowed), done, end)
+            writes = self._one(OneStep(self.upstream, known=frozenset(wrote), allowed=allowed), done, end)
             allowed += set(writes) <= set(wrote)
             wrote += writes
             print("  an operator that died after", *(writes or ["nothing"]), sep="\n    ")
 
-    def _one(self, gate: Gate, done: Callable[[], object], end: float) -> list[str]:
+    def _one(self, gate: OneStep, done: Callable[[], object], end: float) -> list[str]:
         log, config = self.folder / "operator.log", self.folder / "kubeconfig"
         with gate.serving() as port, log.open("ab") as out:
-            config.write_text(json.dumps(_kubeconfig(port)))
+            config.write_text(json.dumps(kubeconfig(port)))
             command = [sys.executable, "-m", "understudy.cli", "operator", "--liveness", LIVENESS]
             env = {**os.environ, **self.settings, "KUBECONFIG": str(config)}
             with subprocess.Popen(command, env=env, stdout=out, stderr=out) as operator:
@@ -143,17 +86,6 @@ class Lives:
                     assert operator.poll() is None, log.read_text()[-3000:]
                 operator.kill()
         return gate.writes
-
-
-def _kubeconfig(port: int) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "gate", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "users": [{"name": "nobody", "user": {}}],
-        "contexts": [{"name": "gate", "context": {"cluster": "gate", "user": "nobody"}}],
-        "current-context": "gate",
-    }
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ Drills make the faults that a drill can make. The last test compares every tuple
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 
 import pytest
 from kubectl import Job, Namespace, name_of, run, until
@@ -13,6 +14,7 @@ from numbers_job import kept_job
 from story import (
     REPLACED,
     TAKE_OVER,
+    Watchman,
     assert_flowing,
     assert_nothing_lost,
     assert_right,
@@ -27,6 +29,7 @@ from story import (
 
 NAME = "faulty"
 RATE = 200
+NOTICED = 5.0  # seconds after which the status must know
 EXPECTED = {"recovery": "30s", "lost": 0, "duplicated": 0}
 
 
@@ -64,13 +67,30 @@ def test_the_plugin_runs_a_drill_and_says_how_it_went(job: Job) -> None:
     print(said)
 
 
-@pytest.mark.parametrize("fault", ["processStop", "engineHang", "nodeLoss"])
+@pytest.mark.parametrize("fault", ["processStop", "nodeLoss"])
 def test_a_drill_passes_and_gives_its_figures(job: Job, fault: str) -> None:
     wait_until_protected(job)
     status = drill(job, "keep", fault, fault.lower(), EXPECTED)
     assert status["phase"] == "Passed", status
     assert status["measured"]["lost"] == status["measured"]["duplicated"] == 0
     print(f"first new output after {status['measured']['recoverySeconds']} s")
+    assert_flowing(job, seconds=REPLACED)
+
+
+def test_a_jvm_that_hangs_is_succeeded_and_nobody_calls_the_job_safe_meanwhile(job: Job) -> None:
+    wait_until_protected(job)
+    primary, _ = job.lease("keep")
+    with Watchman(job) as watchman:
+        status = drill(job, "keep", "engineHang", "enginehang", EXPECTED)
+        assert status["phase"] == "Passed", status
+        wait_until_protected(job)
+    (incident,) = [i for i in take_overs(job) if "engine stands still" in i["spec"]["cause"]]
+    assert (incident["spec"]["from"], incident["spec"]["class"]) == (primary, "temporary")
+    steps = ("detected", "reprotected")
+    detected, reprotected = (datetime.fromisoformat(incident["status"][step]).timestamp() for step in steps)
+    assert watchman.safe, "the watchman saw nothing at all"
+    assert watchman.safe_between(detected + NOTICED, reprotected) == []
+    print(f"hung: {status['measured']}, protected again {reprotected - detected:.0f} s after it was noticed")
     assert_flowing(job, seconds=REPLACED)
 
 

@@ -62,14 +62,18 @@ def test_the_plan_has_the_shape_that_the_documentation_says(capsys: pytest.Captu
     assert list(plan) == ["subjobs"]
     assert set(plan["subjobs"]) == {"beats", "pressures", "correlate"}
     for subjob in plan["subjobs"].values():
-        assert set(subjob) == {"operatorClass", "chosen", "why", "modes"}
+        assert set(subjob) >= {"operatorClass", "chosen", "why", "modes"}
+        assert subjob["warning"] is None
+        assert subjob["assumedRates"] == {}
         assert subjob["chosen"] == "passiveStandby"
         assert set(subjob["modes"]) == {
             *("amnesia", "passiveStandby", "upstreamBackup", "activeStandby", "replicaBackup", "savepoint")
         }
         for mode in subjob["modes"].values():
-            assert set(mode) == {"guarantee", "recoveryMs", "bandwidthOverhead"}
+            assert set(mode) >= {"guarantee", "recoveryMs", "bandwidthOverhead"}
             assert mode["guarantee"] in ("gap", "rollback", "precise")
+            assert mode["lostNodeRecoveryMs"] - mode["recoveryMs"] == pytest.approx(330, abs=1)
+        assert subjob["modes"]["passiveStandby"]["pods"] == 2 * subjob["modes"]["amnesia"]["pods"]
     assert plan["subjobs"]["beats"]["operatorClass"] == "convergent"
     assert plan["subjobs"]["correlate"]["operatorClass"] == "repeatable"
 

@@ -13,10 +13,10 @@ from .jobs import job, manifest
 
 
 def test_auto_becomes_the_mode_that_was_planned() -> None:
-    subjobs = [{**subjob, "ha": {"mode": "auto", "guarantee": "gap"}} for subjob in manifest()["spec"]["subjobs"]]
+    subjobs = [{**subjob, "ha": {"mode": "auto", "maxRecovery": "500ms"}} for subjob in manifest()["spec"]["subjobs"]]
     found = admit(manifest(subjobs=subjobs))
     assert isinstance(found, StreamJob)
-    assert {subjob.ha.mode for subjob in found.subjobs} == {Mode.AMNESIA}
+    assert {subjob.ha.mode for subjob in found.subjobs} == {Mode.ACTIVE_STANDBY}
 
 
 def test_a_name_that_another_job_has_taken_is_refused() -> None:

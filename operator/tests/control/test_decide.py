@@ -567,3 +567,10 @@ def test_a_sink_that_is_being_removed_has_not_written_its_whole_stream(started: 
     assert started.status["phase"] != "Completed"
     assert {pod.part for pod in started.pods.values()} == {"keep", "double", "out"}
     assert not started.is_true("Ready")
+
+
+def test_a_recovery_that_may_take_longer_than_allowed_is_said_where_the_job_is_accepted() -> None:
+    assert World(job()).run_for(1).condition("Accepted")["message"] == "the manifest was accepted"
+    world = World(with_settings(mode="passiveStandby", maxRecovery="300ms")).run_for(1)
+    assert world.condition("Accepted")["status"] == "True"
+    assert "keep: passiveStandby is predicted to recover in" in world.condition("Accepted")["message"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from understudy.control.edits import Edit, Needs, edits
+from understudy.control.revision import digests_of
 from understudy.model.job import StreamJob
 
 from .jobs import job, with_modes, with_query, with_settings, with_spark
@@ -26,3 +27,14 @@ def test_every_field_says_what_its_edit_needs(edited: StreamJob, field: str, nee
 
 def test_a_default_that_is_written_out_is_no_edit() -> None:
     assert edits(job(), with_modes("passiveStandby", "passiveStandby")) == ()
+
+
+def test_a_rate_that_only_the_planner_reads_is_no_edit() -> None:
+    without, declared, other = (_of_files(rate) for rate in ({}, {"rate": 5}, {"rate": 500}))
+    assert edits(without, declared) == edits(declared, other) == ()
+    assert digests_of(without, without.subjobs[0]) == digests_of(declared, declared.subjobs[0])
+
+
+def _of_files(hint: dict[str, int]) -> StreamJob:
+    files = {"path": "in", "schema": "v bigint", **hint}
+    return job(sources=[{"name": "numbers", "files": files}])

@@ -32,6 +32,16 @@ def test_who_cannot_renew_counts_itself_out_before_another_may_take_over() -> No
     assert not held.look(Sight("b", "3"), 20).leads(20)
 
 
+def test_a_leadership_that_was_interrupted_is_another_term_when_it_goes_on() -> None:
+    leading = Candidate("a").look(Sight(None, "1"), 0).renewed(Sight("a", "2"), 0)
+    term = leading.term
+    leading = leading.renewed(Sight("a", "3"), GIVE_UP_MS - 1)
+    assert leading.leads_since(term, GIVE_UP_MS)
+    again = leading.renewed(Sight("a", "4"), 3 * GIVE_UP_MS)
+    assert again.leads(3 * GIVE_UP_MS)
+    assert not again.leads_since(term, 3 * GIVE_UP_MS)
+
+
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3_000), st.booleans()), max_size=60))
 def test_there_are_never_two_leaders_whoever_looks_when_and_whatever_gets_lost(
     steps: list[tuple[int, int, bool]],

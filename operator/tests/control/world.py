@@ -66,7 +66,11 @@ class World:
     departures: dict[str, dict[str, Any]] = field(default_factory=dict)
     overloads: dict[str, str] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
+    behind: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Sink → tuples and milliseconds that it is behind, as the primary of its producer says."""
     """Subjobs whose output queue has no room."""
+    stalled: dict[str, str] = field(default_factory=dict)
+    """Pod → why its engine, or its disk, stands still."""
     pages: dict[str, Seen] = field(default_factory=dict)
     elsewhere: dict[str, Seen] = field(default_factory=dict)
     """Node → the page of another job's pod there."""
@@ -351,7 +355,17 @@ class World:
 
     def _sink_page(self, pod: Pod) -> dict[str, Any]:
         tuples = self.now_ms // 10 if self.flowing else 0
-        return {"kind": "sink", "sink": pod.part, "state": "ready" if self.ready(pod) else "starting", "tuples": tuples}
+        return {
+            "kind": "sink",
+            "sink": pod.part,
+            "state": self._state(pod),
+            "tuples": tuples,
+            "next": tuples,
+            "stalled": self.stalled.get(pod.name),
+        }
+
+    def _state(self, pod: Pod) -> str:
+        return "stalled" if pod.name in self.stalled else "ready" if self.ready(pod) else "starting"
 
     def _instance_page(self, pod: Pod) -> dict[str, Any]:
         name = names.lease(self.name, pod.part)
@@ -367,16 +381,22 @@ class World:
             "instance": pod.name,
             "role": "primary" if leads else "standby",
             "epoch": lease.epoch,
-            "state": "ready" if self.ready(pod) else "starting",
+            "state": self._state(pod),
+            "engine": {"state": "stalled", "why": self.stalled[pod.name]} if pod.name in self.stalled else None,
             "protected": secondary is not None,
             "secondary": secondary,
             "takeover": self.taken.get(pod.name) if leads else None,
             "departure": self.departures.get(pod.name),
             "overload": self.overloads.get(pod.name) if leads else None,
-            "outputs": {pod.part: {"trimmed": 0, "next": 9, "full": True, "consumers": {"out": {"released": 0}}}}
-            if pod.part in self.full
-            else {},
+            "outputs": self._outputs(pod.part, leads),
         }
+
+    def _outputs(self, subjob: str, leads: bool) -> dict[str, Any]:
+        if subjob in self.full:
+            return {subjob: {"trimmed": 0, "next": 9, "full": True, "consumers": {"out": {"released": 0}}}}
+        lags = {f"sink/{s}": {"released": 0, "lag": n, "lagMs": ms} for s, (n, ms) in self.behind.items()}
+        mine = subjob == "double" and leads and bool(lags)
+        return {subjob: {"trimmed": 0, "next": 9, "consumers": lags}} if mine else {}
 
     # ---- the loop
 

@@ -8,7 +8,7 @@ where neighbours fail together, some modes promise less.
 from __future__ import annotations
 
 from tests.drills.programme import COUNT, Programme
-from tests.drills.side_by_side import EVERY_FAULT, PRIMARIES, STANDBYS, classes
+from tests.drills.side_by_side import PRIMARIES, STANDBYS, classes
 from understudy.model.guarantees import PRECISE
 from understudy.model.ha import Mode
 
@@ -78,20 +78,6 @@ QUICK = (
 )
 ALL = (
     *QUICK,
-    EVERY_FAULT,
-    Programme("primaries", CHAIN, 45, ("act@5s-8s", "rep@10s-13s", "ups@16s-19s", "sav@22s-25s")),
-    Programme(
-        "standbys",
-        CHAIN,
-        50,
-        ("act@standby@5s-7s", "sav@standby@12s-14s"),
-        ("rep@18s-20s+3s", "ups@24s-26s+3s", "act@primary@30s-32s+150ms", "sav@34s-36s+150ms"),
-    ),
-    # The second round waits for new standbys: before that, some modes promise nothing.
-    Programme("again", CHAIN, 140, ("act@5s-8s", "rep@10s-13s", "act@protected@35s-45s", "rep@protected@45s-55s")),
-    Programme(
-        "again-empty", CHAIN, 140, ("ups@5s-8s", "sav@10s-13s", "ups@protected@35s-45s", "sav@protected@45s-55s")
-    ),
     Programme(
         "chance-stops",
         CHANCE,

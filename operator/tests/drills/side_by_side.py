@@ -85,17 +85,3 @@ PRIMARIES = Programme(
     tuple(f"{name}@3s-5s+3s" for name in MODES),
 )
 STANDBYS = Programme("modes-standbys", spec(MODES), 25, tuple(f"{name}@standby@4s-12s" for name in MODES))
-# The same under every fault but the shortest. Who joins comes first, so that those who are left without anybody do not
-# keep its successor waiting; on two cores a new instance takes a minute beside so many others.
-EVERY_FAULT = Programme(
-    "modes-again",
-    spec(MODES),
-    400,
-    (
-        *(f"{name}@standby@12s-16s" for name in MODES),
-        *("act@joining@17s-30s", "rep@joining@17s-30s", "pas@joining@17s-30s"),
-        *("ups@recovering@22s-24s", "sav@recovering@22s-24s"),
-        *(f"{name}@protected@24s-40s" for name in MODES),
-    ),
-    tuple(f"{name}@3s-5s+3s" for name in MODES),
-)

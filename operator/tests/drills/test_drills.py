@@ -1,4 +1,5 @@
-"""Every mode under every fault, on real processes. `make drills` runs all programmes, `make test` the first few."""
+"""Every mode under every fault, on real processes. `make drills` runs all programmes; `make test` the first few, and
+the others in turns."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "drills.md"
 def to_run() -> list[object]:
     results = os.environ.get(EVERYTHING)
     if results is None:
-        return list(QUICK)
+        return [*QUICK, *(pytest.param(p, marks=pytest.mark.slow) for p in ALL if p not in QUICK)]
     done = pytest.mark.skip(f"its promises were kept before: see {results}")
     return [pytest.param(p, marks=[done] if is_done(p, Path(results)) else []) for p in ALL]
 

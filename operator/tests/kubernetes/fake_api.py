@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +30,8 @@ class FakeApi:
     version: int = 0
     down: bool = False
     before_put: Any = None
+    before_write: Callable[[], None] | None = None
+    """Called when a write has arrived and before it is carried out."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     # ---- for tests
@@ -55,7 +57,7 @@ class FakeApi:
 
     # ---- requests
 
-    def answer(self, method: str, url: str, body: Json | None, kind: str) -> tuple[int, Json]:
+    def answer(self, method: str, url: str, body: Any, kind: str) -> tuple[int, Json]:
         place = urlsplit(url)
         found = PATH.match(place.path)
         with self.lock:
@@ -81,21 +83,28 @@ class FakeApi:
         ]
         return 200, {"items": mine}
 
-    def _one(self, method: str, key: tuple[str, str, str], body: Json, kind: str, status: bool) -> tuple[int, Json]:
+    def _one(self, method: str, key: tuple[str, str, str], body: Any, kind: str, status: bool) -> tuple[int, Json]:
         there = self.objects.get(key)
-        if there is None and "apply" not in kind:
+        if there is None:
             return 404, {"message": f"{key[0]} {key[2]} not found"}
         match method:
             case "GET":
-                return 200, there or {}
+                return 200, there
+            case "DELETE" if _differs(there, body.get("preconditions") or {}):
+                return 409, {"message": "the preconditions do not hold"}
             case "DELETE":
                 del self.objects[key]
                 return 200, {}
             case "PUT":
-                return self._replace(key, there or {}, body)
+                return self._replace(key, there, body)
+            case _ if "json-patch" in kind:
+                found = patched(there, body)
+                return (200, self.put(key[0], found)) if found else (422, {"message": "a test failed"})
+            case _ if _differs(there, body.get("metadata") or {}):
+                return 409, {"message": "the object has been modified"}
             case _:
                 patch = {"status": body["status"]} if status else body
-                return 200, self.put(key[0], merged(there or {}, patch))
+                return 200, self.put(key[0], merged(there, patch))
 
     def _replace(self, key: tuple[str, str, str], there: Json, body: Json) -> tuple[int, Json]:
         if self.before_put is not None:
@@ -133,6 +142,26 @@ def merged(there: Json, patch: Json) -> Json:
     return result
 
 
+def _differs(there: Json, named: Json) -> bool:
+    """Whether an object is not the one, or no longer as, a request names it."""
+    return any(key in named and there["metadata"][key] != named[key] for key in ("uid", "resourceVersion"))
+
+
+def patched(there: Json, steps: list[Json]) -> Json | None:
+    """JSON patch (RFC 6902) of values in objects; None if a test fails."""
+    result: Json = json.loads(json.dumps(there))
+    for step in steps:
+        *way, last = (part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:])
+        place = result
+        for part in way:
+            place = place[part]
+        if step["op"] == "test" and place.get(last) != step["value"]:
+            return None
+        if step["op"] == "add":
+            place[last] = step["value"]
+    return result
+
+
 def _matches(labels: dict[str, str], selector: str) -> bool:
     name, _, value = selector.partition("=")
     return not selector or (name in labels and (not value or labels[name] == value))
@@ -141,6 +170,7 @@ def _matches(labels: dict[str, str], selector: str) -> bool:
 def _handler(fake: FakeApi) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else each answer waits for the client to acknowledge its headers
 
         def _any(self) -> None:
             if fake.down:
@@ -149,6 +179,8 @@ def _handler(fake: FakeApi) -> type[BaseHTTPRequestHandler]:
             fake.tokens.append(self.headers.get("Authorization"))
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = json.loads(raw) if raw else None
+            if self.command != "GET" and fake.before_write is not None:
+                fake.before_write()
             status, found = fake.answer(self.command, self.path, body, self.headers.get("Content-Type") or "")
             text = json.dumps(found).encode()
             self.send_response(status)

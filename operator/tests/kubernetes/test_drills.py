@@ -13,8 +13,8 @@ import pytest
 
 from understudy.backends.kubernetes.api import Api
 from understudy.backends.kubernetes.drills import DrillReconciler
-from understudy.backends.kubernetes.orders import order
 from understudy.backends.kubernetes.settings import PodSettings
+from understudy.backends.kubernetes.writes import Writer, unelected
 from understudy.control.names import FLIGHT_PORT
 from understudy.runtime.family import family
 from understudy.runtime.ports import Unreachable
@@ -90,7 +90,7 @@ def test_an_order_that_is_not_taken_is_no_order_carried_out(api: Api) -> None:
     server = Server("127.0.0.9", FLIGHT_PORT, InstanceServing())
     try:
         with pytest.raises(Unreachable, match="certificates"):
-            order(api, "apps", "demo", 0, "127.0.0.9", "partition", seconds=1)
+            Writer(api, "apps", unelected(), {}).order("demo", 0, "127.0.0.9", "partition", seconds=1)
     finally:
         server.shutdown()
 

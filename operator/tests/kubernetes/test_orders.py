@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from understudy.backends.kubernetes.act import Actor
+from understudy.backends.kubernetes.api import Api
 from understudy.backends.kubernetes.objects import Owner
 from understudy.backends.kubernetes.settings import PodSettings
+from understudy.backends.kubernetes.writes import Writer, unelected
 from understudy.control import intents as do
 from understudy.control import names
 from understudy.model.ha import Ha, Mode
@@ -42,13 +44,17 @@ def pod() -> Iterator[Pod]:
     server.shutdown()
 
 
+def actor_of(api: Api) -> Actor:
+    return Actor(api, Writer(api, "apps", unelected(), {}), OWNER, None, PodSettings(image="understudy:test"))
+
+
 def change(ip: str) -> do.ChangeInstance:
     return do.ChangeInstance("demo-keep-0", ip, 0, Ha(mode=Mode.SAVEPOINT), "")
 
 
 def test_a_pod_is_told_how_its_subjob_is_to_be_kept_alive(pod: Pod) -> None:
     with FakeApi().serving() as api:
-        Actor(api, OWNER, None, PodSettings(image="understudy:test")).carry_out(change(POD))
+        actor_of(api).carry_out(change(POD))
     ((kind, body),) = pod.told
     assert kind == "change"
     assert Ha.model_validate(body["ha"]) == Ha(mode=Mode.SAVEPOINT)
@@ -56,4 +62,4 @@ def test_a_pod_is_told_how_its_subjob_is_to_be_kept_alive(pod: Pod) -> None:
 
 def test_one_that_does_not_answer_holds_up_nobody() -> None:
     with FakeApi().serving() as api:
-        Actor(api, OWNER, None, PodSettings(image="understudy:test")).carry_out(change(GONE))
+        actor_of(api).carry_out(change(GONE))

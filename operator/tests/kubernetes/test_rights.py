@@ -14,6 +14,7 @@ from understudy.backends.kubernetes.migrations import MigrationReconciler
 from understudy.backends.kubernetes.objects import Owner, role
 from understudy.backends.kubernetes.reconcile import Reconciler
 from understudy.backends.kubernetes.settings import PodSettings
+from understudy.backends.kubernetes.writes import Key, Version, Writer, unelected
 from understudy.control import intents as do
 from understudy.model.status import Role
 
@@ -21,6 +22,8 @@ from ..control.jobs import manifest
 from .fake_api import PATH, FakeApi
 from .test_chart import rendered
 from .test_reconcile import submit
+
+pytestmark = pytest.mark.helm
 
 Json = dict[str, Any]
 Right = tuple[str, str, str]
@@ -65,12 +68,28 @@ def _rights(method: str, path: str) -> set[Right]:
         case "DELETE":
             verbs = {"delete"}
         case _:
-            # What is applied and is not there yet is created.
-            verbs = {"patch", "create"} if plural in APPLIED else {"patch"}
+            verbs = {"patch"}
     return {(group, plural, verb) for verb in verbs}
 
 
-APPLIED = {"services", "serviceaccounts", "roles", "rolebindings", "poddisruptionbudgets", "networkpolicies"}
+GROUPS = {
+    "incidents": "/apis/understudy.dev/v1alpha1",
+    "leases": "/apis/coordination.k8s.io/v1",
+    "networkpolicies": "/apis/networking.k8s.io/v1",
+    "poddisruptionbudgets": "/apis/policy/v1",
+    "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
+    "roles": "/apis/rbac.authorization.k8s.io/v1",
+    "streamjobs": "/apis/understudy.dev/v1alpha1",
+}
+REMOVED = ("services", "leases", "configmaps", "incidents", "poddisruptionbudgets", "secrets")
+
+
+def read(fake: FakeApi) -> dict[Key, Version]:
+    """Everything that there is, as if one look read it."""
+    return {
+        (GROUPS.get(plural, "/api/v1"), plural, name): Version.of(body)
+        for (plural, _, name), body in fake.objects.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +108,23 @@ def asked() -> set[Right]:
         Reconciler(api, SETTINGS).reconcile("apps", "demo")
         DrillReconciler(api, SETTINGS).reconcile("apps", "now")
         MigrationReconciler(api).reconcile("apps", "mig")
-        actor = Actor(api, OWNER, None, SETTINGS)
+        for plural in REMOVED:
+            fake.put(plural, {"metadata": {"name": "demo-gone", "namespace": "apps"}})
+        fake.put("leases", {"metadata": {"name": "demo-keep", "namespace": "apps"}, "spec": {"holderIdentity": "a"}})
+        actor = Actor(api, Writer(api, "apps", unelected(), read(fake)), OWNER, None, SETTINGS)
         every: tuple[do.Intent, ...] = (
+            do.EnsureServiceAccount(""),
+            do.EnsureRole(frozenset(), False, ""),
+            do.EnsureRoleBinding(""),
+            do.EnsureService("keep", ""),
+            do.EnsureBudget("keep", ""),
+            do.EnsureNetworkPolicy(""),
             do.DeletePod("demo-keep-0", True, ""),
             do.LabelPod("demo-double-0", Role.PRIMARY, ""),
             do.RecordIncident("demo-keep-epoch-2", {"subjob": "keep"}, {"lost": 0}, ""),
             do.Record({"startTime": "1"}, ""),
             do.RunProcess("demo-keep-failed-2", {"spec": {}}, ""),
-            do.NameSuccessor("keep", "demo-keep-1", ""),
+            do.NameSuccessor("keep", "a", "demo-keep-1", ""),
             do.DropOrder("keep", ""),
             *(do.Remove(kind, "demo-gone", "") for kind in do.Kind),
         )

@@ -53,10 +53,20 @@ def test_taking_the_lease_writes_holder_epoch_and_address(fake: FakeApi, at: Kub
 def test_acks_to_sources_are_kept_on_the_lease_and_survive_a_change_of_hands(at: KubernetesSurroundings) -> None:
     assert at.kept_acks("keep") is None
     first = at.try_lease("keep", None, "demo-keep-0", "a:1")
-    at.keep_acks("keep", '{"next": 5}')
+    at.keep_acks("keep", '{"next": 5}', Epoch(1))
     assert at.read_lease("keep") == first
     assert at.try_lease("keep", first, "demo-keep-1", "b:1") is not None
     assert at.kept_acks("keep") == '{"next": 5}'
+
+
+def test_acks_of_a_life_that_was_replaced_do_not_overwrite_those_of_its_successor(at: KubernetesSurroundings) -> None:
+    first = at.try_lease("keep", None, "demo-keep-0", "a:1")
+    assert first is not None
+    assert at.try_lease("keep", first, "demo-keep-1", "b:1") is not None
+    at.keep_acks("keep", '{"next": 9}', Epoch(2))
+    with pytest.raises(Unreachable):
+        at.keep_acks("keep", '{"next": 5}', Epoch(1))
+    assert at.kept_acks("keep") == '{"next": 9}'
 
 
 def test_a_lease_is_taken_from_a_silent_holder_only_if_the_question_still_stands(at: KubernetesSurroundings) -> None:

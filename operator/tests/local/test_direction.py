@@ -18,6 +18,7 @@ from understudy.backends.local.direction import (
     Finish,
     Hurt,
     Intent,
+    Kill,
     LastResort,
     Observed,
     Open,
@@ -373,3 +374,19 @@ def test_a_standby_goes_when_its_primary_does_without() -> None:
     assert decide(cast, Schedule(), 2, after) == [Dismiss(subjob("beats", 1))]
     moving = replace(after, moving=frozenset({subjob("beats", 1)}))
     assert decide(cast, Schedule(), 2, moving) == [], "it is a side of a move that is not over"
+
+
+# --- a sink that stands still
+
+
+def test_a_sink_whose_disk_stands_still_is_killed_once_and_replaced_when_it_is_gone() -> None:
+    why = "a sync of part-00000.jsonl did not end within 10 s"
+    stalled = seen(SINK, "stalled", status={"state": "stalled", "stalled": why})
+    instances = everyone()[1:]
+    assert directed(running(stalled, *instances)) == [Kill(SINK, why)]
+    assert directed(running(stalled, *instances, killed=frozenset({SINK}))) == []
+    gone = replace(stalled, exit_code=-9)
+    again = directed(running(gone, *instances, killed=frozenset({SINK})))
+    assert again == [Start(Process(Kind.SINK, "alerts", 1))]
+    slow = seen(Process(Kind.SINK, "alerts", 1), "starting")
+    assert directed(running(gone, slow, *instances, killed=frozenset({SINK}))) == []

@@ -16,7 +16,7 @@ from understudy.backends.local.faults import Fault, Target
 from understudy.backends.local.history import Comparison, compare
 from understudy.backends.local.incidents import incidents_of
 from understudy.backends.local.page import render
-from understudy.backends.local.record import Death, Record
+from understudy.backends.local.record import Death, Record, Stall
 from understudy.backends.local.report import Report, arrived_at, record_to_json, too_late
 from understudy.backends.local.verdicts import Verdict
 from understudy.model.ha import Guarantee
@@ -33,7 +33,16 @@ def report(of: Record | None = None, comparison: Comparison | None = PRECISE) ->
 def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
     assert report().to_json() == {
         "job": "two",
-        "sinks": {"alerts": {"tuples": 2000, "lost": 0, "duplicated": 0, "reordered": 0, "recovery": "precise"}},
+        "sinks": {
+            "alerts": {
+                "tuples": 2000,
+                "lost": 0,
+                "duplicated": 0,
+                "reordered": 0,
+                "recovery": "precise",
+                "lag": {"most": {"tuples": 300, "seconds": 3.2}, "last": {"tuples": 0, "seconds": 0.0}},
+            }
+        },
         "incidents": [
             {
                 "subjob": "beats",
@@ -59,7 +68,13 @@ def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
 
 def test_a_sink_that_was_not_compared_says_nothing_about_losses() -> None:
     found = report(comparison=None).to_json()["sinks"]["alerts"]
-    assert found == {"tuples": 1998, "lost": None, "duplicated": None, "reordered": None, "recovery": None}
+    compared = {"lost": None, "duplicated": None, "reordered": None, "recovery": None}
+    assert found.pop("lag") is not None
+    assert found == {"tuples": 1998, **compared}
+
+
+def test_a_sink_whose_lag_nobody_told_has_none() -> None:
+    assert report(replace(record(), lags={})).to_json()["sinks"]["alerts"]["lag"] is None
 
 
 def test_a_killed_standby_is_an_incident_without_a_take_over() -> None:
@@ -98,6 +113,35 @@ def test_a_take_over_from_one_that_lived_is_a_false_suspicion() -> None:
     )
     assert real["cause"] == "primary killed (SIGKILL)"
     assert real["promotedMs"] == 21
+
+
+def test_an_engine_that_stood_still_is_no_false_suspicion_and_no_death_of_its_own() -> None:
+    """The standby took over first; the process that hung ended a moment later."""
+    beats, why = Process(Kind.SUBJOB, "beats", 0), "the JVM did not answer for 3.1 s"
+    told = {"state": "stalled", "why": why, "sinceMs": FAULT, "quietMs": 3_400, "timeoutMs": 3_000}
+    hung = replace(
+        record(),
+        done=[],
+        deaths=[Death(beats, FAULT + 3_600, 1, had_standby=True)],
+        noticed_ms={beats: FAULT + 3_600},
+        last={"beats-0": {"role": "standby", "engine": told}, "beats-1": {"role": "primary"}},
+    )
+    (incident,) = incidents_of(hung, JOB)
+    assert incident.cause == f"its engine stood still: {why}"
+    assert (incident.at_ms, incident.victim, incident.successor) == (FAULT, "beats-0", "beats-1")
+    assert incident.role == "primary"
+    assert incident.first_output_ms == 310
+
+
+def test_a_sink_that_stood_still_is_an_incident_until_it_writes_again() -> None:
+    why = "a sync of part-00000.jsonl did not end within 10 s"
+    stalled = replace(record(), stalls={Process(Kind.SINK, "alerts", 0): Stall(START + 20_000, why)})
+    incident = incidents_of(stalled, JOB)[-1]
+    assert (incident.subjob, incident.role, incident.victim) == ("beats", "sink", "sink-alerts")
+    assert incident.cause == f"the disk of sink alerts stood still: {why}"
+    assert incident.first_output_ms is not None
+    assert 0 < incident.first_output_ms <= 160
+    assert report(of=stalled).to_json()["incidents"][-1]["lost"] == 0
 
 
 def test_a_take_over_belongs_to_the_last_fault_before_it() -> None:

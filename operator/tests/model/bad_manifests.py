@@ -682,15 +682,21 @@ PROMISES = (
     ),
     Bad(
         "a recovery time out of reach",
-        ha("{maxRecovery: 100ms}"),
+        ha("{maxRecovery: 50ms}"),
         f"{HA}.maxRecovery",
-        ("predicted to take", "longer than 100ms"),
+        ("predicted to take", "far longer than 50ms", "or write mode activeStandby"),
+    ),
+    Bad(
+        "a recovery time that no cold start reaches",
+        ha("{mode: amnesia, maxRecovery: 1s}"),
+        f"{HA}.maxRecovery",
+        ("predicted to take", "or spare: true"),
     ),
     Bad(
         "auto and a recovery time out of reach",
-        ha("{mode: auto, guarantee: precise, maxRecovery: 100ms}"),
+        ha("{mode: auto, guarantee: precise, maxRecovery: 20ms}"),
         f"{HA}.maxRecovery",
-        ("no available mode",),
+        ("no available mode", "far longer than 20ms"),
     ),
     Bad(
         "synchronized backups of an arbitrary subjob",

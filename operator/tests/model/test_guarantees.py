@@ -7,11 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from understudy.model.choice import PLANNED, Choice, choose
+from understudy.model.choice import DEFAULT_BOUND, PLANNED, Choice, choose
 from understudy.model.classes import OperatorClass, class_of
-from understudy.model.costs import Load, costs, detection, loads
+from understudy.model.costs import Load, costs, loads
 from understudy.model.guarantees import AVAILABLE, PRECISE, ROLLBACK, Addition, addition_of, promise, promise_now
 from understudy.model.ha import Guarantee, Ha, Mode
+from understudy.model.job import Subjob
+from understudy.model.prediction import predictions
 from understudy.model.refusal import Refusal
 from understudy.model.validate import check
 
@@ -106,8 +108,8 @@ def test_replicas_and_savepoints_number_alike_or_not_at_all() -> None:
 
 # ---- costs -----------------------------------------------------------------------------------------------
 
-AGGREGATE = Load(inputs=1, rate=1000, emitted=100, state=100, work=100e-6)
-FILTER = Load(inputs=1, rate=1000, emitted=1000, state=0, work=10e-6)
+AGGREGATE = Load(inputs=1, rate=1000, emitted=100, state=100, effort=10)
+FILTER = Load(inputs=1, rate=1000, emitted=1000, state=0, effort=1)
 FIFTY = Ha.model_validate({"checkpoint": {"interval": "50ms"}})
 
 
@@ -127,10 +129,6 @@ def test_a_log_of_steps_costs_bits_for_each_tuple_and_ids_for_each_message() -> 
     watermarks, logged = (costs(FILTER, FIFTY, logs=logs)[Mode.UPSTREAM_BACKUP] for logs in (False, True))
     assert logged.bandwidth_overhead == pytest.approx(0.0064 + (1000 / 8 + 7 * 8 * 50) / 50_000)
     assert logged.recovery == watermarks.recovery
-
-
-def test_detection_takes_two_and_a_half_keep_alives() -> None:
-    assert detection(Ha()) == timedelta(milliseconds=250)
 
 
 def test_rates_follow_the_streams() -> None:
@@ -158,9 +156,10 @@ def chosen(text: str, operators: str = '[{filter: {where: "mv > 1"}}]') -> Choic
         ("{mode: amnesia, guarantee: gap}", Mode.AMNESIA, Guarantee.GAP),
         ("{mode: passiveStandby, guarantee: rollback}", Mode.PASSIVE_STANDBY, Guarantee.PRECISE),
         ("{mode: auto}", Mode.SAVEPOINT, Guarantee.PRECISE),
-        ("{mode: auto, guarantee: gap}", Mode.AMNESIA, Guarantee.GAP),
+        ("{mode: auto, guarantee: gap}", Mode.SAVEPOINT, Guarantee.PRECISE),
+        ("{mode: auto, guarantee: gap, maxRecovery: 1m}", Mode.AMNESIA, Guarantee.GAP),
         ("{mode: auto, guarantee: rollback, maxRecovery: 3s}", Mode.SAVEPOINT, Guarantee.PRECISE),
-        ("{mode: auto, guarantee: rollback, maxRecovery: 260ms}", Mode.ACTIVE_STANDBY, Guarantee.PRECISE),
+        ("{mode: auto, guarantee: rollback, maxRecovery: 490ms}", Mode.ACTIVE_STANDBY, Guarantee.PRECISE),
     ],
 )
 def test_a_mode_is_chosen_with_a_reason(text: str, mode: Mode, guarantee: Guarantee) -> None:
@@ -177,21 +176,41 @@ def test_a_random_subjob_is_precise_because_only_checkpointed_tuples_are_forward
     assert "checkpointed" in choice.why
 
 
+LARGE = Load(inputs=1, rate=1000, emitted=0.001, state=2_000_000, effort=1)
+"""A window that closes seldom."""
+WIDE = Load(inputs=1, rate=1000, emitted=10, state=10_000_000, effort=100)
+
+
+def auto(text: str) -> Subjob:
+    (one,) = job(ha(text)).subjobs
+    return one
+
+
 def test_auto_says_which_cheaper_mode_would_be_too_slow() -> None:
-    wide = Load(inputs=1, rate=1000, emitted=10, state=10_000, work=1e-3)
-    (one,) = job(ha("{mode: auto, guarantee: precise, maxRecovery: 1s}")).subjobs
-    found = choose(one, wide, "spec.subjobs[0]")
+    found = choose(auto("{mode: auto, guarantee: precise, maxRecovery: 1s}"), LARGE, "spec.subjobs[0]")
     assert isinstance(found, Choice)
     assert found.mode is Mode.PASSIVE_STANDBY
-    assert "recovers within 1s" in found.why
+    assert "recovers within 1 s" in found.why
     assert "upstreamBackup would cost" in found.why
 
 
 def test_auto_says_what_its_choice_costs_and_what_a_faster_mode_would() -> None:
-    found = chosen("{mode: auto}")
+    found = choose(auto("{mode: auto}"), LARGE, "spec.subjobs[0]")
     assert isinstance(found, Choice)
-    assert re.search(r"precise: \+\d+\.\d% bandwidth, recovery \d+ms after detection; ", found.why)
-    assert re.search(r"; activeStandby would recover in \d+ms, for \+1\d\d%$", found.why)
+    assert re.search(
+        r"\+\d+(\.\d)?% bandwidth, recovery [\d.]+ m?s, or [\d.]+ m?s after the loss of a node; ", found.why
+    )
+    assert re.search(r"; passiveStandby would recover in \d+ ms, for \+\d+%$", found.why)
+
+
+def test_auto_takes_the_quickest_mode_where_none_is_soon_enough() -> None:
+    found = choose(auto("{mode: auto}"), WIDE, "spec.subjobs[0]")
+    assert isinstance(found, Choice)
+    forecast = predictions(auto("{mode: auto}"), WIDE)
+    precise = [mode for mode in PLANNED if mode is not Mode.AMNESIA]
+    assert all(forecast[mode].lost_node > DEFAULT_BOUND for mode in precise)
+    assert forecast[found.mode].lost_node == min(forecast[mode].lost_node for mode in precise)
+    assert "none recovers within 10 s (the default of maxRecovery)" in found.why
 
 
 @pytest.mark.parametrize("before", PLANNED)

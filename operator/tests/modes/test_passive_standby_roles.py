@@ -252,8 +252,8 @@ def test_a_standby_with_state_succeeds_a_primary_whose_engine_stands_still() -> 
     standby.handle(on.LeaseSeen(lease("job-0", 1)))
     standby.handle(on.CheckpointArrived(checkpoint))
     assert standby.handle(on.KeepAlive(Millis(2_000), Epoch(1))) == ()
-    tried = standby.handle(on.KeepAlive(Millis(2_100), Epoch(1), stalled="the JVM has not answered for 3.1 s"))
-    why = "its engine stands still: the JVM has not answered for 3.1 s"
+    tried = standby.handle(on.KeepAlive(Millis(2_100), Epoch(1), stalled="the JVM did not answer for 3.1 s"))
+    why = "its engine stands still: the JVM did not answer for 3.1 s"
     assert tried == (do.TryLease(lease("job-0", 1), why),)
 
 
@@ -261,5 +261,5 @@ def test_a_standby_without_state_leaves_a_hung_primary_its_lease() -> None:
     standby = instance("job-1")
     standby.handle(on.LeaseSeen(lease("job-0", 1)))
     for now in range(0, 5_000, 100):
-        stalled = on.KeepAlive(Millis(now), Epoch(1), stalled="the JVM has not answered for 3.1 s")
+        stalled = on.KeepAlive(Millis(now), Epoch(1), stalled="the JVM did not answer for 3.1 s")
         assert do.TryLease not in kinds((*standby.handle(stalled), *standby.handle(on.Tick(Millis(now)))))

@@ -233,7 +233,7 @@ def test_a_producer_that_is_behind_what_another_has_sent_makes_nothing_new() -> 
 
 def test_a_replica_goes_on_alone_when_the_engine_of_its_peer_stands_still() -> None:
     _, second = pair()
-    stalled = on.KeepAlive(Millis(100), Epoch(1), stalled="the JVM has not answered for 3.1 s")
+    stalled = on.KeepAlive(Millis(100), Epoch(1), stalled="the JVM did not answer for 3.1 s")
     (elect,) = second.handle(stalled)
     assert isinstance(elect, do.Elect)
     assert "its engine stands still" in elect.why

@@ -95,3 +95,12 @@ def test_a_log_keeps_the_step_before_the_trim() -> None:
     assert log.before(Seq(150)) is not None
     assert log.find(Seq(150)) is not None
     assert log.find(Seq(10)) is None
+
+
+def test_the_steps_behind_tuples_that_are_renumbered_move_with_them() -> None:
+    log = StepLog(Step(Seq(i), Seq(i + 10), {}, {}, {}) for i in (0, 10, 20))
+    moved = log.moved(Seq(10), Seq(100))
+    assert [(step.first, step.stop) for step in moved.steps] == [(100, 110), (110, 120)]
+    amid = log.moved(Seq(15), Seq(100))
+    assert [(step.first, step.stop) for step in amid.steps] == [(95, 105), (105, 115)]
+    assert log.moved(Seq(30), Seq(100)).steps == ()

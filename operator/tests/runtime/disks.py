@@ -42,6 +42,9 @@ class Disk:
     def thaw(self) -> None:
         _do("fsfreeze", "-u", str(self.path))
 
+    def thaw_if_frozen(self) -> None:
+        subprocess.run(["fsfreeze", "-u", str(self.path)], check=False, capture_output=True)
+
     def lose_power(self) -> None:
         """Only what was synced is left. Files on it may not be open."""
         number = os.open(self.path, os.O_RDONLY)
@@ -51,7 +54,7 @@ class Disk:
         self._mount()
 
     def close(self) -> None:
-        subprocess.run(["fsfreeze", "-u", str(self.path)], check=False, capture_output=True)
+        self.thaw_if_frozen()
         _do("umount", "--lazy", str(self.path))
 
 

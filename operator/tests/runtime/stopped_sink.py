@@ -45,7 +45,7 @@ def plain_write(folder: Path, trace: Callable[[], None]) -> None:
 
 
 def write_in_pieces(folder: Path, trace: Callable[[], None]) -> None:
-    """The kernel takes only a part of it at first."""
+    """The kernel takes only a part of it at first. A stop behind the second attempt comes after the error."""
     log = LineLog(folder, STOPPED)
     log.write(rows(0, 5, "stopped"))
     trace()
@@ -119,8 +119,9 @@ def play(scene: str, folder: Path, line: int) -> bool:
     before = held(folder)
     os.kill(pid, signal.SIGCONT)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert code in (WROTE, SUPERSEDED), f"line {line}: the one that was stopped ended with {code}"
-    assert code == SUPERSEDED or began == 9, f"line {line}: it counts tuples that its successor did not find"
+    allowed = (WROTE, SUPERSEDED, FAILED) if scene == write_in_pieces.__name__ else (WROTE, SUPERSEDED)
+    assert code in allowed, f"line {line}: the one that was stopped ended with {code}"
+    assert code != WROTE or began == 9, f"line {line}: it counts tuples that its successor did not find"
     assert held(folder) == before, f"line {line}: {before} became {held(folder)}"
     later.write(rows(20, 25, "successor"))
     kept = [(n, "stopped" if n < began else "successor") for n in range(25)]

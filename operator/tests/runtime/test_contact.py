@@ -5,6 +5,7 @@ Everybody else reaches the primary. The newcomer is led astray: its surroundings
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -17,10 +18,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from understudy.backends.kubernetes.certificates import issue, new_authority
+from understudy.backends.kubernetes.certificates import Authority, issue, new_authority
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.protocol.epochs import LeaseRecord
 from understudy.runtime import wire
+from understudy.runtime.credentials import FOLDER, own
 from understudy.runtime.ports import Unreachable
 from understudy.runtime.server import Messages, Server
 
@@ -118,7 +120,37 @@ class Babbling:
         return {}
 
 
-OBSTACLES = {"refused port": refused_port, "one way": one_way, "wrong certificate": wrong_certificate}
+@contextmanager
+def not_yet_valid() -> Iterator[str]:
+    """Its certificate is of the right authority, and valid from tomorrow on: one of the two clocks is wrong."""
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    authority = Authority(*((Path(os.environ[FOLDER]) / name).read_bytes() for name in ("ca.crt", "ca.key")))
+    with Server("127.0.0.1", 0, Babbling(), issue(authority, tomorrow + timedelta(days=1), tomorrow)) as server:
+        yield f"127.0.0.1:{server.port}"
+
+
+@pytest.fixture
+def with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process is a pod of a job: whatever it serves and asks is mutual TLS."""
+    now, folder = datetime.now(UTC), tmp_path / "credentials"
+    authority = new_authority("demo", now)
+    mine = issue(authority, now + timedelta(days=1), now)
+    folder.mkdir()
+    files = {"ca.crt": authority.certificate, "ca.key": authority.key, "tls.crt": mine.certificate, "tls.key": mine.key}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    monkeypatch.setenv(FOLDER, str(folder))
+    own.cache_clear()
+    yield
+    own.cache_clear()
+
+
+OBSTACLES = {
+    "refused port": refused_port,
+    "one way": one_way,
+    "wrong certificate": wrong_certificate,
+    "not yet valid": not_yet_valid,
+}
 
 
 def newcomer(troupe: Troupe, address: str) -> tuple[Player, Astray]:
@@ -138,6 +170,7 @@ def assert_right(troupe: Troupe) -> None:
     [*((PASSIVE, name) for name in OBSTACLES), (SPARE, "refused port"), (REPLICAS, "refused port")],
     ids=lambda value: value.split(",")[0].strip("{"),
 )
+@pytest.mark.usefixtures("with_certificates")
 def test_a_newcomer_that_cannot_reach_a_healthy_primary_leaves_it_its_lease(
     ha: str, obstacle: str, tmp_path: Path
 ) -> None:

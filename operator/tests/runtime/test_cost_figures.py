@@ -70,7 +70,14 @@ def test_the_next_failure_replays_what_the_page_says(troupe: Troupe, subjob: str
         cost, story = cost_and_story(troupe, subjob, lambda cost: True)  # consumers know where to read a source again
     else:
         cost, story = cost_and_story(troupe, subjob, lambda cost: cost["replayTuples"] >= WORTH)
-    assert_alike(cost["replayTuples"], story["replayed"])
+    if (troupe.players["first-1" if subjob == "first" else "second-1"].scene.core.ships_state, subjob) == (
+        False,
+        "first",
+    ):
+        # an instance that is asked to stop writes down its acks to sources once more, and one that is killed does not
+        assert story["replayed"] <= cost["replayTuples"] * 2 + SLACK
+    else:
+        assert_alike(cost["replayTuples"], story["replayed"])
     assert (cost["lostTuples"], story["lost"]) == (0, 0)
 
 

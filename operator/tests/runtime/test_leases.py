@@ -5,6 +5,8 @@ from __future__ import annotations
 import queue
 from pathlib import Path
 
+import pytest
+
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -44,4 +46,21 @@ def test_a_lease_that_was_tried_before_stepping_down_is_not_won_when_the_store_c
     assert seen.get(timeout=PATIENCE) == on.LeaseSeen(None)
     keeper.order(do.TryLease(None, "nobody holds the Lease"))
     assert isinstance(seen.get(timeout=PATIENCE), on.LeaseWon)
+    keeper.stop()
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_one_that_could_not_serve_takes_the_lease_only_if_nobody_else_does(taken: bool, tmp_path: Path) -> None:
+    store = LocalSurroundings(tmp_path)
+    seen: queue.SimpleQueue[News] = queue.SimpleQueue()
+    hung = "the JVM did not answer for 3.1 s"
+    keeper = LeaseKeeper(store, "job", "job-1", "here", seen.put, lambda: False, unfit=lambda: hung)
+    keeper.start()
+    keeper.order(do.TryLease(None, "nobody holds the Lease"))
+    if taken:
+        assert store.try_lease("job", None, "job-2", "there") is not None
+    news = seen.get(timeout=PATIENCE)
+    assert isinstance(news, on.LeaseSeen if taken else on.LeaseWon)
+    assert news.record is not None
+    assert news.record.holder == ("job-2" if taken else "job-1")
     keeper.stop()

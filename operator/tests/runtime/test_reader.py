@@ -70,6 +70,56 @@ def test_who_takes_the_connection_and_says_nothing_is_given_up(hung: str) -> Non
     server.shutdown()
 
 
+class Babbling(Producer):
+    """Sends words that nobody understands at first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def serve_stream(self, request: dict[str, Any]) -> Messages:
+        self.asked += 1
+        broken = b"nonsense" if self.asked == 1 else wire.pack({"next": 1}) if self.asked == 2 else None
+        end = wire.pack({"epoch": 1, "next": 1, "end": 1})
+        yield pa.record_batch([pa.array([0])], schema=SCHEMA), broken or end
+
+
+def test_a_message_that_cannot_be_handled_ends_in_another_attempt() -> None:
+    producer, consumer = Babbling(), Consumer()
+    server = Server("127.0.0.1", 0, producer)
+    reader = StreamReader(Asking("s", "c"), consumer, lambda: [f"127.0.0.1:{server.port}"], 5_000)
+    reader.start()
+    assert consumer.arrived.wait(20)
+    assert producer.asked == 3
+    reader.stop()
+    server.shutdown()
+
+
+class Slow(Consumer):
+    """Takes longer for a message than a producer may be silent."""
+
+    def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        until(lambda: self.looked > 20)
+        self.arrived.set()
+
+    looked = 0
+
+
+def test_a_message_that_takes_its_time_here_is_no_silence_of_the_producer() -> None:
+    consumer = Slow()
+    server = Server("127.0.0.1", 0, Producer())
+    reader = StreamReader(Asking("s", "c"), consumer, lambda: [f"127.0.0.1:{server.port}"], 100)
+    reader.start()
+    until(lambda: reader.connections == 1)
+    while not consumer.arrived.wait(0.05):
+        reader.watch()
+        consumer.looked += 1
+    until(lambda: reader.finished)
+    assert reader.connections == 1
+    reader.stop()
+    server.shutdown()
+
+
 class Standby(Producer):
     """Lets a request wait, in vain."""
 

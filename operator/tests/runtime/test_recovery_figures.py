@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.runtime.clock import monotonic_ms
+from understudy.protocol.ids import Millis
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.hearing import Hearing, newest_before
 from understudy.runtime.timeline import TakeOver
 
@@ -52,7 +53,7 @@ def assert_as_observed(troupe: Troupe, successor: Player, since: int) -> None:
 
 def test_recovery_from_a_lost_primary_is_what_its_consumer_sees(troupe: Troupe) -> None:
     primary, standby = flowing_pair(troupe)
-    since = monotonic_ms()
+    since = steady_ms()
     troupe.remove(primary.name)
     until(lambda: troupe.leader("second") == standby.name)
     assert_as_observed(troupe, standby, since)
@@ -60,7 +61,7 @@ def test_recovery_from_a_lost_primary_is_what_its_consumer_sees(troupe: Troupe) 
 
 def test_recovery_from_a_lost_pair_counts_from_the_last_tuple_that_came_before(troupe: Troupe) -> None:
     primary, standby = flowing_pair(troupe)
-    since = monotonic_ms()
+    since = steady_ms()
     for player in (primary, standby):
         troupe.remove(player.name)
     time.sleep(COLD_SECONDS)  # nobody is there
@@ -73,7 +74,7 @@ def test_recovery_from_a_lost_pair_counts_from_the_last_tuple_that_came_before(t
 def test_neighbours_that_are_lost_together_learn_from_who_is_left_since_when(troupe: Troupe) -> None:
     """No instance of `first` or `second` is left, so only the reader knows."""
     flowing_pair(troupe)
-    since = monotonic_ms()
+    since = steady_ms()
     for name in ("second-1", "second-0", "first-0"):
         troupe.remove(name)
     time.sleep(COLD_SECONDS)
@@ -105,20 +106,20 @@ def test_what_was_heard_of_the_new_primary_is_no_evidence_of_the_one_before() ->
 
 
 def test_a_take_over_from_one_that_never_came_to_an_output_counts_from_the_last_output_before_both() -> None:
-    first = TakeOver("a", "gone", detected=10_000, heard=9_000)
-    first.promoted = 11_000
+    first = TakeOver("a", "gone", detected=Millis(10_000), heard=Millis(9_000))
+    first.promoted = Millis(11_000)
     hearing = Hearing()
-    hearing.heard("s", 2, 20_000, first.still_ms(20_000), new_tuples=False)
+    hearing.heard("s", 2, 20_000, first.still_ms(Millis(20_000)), new_tuples=False)
     assert newest_before(3, hearing.ages("s", 21_000), 21_000) == 9_000
 
 
 def test_a_quiet_stream_has_recovered_when_all_that_waited_is_processed() -> None:
-    story = TakeOver("a", "gone", detected=10_000, heard=9_900)
-    story.promoted, story.targets = 10_100, {"s": 7}
-    story.note_positions({"s": 6}, 10_200)
-    story.note_idle(10_200)
+    story = TakeOver("a", "gone", detected=Millis(10_000), heard=Millis(9_900))
+    story.promoted, story.targets = Millis(10_100), {"s": 7}
+    story.note_positions({"s": 6}, Millis(10_200))
+    story.note_idle(Millis(10_200))
     assert story.recovery_ms is None
-    story.note_positions({"s": 7}, 10_300)
-    story.note_idle(10_300)
-    story.note_output(60_000)
+    story.note_positions({"s": 7}, Millis(10_300))
+    story.note_idle(Millis(10_300))
+    story.note_output(Millis(60_000))
     assert story.recovery_ms == 400

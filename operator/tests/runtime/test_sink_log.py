@@ -114,6 +114,17 @@ def test_tuples_behind_a_loss_begin_a_new_file(tmp_path: Path) -> None:
     assert LineLog(tmp_path, Life()).next == 10
 
 
+def test_a_gap_inside_a_file_ends_what_is_kept(tmp_path: Path) -> None:
+    log = LineLog(tmp_path, Life())
+    log.write(rows(0, 10))
+    whole = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(b"".join([*whole[:4], *whole[6:]]))
+    again = LineLog(tmp_path, Life())
+    assert again.next == 4
+    again.write(rows(4, 10))
+    assert log.path.read_bytes() == b"".join(whole)
+
+
 def test_a_file_of_an_earlier_version_may_have_gaps(tmp_path: Path) -> None:
     text = "".join(f'{{"_seq":{seq},"v":1}}\n' for seq in (0, 1, 5, 6))
     (tmp_path / "part-00000.jsonl").write_text(text)

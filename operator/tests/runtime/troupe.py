@@ -22,7 +22,9 @@ from understudy.model.elements import elements_of
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 from understudy.modes.build import instance_of, sink_consumer, wiring_of
-from understudy.runtime.clock import monotonic_ms, now_ms
+from understudy.protocol.watermarks import Step
+from understudy.runtime.clock import now_ms, steady_ms
+from understudy.runtime.credentials import own
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.lane import WIRE, InputKind, InputSpec
 from understudy.runtime.engine.plan import BatchPlan
@@ -119,7 +121,7 @@ class Player:
         schema = pa.schema([*WIRE, *PAYLOAD])
         store = Store(schema, folder / name, bounds.memory, bounds.disk)
         serving = InstanceServing()
-        self.server = Server("127.0.0.1", 0, serving)
+        self.server = Server("127.0.0.1", 0, serving, own())
         address = f"127.0.0.1:{self.server.port}"
         core, wiring = instance_of(job, subjob, name), wiring_of(job, subjob)
         spill = Spill(folder / name, bounds.memory)
@@ -188,11 +190,19 @@ def _table(numbers: list[int], times: list[Any]) -> pa.Table:
 class Reader(Handler):
     """The end of the chain: takes what is new and acks it."""
 
-    def __init__(self, job: StreamJob, surroundings: LocalSurroundings, rows: list[int]) -> None:
-        self.rows = rows
-        self.arrivals: list[int] = []  # when tuples came, on the monotonic clock
+    def __init__(
+        self,
+        job: StreamJob,
+        surroundings: LocalSurroundings,
+        rows: list[int],
+        sink: str = "end",
+        last: Step | None = None,
+    ) -> None:
+        """`last`: the watermark of the last of `rows`."""
+        self.rows, self.last = rows, last
+        self.arrivals: list[int] = []  # when tuples came, on the steady clock
         self._hearing = Hearing()
-        asking = Asking("second", sink_consumer("end"))
+        asking = Asking("second", sink_consumer(sink))
         self._reading = reading_of(job, asking, self, lambda: surroundings.addresses("second"), 1_000)
         self._reading.start()
         self._stopping = threading.Event()
@@ -206,18 +216,22 @@ class Reader(Handler):
     def expected(self, stream: str) -> int:
         return len(self.rows)
 
+    def mark(self, stream: str) -> Step | None:
+        return self.last
+
     def ages(self, stream: str) -> list[dict[str, int]]:
-        return self._hearing.ages(stream, monotonic_ms())
+        return self._hearing.ages(stream, steady_ms())
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        self.last = message.mark or self.last
         new: list[int] = []
         if message.rows.num_rows:
             known = len(self.rows) - message.rows["_seq"][0].as_py()
             assert known >= 0, "a hole"
             new = message.rows["n"].to_pylist()[known:]
         self.rows += new
-        self.arrivals += [monotonic_ms()] * bool(new)
-        self._hearing.heard("second", message.epoch, monotonic_ms(), message.still_ms, new_tuples=bool(new))
+        self.arrivals += [steady_ms()] * bool(new)
+        self._hearing.heard("second", message.epoch, steady_ms(), message.still_ms, new_tuples=bool(new))
 
     def longest_gap_ms(self, since: int) -> int:
         """Of the times between two arrivals, of which the second was after that moment."""

@@ -591,7 +591,7 @@ MISTAKES = [
     _of("an extension is acked before it is stored", AcksAnExtensionBeforeItIsStored, "passiveStandby/extended", 0),
     _of("an extended backup is restored without its extension", ForgetsTheExtension, "passiveStandby/extended", 201),
     _of("the last backup before a move has no queue", LastBackupWithoutTheQueue, "passiveStandby/synchronized", 59),
-    _of("a move forgets the sequencer", MovesWithoutTheSequencer, "upstreamBackup", 9),
+    _of("a move forgets the sequencer", MovesWithoutTheSequencer, "upstreamBackup", 0),
     _of("the target of a move leads without the Lease", TargetLeadsWithoutTheLease, "passiveStandby", 2),
     _of("inner seqs of a restarted subjob begin at zero", InnerSeqsFromZero, "upstreamBackup", 5),
     _of("a replacement uses seqs again", AmnesiaReusesSeqs, "amnesia", 1),

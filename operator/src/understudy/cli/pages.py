@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from understudy.control.pages import Lag
 from understudy.control.times import millis
 
 Json = Mapping[str, Any]
@@ -91,11 +92,7 @@ def cost(now: Json | None) -> str:
 
 
 def _sinks(sinks: Sequence[Json]) -> str:
-    rows = [("SINK", "STATE", "TUPLES", "POD", "NOTE")]
-    rows += [
-        (s["name"], s["state"], str(s.get("tuples", "-")), f"{s.get('pod', '-')} on {s.get('node', '-')}", s["note"])
-        for s in ({"note": "", **sink} for sink in sinks)
-    ]
+    rows = [("SINK", "STATE", "TUPLES", "LAG", "POD", "NOTE"), *(_sink(sink) for sink in sinks)]
     return table(rows)
 
 
@@ -109,6 +106,17 @@ def _changes(status: Json) -> str | None:
 def _pause(change: Json) -> str:
     pause = change.get("pauseSeconds")
     return "no output yet" if pause is None else f"no output for {pause:.2f} s"
+
+
+def _sink(sink: Json) -> tuple[str, ...]:
+    pod = f"{sink.get('pod', '-')} on {sink.get('node', '-')}"
+    return sink["name"], sink["state"], str(sink.get("tuples", "-")), lag(sink), pod, sink.get("note", "")
+
+
+def lag(sink: Json) -> str:
+    """By how much a sink is behind, and for how long."""
+    tuples, seconds = sink.get("lag"), sink.get("lagSeconds")
+    return "-" if tuples is None or seconds is None else str(Lag(tuples, round(seconds * 1000)))
 
 
 def _problem(status: Json) -> str | None:

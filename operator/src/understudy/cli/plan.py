@@ -11,7 +11,15 @@ from pathlib import Path
 from understudy.cli.manifest import accepted_job, refuse_manifest
 from understudy.model.costs import print_overhead
 from understudy.model.ha import Mode
-from understudy.model.plan import ModePlan, SubjobPlan, plan, to_json
+from understudy.model.plan import ModePlan, SubjobPlan, assumption, plan, to_json
+from understudy.model.value import show_size, show_time
+
+HEADS = ("mode", "guarantee", "killed", "node lost", "bandwidth", "pods", "cores", "memory")
+LEGEND = (
+    "killed, node lost: predicted time from the end of the primary's process, or of its machine, to the first new "
+    "output that is due, if each driver has a core of its own; "
+    "bandwidth: extra bytes over the bytes of the inputs; pods, cores, memory: what all instances ask for"
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -32,32 +40,38 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(job: str, plans: Mapping[str, SubjobPlan]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from understudy.cli.terminal import Terminal
+
+    console = Terminal()
     console.print(f"[bold]{job}[/bold]")
     for name, one in plans.items():
         console.print(f"\n[bold]{name}[/bold]  class {one.verdict.operator_class}: {one.verdict.why}", highlight=False)
-        table = Table("mode", "guarantee", "recovery", "bandwidth", "", box=None, padding=(0, 2))
+        table = Table(box=None, padding=(0, 1))
+        for head in HEADS:
+            table.add_column(head, no_wrap=True)
         for mode, entry in one.modes.items():
             style = "bold green" if mode is one.choice.mode else "" if entry.is_available else "dim"
             table.add_row(*_cells(mode, entry, mode is one.choice.mode), style=style)
         console.print(table)
         console.print(f"[bold]takes {one.choice.mode}[/bold]: {one.choice.why}", highlight=False)
-    detection = next(iter(plans.values())).detection.total_seconds() * 1000
-    console.print(
-        f"\nrecovery: predicted time after detection (about {detection:.0f} ms) until the lost state is there again; "
-        "bandwidth: extra bytes for it over the bytes of the inputs",
-        highlight=False,
-    )
+        if one.warning:
+            console.print(f"[bold yellow]warning[/bold yellow]: {one.warning}", highlight=False)
+        elif one.assumed_rates:
+            console.print(assumption(one.assumed_rates), highlight=False)
+    console.print(f"\n{LEGEND}", highlight=False)
 
 
 def _cells(mode: Mode, entry: ModePlan, chosen: bool) -> tuple[str, ...]:
+    found = entry.prediction
     return (
         f"{'→' if chosen else ' '} {mode}",
-        str(entry.promise.guarantee),
-        f"{entry.recovery.total_seconds() * 1000:.0f} ms",
-        print_overhead(entry.bandwidth_overhead),
-        "" if entry.is_available else "not available yet",
+        str(entry.promise.guarantee) if entry.is_available else "not yet",
+        show_time(found.recovery),
+        show_time(found.lost_node),
+        print_overhead(found.bandwidth_overhead),
+        str(found.takes.pods),
+        str(found.takes.cores),
+        show_size(found.takes.memory_mi),
     )

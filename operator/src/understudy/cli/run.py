@@ -13,6 +13,7 @@ import argparse
 import json
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from understudy.backends.local.aftermath import tell_of
@@ -27,6 +28,7 @@ from understudy.cli.manifest import accepted_job
 from understudy.cli.programme import Programme, programme_of, undone
 from understudy.cli.stage import Lines, LiveTable, audience, print_report
 from understudy.model.branches import in_use
+from understudy.model.plan import plan, warnings
 from understudy.model.value import parse_duration
 
 KEPT, NOT_KEPT, BAD_INPUT, LACKING, INTERRUPTED = 0, 1, 2, 3, 130
@@ -113,7 +115,10 @@ def run(args: argparse.Namespace) -> int:
     if refusal := collect(job, args.job.parent, folder.code):
         return _refuse(refusal)
     write(in_use(job), folder.job)
+    plans = plan(job)
     with audience() as shown:
+        for warning in warnings(plans) if isinstance(plans, Mapping) else ():
+            shown.note(f"warning: {warning}")
         for name in sorted(watched):
             shown.note(f"{name} has no ha.overload: in this run it watches for overloads with the default limits")
         file, schedule = JobFile(args.job, duration, watched), Schedule(programme.faults)

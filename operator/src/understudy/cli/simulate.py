@@ -147,12 +147,12 @@ def _write_index(found: Sequence[Experiment], args: argparse.Namespace, seconds:
 
 
 def _show(experiment: Experiment) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from understudy.backends.simulation.experiments.page import is_close, texts
+    from understudy.cli.terminal import Terminal
 
-    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    console = Terminal(width=None if sys.stdout.isatty() else WIDE)
     console.print(f"\n[bold]{experiment.title}[/bold]", highlight=False)
     table = Table("", "", "metric", experiment.against, "measured", "± 95 %", "ratio", box=None, padding=(0, 2))
     for cell in experiment.cells:

@@ -18,9 +18,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from understudy.runtime.disk import Disk
     from understudy.runtime.fence import Life, Superseded
     from understudy.runtime.logs import configure
-    from understudy.runtime.sink import SinkProcess
+    from understudy.runtime.sink import SinkProcess, status_of
     from understudy.runtime.statuspage import StatusPage
 
     configure(sink=args.sink)
@@ -30,13 +31,22 @@ def run(args: argparse.Namespace) -> int:
         print(f"{args.job}: there is no sink {args.sink!r}; there are {', '.join(s.name for s in job.sinks)}")
         return 2
     surroundings = surroundings_of(args.surroundings, job)
+    process: SinkProcess | None = None
+    disk = Disk()
+    disk.watch()
+    page = StatusPage(
+        args.host,
+        args.status_port,
+        lambda: process.status() if process is not None else status_of(job, sink, "starting", disk),
+        lambda: process is not None and process.is_ready(),
+        lambda: disk.stalled,
+    )
+    surroundings.announce(f"sink/{sink.name}", f"sink-{sink.name}", page.address, page.address)
     try:
-        process = SinkProcess(job, sink, args.output, surroundings, Life(args.run_id, args.life))
+        process = SinkProcess(job, sink, args.output, surroundings, Life(args.run_id, args.life), disk)
     except Superseded as error:
         print(f"sink {sink.name} does not start: {error}")
         return 1
-    page = StatusPage(args.host, args.status_port, process.status, lambda: process.error is None)
-    surroundings.announce(f"sink/{sink.name}", f"sink-{sink.name}", page.address, page.address)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop())
     return process.run()

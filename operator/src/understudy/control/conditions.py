@@ -23,6 +23,7 @@ from understudy.control.times import iso
 from understudy.control.views import SubjobView
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
+from understudy.model.plan import warnings
 from understudy.model.status import Condition, ConditionStatus, ConditionType
 
 
@@ -90,7 +91,8 @@ def _completed() -> list[Finding]:
 
 def accepted(seen: Observed) -> Finding:
     if not seen.refusals:
-        return finding(ConditionType.ACCEPTED, True, "Valid", "the manifest was accepted")
+        said = "; ".join(["the manifest was accepted", *warnings(seen.plans)])
+        return finding(ConditionType.ACCEPTED, True, "Valid", said)
     first, *rest = seen.refusals
     more = f" (and {len(rest)} more)" if rest else ""
     kept = "; the job goes on as it was" if seen.running else ""
@@ -108,6 +110,9 @@ def ready(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> Findin
     if idle:
         return finding(ConditionType.READY, False, "NoPrimary", f"no primary serves {', '.join(idle)}")
     missing = [sink.name for sink in job.sinks if not sink_runs(seen, seen.sink_pod(sink.name))]
+    stalled = [f"{name}: {why}" for name in missing if (why := stall_of(seen, seen.sink_pod(name)))]
+    if stalled:
+        return finding(ConditionType.READY, False, "SinkStalled", f"the disk of sink {'; '.join(stalled)}")
     if missing:
         return finding(ConditionType.READY, False, "SinkMissing", f"sink {', '.join(missing)} is not running")
     return finding(ConditionType.READY, True, "Serving", "every subjob has a primary that serves, and every sink runs")
@@ -120,6 +125,12 @@ def sink_runs(seen: Observed, pod: Pod | None) -> bool:
         return True
     page = seen.sink_page(pod.name) if fresh(seen, pod.name) else None
     return page is not None and page.state.serves
+
+
+def stall_of(seen: Observed, pod: Pod | None) -> str | None:
+    """Why the disk of this sink stands still."""
+    page = seen.sink_page(pod.name) if pod is not None and fresh(seen, pod.name) else None
+    return page.stalled if page is not None and page.state is State.STALLED else None
 
 
 def protected(views: Sequence[SubjobView]) -> Finding:
@@ -174,8 +185,10 @@ def problems_of(seen: Observed) -> list[tuple[str, str]]:
         kept = seen.pages.get(pod.name)
         if kept and kept.page.state is State.FAILED:
             found.append(("ProcessFailed", f"{pod.name}: {kept.page.error or 'failed'}"))
-        if kept and isinstance(kept.page, InstancePage) and kept.page.stalled:
+        if kept and not kept.silent and isinstance(kept.page, InstancePage) and kept.page.stalled:
             found.append(("EngineStalled", f"{pod.name}: Spark stands still: {kept.page.stalled}"))
+        if why := stall_of(seen, pod):
+            found.append(("SinkStalled", f"{pod.name}: its disk stands still: {why}"))
         if kept and kept.page.lost:
             found.append(("TuplesLost", f"{pod.part}: {kept.page.lost} tuples of its input were lost"))
         if kept and isinstance(kept.page, InstancePage) and kept.page.leads:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Final
 
 from understudy.model.job import StreamJob
-from understudy.model.value import Value
+from understudy.model.sources import HINTS
 
 
 class Needs(Enum):
@@ -57,5 +57,5 @@ def _by_name(subjobs: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any
     return {str(subjob["name"]): subjob for subjob in subjobs}
 
 
-def _plain(job: Value) -> dict[str, Any]:
-    return job.model_dump(mode="json", by_alias=True)
+def _plain(job: StreamJob) -> dict[str, Any]:
+    return job.model_dump(mode="json", by_alias=True, exclude={"sources": {"__all__": dict(HINTS)}})

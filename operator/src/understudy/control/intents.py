@@ -80,9 +80,10 @@ class EnsureLease:
 
 @dataclass(frozen=True, slots=True)
 class NameSuccessor:
-    """Write into the subjob's Lease to whom its holder should move."""
+    """Write into the subjob's Lease to whom its holder should move, if it still is this one."""
 
     subjob: str
+    holder: str
     instance: str
     why: str
 
@@ -232,6 +233,8 @@ class Reason(StrEnum):
     STANDBY_LOST = "StandbyLost"
     STANDBY_REPLACED = "StandbyReplaced"
     TUPLES_LOST = "TuplesLost"
+    ENGINE_STALLED = "EngineStalled"
+    SINK_STALLED = "SinkStalled"
     DEGRADED = "Degraded"
     BRANCH_BEGUN = "BranchBegun"
     BRANCH_ENDED = "BranchEnded"

@@ -6,6 +6,7 @@ Noticed is what the status as it stands does not know yet:
 |---|---|---|
 | a pod that lives | it is lost or gone, and nobody wanted that (`retirement`) | permanent: another pod is made |
 | so many restarts | there are more | temporary: the container is started where it was |
+| a sink that runs | its disk stands still | temporary: the kubelet starts its container again |
 
 Until the subjob is protected again, or the sink writes again, what fails there belongs to the same Incident. The pod of
 a former primary belongs to the take-over from it until then, also when it comes back as a standby.
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from understudy.control import names
-from understudy.control.conditions import sink_runs
+from understudy.control.conditions import sink_runs, stall_of
 from understudy.control.health import Loss, loss_of
 from understudy.control.intents import RecordIncident
 from understudy.control.observed import IncidentSeen, Observed, Pod
@@ -26,11 +27,11 @@ from understudy.control.retirement import is_emptied, is_evicted, is_retired
 from understudy.control.times import iso_ms, millis
 from understudy.control.views import SubjobView
 from understudy.model.kinds import FailureClass, IncidentSpec, IncidentStatus
-from understudy.model.sinks import Sink
+from understudy.model.sinks import OF_THE_POD, Sink
 from understudy.model.status import Role, SinkState, SubjobState
 
 LIFE: Final = 8  # so much of a uid tells the pods of a sink from each other
-TIED: Final = frozenset({"emptyDir", "hostPath"})  # volumes that a pod elsewhere does not find again
+TIED: Final = frozenset({*OF_THE_POD, "hostPath"})  # volumes that a pod elsewhere does not find again
 
 Json = Mapping[str, Any]
 
@@ -195,7 +196,16 @@ def _sink_failure(seen: Observed, sink: Sink) -> _Failure | None:
         return None
     found = seen.sink_pod(sink.name)
     pod = found if found is not None and found.uid == uid else None
-    return _failure(seen, before, pod, loss_of(seen, pod) if pod else None, uid[:LIFE])
+    failure = _failure(seen, before, pod, loss_of(seen, pod) if pod else None, uid[:LIFE])
+    return failure or _stall(seen, pod, uid[:LIFE])
+
+
+def _stall(seen: Observed, pod: Pod | None, life: str) -> _Failure | None:
+    why, page = stall_of(seen, pod), seen.sink_page(pod.name) if pod else None
+    if pod is None or page is None or why is None:
+        return None
+    cause = f"its disk stands still: {why}"
+    return _Failure(pod.name, names.stall(pod.name, page.tuples, life), cause, stays=True)
 
 
 def _keeps_its_files(sink: Sink, failure: _Failure) -> bool:

@@ -201,9 +201,10 @@ def _go_on(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
         return tuple(
             DeletePod(pod.name, False, f"{pod.name} is removed: {move.target} takes its place") for pod in others
         )
-    if view.lease is None or view.lease.successor == move.target:
+    if view.lease is None or holder != move.source or view.lease.successor == move.target:
         return ()
-    return (NameSuccessor(view.subjob.name, move.target, f"{move.source} is to hand over to it: {move.why}"),)
+    why = f"{move.source} is to hand over to it: {move.why}"
+    return (NameSuccessor(view.subjob.name, move.source, move.target, why),)
 
 
 def _follow(view: SubjobView, move: Move, holder: str) -> tuple[Intent, ...]:

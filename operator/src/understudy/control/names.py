@@ -66,6 +66,11 @@ def sink(job: str, name: str) -> str:
     return f"{job}-sink-{name}"
 
 
+def stall(pod: str, tuples: int, life: str) -> str:
+    """An Incident: after so many tuples the disk of this pod stood still."""
+    return f"{pod}-{life}-stalled-{tuples}"
+
+
 def manifest(job: str, revision: str) -> str:
     return f"{job}-manifest-{revision}"
 

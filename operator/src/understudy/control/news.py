@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from understudy.control.intents import Emit, Reason, Severity
 from understudy.control.observed import Observed
 
 Json = Mapping[str, Any]
+
+OF_THEIR_OWN: Final = {str(r): r for r in (Reason.TUPLES_LOST, Reason.ENGINE_STALLED, Reason.SINK_STALLED)}
+"""Reasons of Degraded that an event has, too."""
 
 
 def news(seen: Observed, status: Json) -> tuple[Emit, ...]:
@@ -26,8 +29,8 @@ def _of_conditions(old: Json, new: Json) -> Iterator[Emit]:
     if _turned(before, after, "Protected", "True") and after["Protected"]["reason"] == "StandbysReady":
         yield Emit(Severity.NORMAL, Reason.PROTECTED, after["Protected"]["message"])
     if "Degraded" in after and after["Degraded"]["status"] == "True" and _differs(before, after, "Degraded"):
-        lost = after["Degraded"]["reason"] == "TuplesLost"
-        yield Emit(Severity.WARNING, Reason.TUPLES_LOST if lost else Reason.DEGRADED, after["Degraded"]["message"])
+        reason = OF_THEIR_OWN.get(after["Degraded"]["reason"], Reason.DEGRADED)
+        yield Emit(Severity.WARNING, reason, after["Degraded"]["message"])
 
 
 def _of_phase(old: Json, new: Json) -> Iterator[Emit]:

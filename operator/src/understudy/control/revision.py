@@ -23,6 +23,7 @@ from typing import Any
 from understudy.control.edits import Needs, of_subjob
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.sinks import Sink
+from understudy.model.sources import HINTS
 from understudy.model.value import Value
 
 
@@ -62,7 +63,8 @@ def sink_digests(sink: Sink, certificate: int = 0) -> Digests:
 
 
 def _sources(job: StreamJob, subjob: Subjob) -> list[Any]:
-    return [_plain(source) for source in job.sources if source.name in subjob.inputs]
+    read = (source for source in job.sources if source.name in subjob.inputs)
+    return [s.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=dict(HINTS)) for s in read]
 
 
 def _numbered(certificate: int) -> list[int]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.control import names
-from understudy.control.conditions import conditions_of, sink_runs, stamped
+from understudy.control.conditions import conditions_of, sink_runs, stall_of, stamped
 from understudy.control.observed import Observed, Pod
-from understudy.control.pages import State
+from understudy.control.pages import Lag, State
 from understudy.control.promises import promise_of
 from understudy.control.retirement import is_planned, reason_to_go
 from understudy.control.times import iso, iso_ms
@@ -32,6 +32,7 @@ from understudy.model.status import (
     Summary,
 )
 from understudy.model.status import Phase as JobPhase
+from understudy.modes.build import sink_consumer
 
 MEASURE_MS: Final = 10_000  # figures that change all the time are written so often; everything else at once
 CONFIRM_MS: Final = 60_000  # the same figures again
@@ -39,7 +40,7 @@ _FIGURES: Final = ("measuredAt",)
 _SUBJOB_FIGURES: Final = ("edges", "ifItFailedNow")
 _REPLICA_FIGURES: Final = ("lag",)
 _SUMMARY_FIGURES: Final = ("ifItFailedNow",)
-_SINK_FIGURES: Final = ("tuples",)
+_SINK_FIGURES: Final = ("tuples", "next", "lag", "lagSeconds")
 
 Json = dict[str, Any]
 
@@ -57,7 +58,7 @@ def status_of(seen: Observed) -> Json:
         completion_time=iso(run.completed_ms) if run and run.completed_ms is not None else None,
         measured_at=iso(seen.now_ms) if job else None,
         subjobs=tuple(_subjob(seen, job, view) for view in found) if job else (),
-        sinks=tuple(_sink(seen, sink) for sink in job.sinks) if job else (),
+        sinks=tuple(_sink(seen, sink, found) for sink in job.sinks) if job else (),
     )
     return status.manifest()
 
@@ -271,8 +272,8 @@ def last_change(seen: Observed, view: SubjobView) -> LastChange | None:
 # ---- sinks -----------------------------------------------------------------------------------------------
 
 
-def _sink(seen: Observed, sink: Sink) -> SinkStatus:
-    pod = seen.sink_pod(sink.name)
+def _sink(seen: Observed, sink: Sink, found: Sequence[SubjobView]) -> SinkStatus:
+    pod, lag = seen.sink_pod(sink.name), _lag(sink, found)
     page = seen.sink_page(pod.name) if pod else None
     before: Json = next((s for s in seen.status.get("sinks") or () if s.get("name") == sink.name), {})
     return SinkStatus(
@@ -283,12 +284,24 @@ def _sink(seen: Observed, sink: Sink) -> SinkStatus:
         node=pod.node if pod else None,
         restarts=pod.restarts if pod else None,
         tuples=page.tuples if page else before.get("tuples"),
-        durable=sink.files is not None and sink.files.volume is not None,
-        note="no volume: the files die with the pod" if sink.files and sink.files.volume is None else "",
+        next=page.next if page else before.get("next"),
+        lag=lag.tuples if lag else None,
+        lag_seconds=lag.milliseconds / 1000 if lag else None,
+        durable=sink.files is not None and sink.files.dies_with_the_pod is None,
+        note=(sink.files and sink.files.dies_with_the_pod) or "",
     )
+
+
+def _lag(sink: Sink, found: Sequence[SubjobView]) -> Lag | None:
+    """What the primary of its producer says: a sink that hangs says nothing. None while nobody leads."""
+    page = next((view.page for view in found if view.subjob.name == sink.input), None)
+    queue = page.outputs.get(sink.input) if page else None
+    return queue.lags.get(sink_consumer(sink.name)) if queue else None
 
 
 def _sink_state(seen: Observed, pod: Pod | None) -> SinkState:
     if seen.completed or (pod is not None and pod.has_finished):
         return SinkState.FINISHED
+    if stall_of(seen, pod):
+        return SinkState.STALLED
     return SinkState.RUNNING if sink_runs(seen, pod) else SinkState.STARTING

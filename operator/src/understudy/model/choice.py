@@ -8,12 +8,13 @@ from datetime import timedelta
 from typing import Final
 
 from .classes import Verdict, class_of
-from .costs import Cost, Load, costs, detection, print_overhead
-from .guarantees import AVAILABLE, PRECISE, Addition, Promise, logs_steps, promise_now, why_not
-from .ha import Guarantee, Mode
+from .costs import Load, print_overhead
+from .guarantees import AVAILABLE, PRECISE, Addition, Promise, promise_now, why_not
+from .ha import Guarantee, Ha, Mode
 from .job import Subjob
+from .prediction import Prediction, predictions
 from .refusal import Refusal, listed, refuse
-from .value import print_duration
+from .value import print_duration, show_time
 
 PLANNED: Final[tuple[Mode, ...]] = tuple(mode for mode in Mode if mode is not Mode.AUTO)
 
@@ -26,6 +27,14 @@ _ADDITIONS: Final[Mapping[Addition, str]] = {
 }
 
 
+DEFAULT_BOUND: Final = timedelta(seconds=10)
+"""How long a recovery may take where `maxRecovery` is not set. A longer one is not refused, but said."""
+
+IMPOSSIBLE: Final = 2.0
+"""A prediction is right within this factor (docs/benchmarks.md, *Predictions*). So a recovery time is out of reach only
+if it is shorter than the prediction by more than that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     mode: Mode
@@ -33,18 +42,57 @@ class Choice:
     why: str
 
 
+def bound_of(ha: Ha) -> timedelta | None:
+    """How long a recovery may take; None: as long as it takes. Whoever writes amnesia has decided that already."""
+    if ha.max_recovery is not None or ha.mode is Mode.AMNESIA:
+        return ha.max_recovery
+    return DEFAULT_BOUND
+
+
 def choose(subjob: Subjob, load: Load, field: str) -> Choice | Refusal:
-    """The mode asked for, if it can keep what is asked of it; for `auto` the cheapest that can.
-    `field` is the subjob's place in the manifest."""
-    verdict, prices = class_of(subjob), costs(load, subjob.ha, logs=logs_steps(subjob))
+    """The mode asked for, if it can guarantee what is asked of it; for `auto` the cheapest that can and is soon enough,
+    or the quickest if none is. `field` is the subjob's place in the manifest."""
+    verdict = class_of(subjob)
     if subjob.ha.mode is Mode.AUTO:
-        return _cheapest(subjob, verdict, prices, field)
-    return _asked_for(subjob, subjob.ha.mode, verdict, prices, field)
+        return _cheapest(subjob, verdict, predictions(subjob, load), field)
+    return _asked_for(subjob, subjob.ha.mode, verdict, field)
 
 
-def _asked_for(
-    subjob: Subjob, mode: Mode, verdict: Verdict, prices: Mapping[Mode, Cost], field: str
-) -> Choice | Refusal:
+def out_of_reach(subjob: Subjob, mode: Mode, load: Load, field: str) -> Refusal | None:
+    """Why the mode that was chosen cannot recover within `maxRecovery`, not even after a mere kill."""
+    most, found = subjob.ha.max_recovery, predictions(subjob, load)[mode].recovery
+    if most is None or found <= most * IMPOSSIBLE:
+        return None
+    shown = print_duration(timedelta(milliseconds=round(found.total_seconds() * 1000)))
+    what = f"{mode} is predicted to take {show_time(found)}, far longer than {print_duration(most)}; write {shown}"
+    if subjob.ha.mode is Mode.AUTO:
+        what = f"no available mode with that guarantee recovers within {print_duration(most)}; {what}"
+    return refuse("RecoveryNotPossible", f"{field}.ha.maxRecovery", f"{what} or more{_faster(subjob.ha, mode)}")
+
+
+def too_long(ha: Ha, mode: Mode, found: Prediction) -> str | None:
+    """A sentence if the mode is predicted to exceed what is allowed."""
+    most = bound_of(ha)
+    if most is None or found.lost_node <= most:
+        return None
+    allowed = f"{show_time(most)}, the default of ha.maxRecovery" if ha.max_recovery is None else show_time(most)
+    times = f"{show_time(found.recovery)} after a kill and {show_time(found.lost_node)} after the loss of a node"
+    return f"{mode} is predicted to recover in {times}, longer than {allowed}"
+
+
+def _faster(ha: Ha, mode: Mode) -> str:
+    match mode:
+        case Mode.PASSIVE_STANDBY:
+            return ", shorten checkpoint.interval, or write mode activeStandby"
+        case Mode.AMNESIA if not ha.spare:
+            return ", or spare: true"
+        case Mode.AMNESIA | Mode.ACTIVE_STANDBY | Mode.REPLICA_BACKUP:
+            return ""
+        case _:
+            return ", or mode activeStandby"
+
+
+def _asked_for(subjob: Subjob, mode: Mode, verdict: Verdict, field: str) -> Choice | Refusal:
     given = promise_now(mode, subjob)
     if given is None and (why := why_not(mode, subjob)):
         return refuse("ModeNotAvailable", f"{field}.ha.mode", why)
@@ -54,8 +102,6 @@ def _asked_for(
     wanted = subjob.ha.guarantee
     if wanted is not None and given.guarantee.strength < wanted.strength:
         return refuse("GuaranteeNotPossible", f"{field}.ha.guarantee", _too_weak(subjob, mode, wanted, given, verdict))
-    if late := _too_slow(subjob, prices[mode]):
-        return refuse("RecoveryNotPossible", f"{field}.ha.maxRecovery", f"{mode} {late}")
     return Choice(mode, given.guarantee, f"{given.guarantee}: class {verdict.operator_class}, and {given.why}")
 
 
@@ -82,80 +128,64 @@ def _instead(subjob: Subjob, wanted: Guarantee, given: Promise) -> str:
     return listed([*able, f"guarantee {given.guarantee}"])
 
 
-def _too_slow(subjob: Subjob, price: Cost) -> str | None:
-    """Detection and recovery together must fit into maxRecovery."""
-    most = subjob.ha.max_recovery
-    if most is None or detection(subjob.ha) + price.recovery <= most:
-        return None
-    shown = f"{_total_ms(subjob, price):.0f}ms"
-    return (
-        f"is predicted to take {shown} with detection, longer than {print_duration(most)}; "
-        f"write {shown} or more, or shorten heartbeat.interval or checkpoint.interval"
-    )
-
-
 # ---- mode: auto ------------------------------------------------------------------------------------------
 
+Forecast = Mapping[Mode, Prediction]
 
-def _cheapest(subjob: Subjob, verdict: Verdict, prices: Mapping[Mode, Cost], field: str) -> Choice | Refusal:
+
+def _cheapest(subjob: Subjob, verdict: Verdict, forecast: Forecast, field: str) -> Choice | Refusal:
     """Without a guarantee asked for, `auto` takes the strongest that is to be had."""
     promises = {mode: promise_now(mode, subjob) for mode in AVAILABLE}
     given = {mode: promised for mode, promised in promises.items() if promised is not None}
     wanted = subjob.ha.guarantee or max((p.guarantee for p in given.values()), key=lambda g: g.strength)
     strong = [mode for mode, promised in given.items() if promised.guarantee.strength >= wanted.strength]
-    able = [mode for mode in strong if not _too_slow(subjob, prices[mode])]
-    if not able:
-        return _none_is_able(subjob, wanted, verdict, bool(strong), field)
-    mode = min(able, key=lambda mode: (prices[mode].bandwidth_overhead, prices[mode].recovery))
+    if not strong:
+        return _none_is_able(wanted, verdict, field)
+    able = [mode for mode in strong if not too_long(subjob.ha, mode, forecast[mode])]
+    if able:
+        mode = min(able, key=lambda mode: (forecast[mode].bandwidth_overhead, forecast[mode].lost_node))
+        how = f"the cheapest available that is {wanted} and recovers within {_most(subjob)}"
+    else:
+        mode = min(strong, key=lambda mode: (forecast[mode].lost_node, forecast[mode].bandwidth_overhead))
+        how = f"the quickest available that is {wanted}; none recovers within {_most(subjob)}"
+    found = forecast[mode]
     why = (
-        f"the cheapest available that is {wanted}{_in_time(subjob)}: {_overhead(prices[mode])} bandwidth, recovery "
-        f"{_ms(prices[mode].recovery)} after detection; class {verdict.operator_class}, and {given[mode].why}"
+        f"{how}: {_overhead(found)} bandwidth, recovery {show_time(found.recovery)}, or {show_time(found.lost_node)} "
+        f"after the loss of a node; class {verdict.operator_class}, and {given[mode].why}"
     )
-    others = (*_passed_over(subjob, mode, prices, strong), *_sooner(mode, prices, able))
+    others = (*_passed_over(mode, forecast, strong), *_sooner(mode, forecast, able))
     return Choice(mode, given[mode].guarantee, "; ".join((why, *others)))
 
 
-def _in_time(subjob: Subjob) -> str:
-    most = subjob.ha.max_recovery
-    return f" and recovers within {print_duration(most)}" if most is not None else ""
+def _most(subjob: Subjob) -> str:
+    default = " (the default of maxRecovery)" if subjob.ha.max_recovery is None else ""
+    return f"{show_time(subjob.ha.max_recovery or DEFAULT_BOUND)}{default}"
 
 
-def _passed_over(subjob: Subjob, taken: Mode, prices: Mapping[Mode, Cost], strong: list[Mode]) -> tuple[str, ...]:
+def _passed_over(taken: Mode, forecast: Forecast, strong: list[Mode]) -> tuple[str, ...]:
     """Cheaper modes that keep the guarantee are too slow: say so, because the user may allow more time."""
-    least = prices[taken].bandwidth_overhead
+    least = forecast[taken].bandwidth_overhead
     return tuple(
-        f"{mode} would cost {_overhead(prices[mode])}, but take {_total_ms(subjob, prices[mode]):.0f}ms"
+        f"{mode} would cost {_overhead(forecast[mode])}, but take {show_time(forecast[mode].lost_node)}"
         for mode in strong
-        if prices[mode].bandwidth_overhead < least
+        if forecast[mode].bandwidth_overhead < least
     )
 
 
-def _sooner(taken: Mode, prices: Mapping[Mode, Cost], able: list[Mode]) -> tuple[str, ...]:
+def _sooner(taken: Mode, forecast: Forecast, able: list[Mode]) -> tuple[str, ...]:
     """What more bandwidth would buy: the user may ask for it with maxRecovery."""
-    quick = [mode for mode in able if prices[mode].recovery < prices[taken].recovery / 2]
-    best = min(quick, key=lambda mode: prices[mode].bandwidth_overhead, default=None)
+    quick = [mode for mode in able if forecast[mode].recovery < forecast[taken].recovery / 2]
+    best = min(quick, key=lambda mode: forecast[mode].bandwidth_overhead, default=None)
     if best is None:
         return ()
-    return (f"{best} would recover in {_ms(prices[best].recovery)}, for {_overhead(prices[best])}",)
+    return (f"{best} would recover in {show_time(forecast[best].recovery)}, for {_overhead(forecast[best])}",)
 
 
-def _overhead(price: Cost) -> str:
-    return print_overhead(price.bandwidth_overhead)
+def _overhead(found: Prediction) -> str:
+    return print_overhead(found.bandwidth_overhead)
 
 
-def _ms(time: timedelta) -> str:
-    return f"{time.total_seconds() * 1_000:.0f}ms"
-
-
-def _total_ms(subjob: Subjob, price: Cost) -> float:
-    return (detection(subjob.ha) + price.recovery).total_seconds() * 1_000
-
-
-def _none_is_able(subjob: Subjob, wanted: Guarantee, verdict: Verdict, strong: bool, field: str) -> Refusal:
-    if strong and subjob.ha.max_recovery is not None:
-        most = print_duration(subjob.ha.max_recovery)
-        what = f"no available mode that is {wanted} recovers within {most}; write a longer one"
-        return refuse("RecoveryNotPossible", f"{field}.ha.maxRecovery", what)
+def _none_is_able(wanted: Guarantee, verdict: Verdict, field: str) -> Refusal:
     what = (
         f"no available mode is {wanted} for class {verdict.operator_class} ({verdict.why}); "
         "write a weaker guarantee, or make the subjob deterministic"

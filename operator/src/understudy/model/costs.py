@@ -1,8 +1,9 @@
 """What each mode costs a subjob: Hwang's Table 3 with the parameters of Table 5 and the job's own rates and windows.
 
-Recovery time is the paper's: from the discovery of a failure until the state before it is reached again. Bandwidth
-overhead is a ratio: bytes for high availability over bytes of the input streams. `understudy simulate planner` holds
-both against the simulator.
+Recovery time is the paper's: from the discovery of a failure until the state before it is reached again, on the paper's
+machines. Bandwidth overhead is a ratio: bytes for high availability over bytes of the input streams. `understudy
+simulate planner` holds both against the simulator. How long a recovery takes on Spark is in `prediction`: the same
+tuples are worked through `again`, in other times.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from .ha import Ha, Mode
 from .job import StreamJob, Subjob
 from .network import in_order
 from .operators import Aggregate, Join, Operator, Sample
-from .sources import Generator, Source
 
 # Table 5
 DEFAULT_RATE: Final = 1000.0
@@ -47,8 +47,8 @@ class Load:
     """Output tuples per second."""
     state: float
     """Input tuples that its windows and joins hold."""
-    work: float
-    """Seconds per input tuple (p)."""
+    effort: float
+    """Work per input tuple: that of so many filters."""
     filling: float = 1.0
     """Share of that work while a restarted subjob fills its state: not all windows are open yet."""
 
@@ -57,10 +57,27 @@ class Load:
         """Input tuples from one output to the next."""
         return max(self.rate / self.emitted, 1.0) if self.emitted else 1.0
 
+    @property
+    def work(self) -> float:
+        """Seconds per input tuple (p)."""
+        return self.effort * WORK
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Input that is worked through again after a failure (Q)."""
+
+    tuples: float = 0.0
+    steps: float = 0.0
+    """From one output to the next."""
+    state: float = 0.0
+    """Of the selection, to fill an empty state."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     recovery: timedelta
+    """After the discovery, on the paper's machines."""
     bandwidth_overhead: float
 
 
@@ -68,14 +85,9 @@ def print_overhead(share: float) -> str:
     return f"+{share:.1%}" if 0 < share < 0.1 else f"+{share:.0%}"
 
 
-def detection(ha: Ha) -> timedelta:
-    """Mean time until a silent peer is suspected: 250 ms with 3 keep-alives of 100 ms."""
-    return ha.heartbeat.interval * (ha.heartbeat.misses - 0.5)
-
-
 def loads(job: StreamJob) -> Mapping[str, Load]:
     """Of each subjob; rates follow the streams from the sources down."""
-    rates = {source.name: _source_rate(source) for source in job.sources}
+    rates = {source.name: float(source.rate or DEFAULT_RATE) for source in job.sources}
     found = {}
     for subjob in in_order(job):
         load = _load(subjob, sum(rates.get(name, DEFAULT_RATE) for name in subjob.inputs))
@@ -83,8 +95,13 @@ def loads(job: StreamJob) -> Mapping[str, Load]:
     return found
 
 
-def _source_rate(source: Source) -> float:
-    return float(source.origin.rate) if isinstance(source.origin, Generator) else DEFAULT_RATE
+def assumed_rates(job: StreamJob) -> Mapping[str, Mapping[str, float]]:
+    """Of each subjob: the sources behind it that declare no rate, and the rate that `loads` takes them to have."""
+    silent = {source.name: DEFAULT_RATE for source in job.sources if source.rate is None}
+    found: dict[str, dict[str, float]] = {name: {name: rate} for name, rate in silent.items()}
+    for subjob in in_order(job):
+        found[subjob.name] = {name: rate for read in subjob.inputs for name, rate in found.get(read, {}).items()}
+    return {subjob.name: found.get(subjob.name, {}) for subjob in job.subjobs}
 
 
 def _load(subjob: Subjob, rate: float) -> Load:
@@ -94,10 +111,10 @@ def _load(subjob: Subjob, rate: float) -> Load:
     for operator in operators:
         held, effort, made = _effect(operator, flow)
         effort *= flow / rate
-        state, work = state + held * rate / flow, work + effort * WORK
-        filling += _while_filling(operator, effort) * WORK
+        state, work = state + held * rate / flow, work + effort
+        filling += _while_filling(operator, effort)
         flow = made
-    return Load(len(subjob.inputs), rate, flow, state, work or WORK, filling / work if work else 1.0)
+    return Load(len(subjob.inputs), rate, flow, state, work or 1.0, filling / work if work else 1.0)
 
 
 def _while_filling(operator: Operator, effort: float) -> float:
@@ -126,42 +143,52 @@ def _tuples(extent: int | timedelta, rate: float) -> float:
 # ---- Table 3 ---------------------------------------------------------------------------------------------
 
 
+def again(load: Load, ha: Ha) -> Mapping[Mode, Again]:
+    """What a take-over works through again. M is the checkpoint interval for passive standby and the ack interval for
+    the others. Half of one step leads to the output that shows the state; half of one precedes the last output that was
+    acked. (A savepoint is where the step *after* the last acked output begins, one step later than the cause of that
+    output, so that there no step is added.)"""
+    ack, half = ha.ack_interval.total_seconds(), ha.checkpoint.interval.total_seconds() / 2
+    return {
+        Mode.AMNESIA: Again(),
+        Mode.PASSIVE_STANDBY: Again(half * load.rate, steps=0.5),
+        Mode.UPSTREAM_BACKUP: Again((ack + 2 * DELAY) * load.rate, steps=1.0, state=load.state),
+        Mode.ACTIVE_STANDBY: Again(),
+        Mode.REPLICA_BACKUP: Again(),
+        Mode.SAVEPOINT: Again((ack / 2 + 2 * DELAY) * load.rate, state=load.state),
+    }
+
+
 def costs(load: Load, ha: Ha, *, logs: bool = False) -> Mapping[Mode, Cost]:
-    """Of every mode. M is the checkpoint interval for passive standby and the ack interval for the others. `logs`: what
-    makes upstream backup precise are determinants, not watermarks (Table 4)."""
-    ack = ha.ack_interval.total_seconds()
+    """Of every mode. `logs`: what makes upstream backup precise are determinants, not watermarks (Table 4)."""
+    ack, todo = ha.ack_interval.total_seconds(), again(load, ha)
     acks = _share(load, ACK_BYTES, ack)
     precise = _determinants(load) if logs else _watermarks(load)
     return {
         Mode.AMNESIA: _cost(0.0, 0.0),
-        Mode.PASSIVE_STANDBY: _passive(load, ha.checkpoint.interval.total_seconds(), ack),
-        Mode.UPSTREAM_BACKUP: _cost(_rebuild(load, ack + 2 * DELAY, steps=1.0), acks + precise),
+        Mode.PASSIVE_STANDBY: _passive(load, ha, _replay(load, todo[Mode.PASSIVE_STANDBY])),
+        Mode.UPSTREAM_BACKUP: _cost(_replay(load, todo[Mode.UPSTREAM_BACKUP]), acks + precise),
         Mode.ACTIVE_STANDBY: _cost(((ack + 3 * DELAY) * load.emitted + 1) * RECEIVE, 1.0 + 1.5 * acks),
         Mode.REPLICA_BACKUP: _cost(0.0, 1.0 + load.emitted / load.rate + 2 * acks),
-        Mode.SAVEPOINT: _cost(_rebuild(load, ack / 2 + 2 * DELAY) + 2 * DELAY, _savepoints(load, ack)),
+        Mode.SAVEPOINT: _cost(_replay(load, todo[Mode.SAVEPOINT]) + 2 * DELAY, _savepoints(load, ack)),
     }
 
 
-def _replay(load: Load, behind: float, *, steps: float = 0.0) -> float:
-    """K + Qp, K = r + d: Q is the input of `behind` seconds and of `steps` more, from one output to the next. Half of
-    one leads to the output that shows the state; half of one precedes the last output that was acked."""
-    again = behind * load.rate + load.step * steps
-    return REDIRECT + DELAY + again * (load.work + RECEIVE)
+def _replay(load: Load, todo: Again) -> float:
+    """K + Qp, K = r + d."""
+    tuples = todo.tuples + todo.steps * load.step
+    state = todo.state * (load.work * load.filling + RECEIVE)
+    return REDIRECT + DELAY + tuples * (load.work + RECEIVE) + state
 
 
-def _rebuild(load: Load, behind: float, *, steps: float = 0.0) -> float:
-    """As `_replay` from an empty state: the whole selection is read again too. (A savepoint is where the step *after*
-    the last acked output begins, one step later than the cause of that output, so that there `steps` is 0.)"""
-    return _replay(load, behind, steps=steps) + load.state * (load.work * load.filling + RECEIVE)
-
-
-def _passive(load: Load, interval: float, ack: float) -> Cost:
+def _passive(load: Load, ha: Ha, recovery: float) -> Cost:
     """A checkpoint ships the input that entered the state and stayed, the output that is not yet acked, and ids."""
+    interval, ack = ha.checkpoint.interval.total_seconds(), ha.ack_interval.total_seconds()
     entered = min(interval * load.rate, max(load.state - load.step / 2, 0.0))
     unacked = min(interval, ack + DELAY) * load.emitted
     ids = (3 if load.state else 2) * load.inputs + 2
     shipped = (entered + unacked) * TUPLE_BYTES + ids * ID_BYTES
-    return _cost(_replay(load, interval / 2, steps=0.5), shipped / (interval * load.rate * TUPLE_BYTES))
+    return _cost(recovery, shipped / (interval * load.rate * TUPLE_BYTES))
 
 
 def _watermarks(load: Load) -> float:

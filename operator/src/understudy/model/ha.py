@@ -113,15 +113,16 @@ class Ha(Value):
     """How the subjob is kept alive."""
 
     mode: Mode = Mode.PASSIVE_STANDBY
-    """The protocol. `auto` takes the cheapest that meets `guarantee` and `maxRecovery`. Default:
-    passiveStandby."""
+    """The protocol. `auto` takes the cheapest that meets `guarantee` and `maxRecovery`, or the quickest if none does.
+    Default: passiveStandby."""
 
     guarantee: Guarantee | None = None
     """The least to accept: gap, rollback or precise. Default: what the mode gives."""
 
     max_recovery: Duration | None = None
-    """The longest acceptable time from a fault to the first new output. `auto` plans by it; the status says
-    whether it was met."""
+    """The longest acceptable time from a fault to the first new output. `auto` plans by it, for the loss of a node; the
+    status says whether it was met. One that is shorter than half of the prediction for a kill is refused. Default:
+    none, but a prediction beyond 10s is a warning in the plan and in the condition Accepted, and `auto` avoids it."""
 
     checkpoint: Checkpoint = Checkpoint()
     """What passive standby ships to the standby, and when."""

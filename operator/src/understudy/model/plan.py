@@ -1,4 +1,4 @@
-"""The plan of a job: for each subjob its class, what each mode would give and cost, the mode it takes and why."""
+"""The plan of a job: for each subjob its class, what each mode would give, cost and take, the mode it takes and why."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from .choice import PLANNED, Choice, choose
+from .choice import PLANNED, Choice, choose, too_long
 from .classes import Verdict, class_of
-from .costs import costs, detection, loads
-from .guarantees import AVAILABLE, Promise, logs_steps, promise, promise_now
+from .costs import assumed_rates, loads
+from .guarantees import AVAILABLE, Promise, promise, promise_now
 from .ha import Mode
-from .job import StreamJob
-from .refusal import Refusal, path
+from .job import StreamJob, Subjob
+from .prediction import Detection, Prediction, detection, predictions
+from .refusal import Refusal, listed, path
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +22,25 @@ class ModePlan:
     promise: Promise
     """As built; for a mode that is not, what the papers give."""
     is_available: bool
-    recovery: timedelta
-    """After detection."""
-    bandwidth_overhead: float
-    """Ratio to the bytes of the input streams."""
+    prediction: Prediction
 
 
 @dataclass(frozen=True, slots=True)
 class SubjobPlan:
     verdict: Verdict
     choice: Choice
-    detection: timedelta
+    detection: Detection
     modes: Mapping[Mode, ModePlan]
+    assumed_rates: Mapping[str, float]
+    """Of the sources behind it that declare none, in tuples per second."""
+    warning: str | None
+    """A recovery that may take longer than is allowed."""
 
 
 def plan(job: StreamJob) -> Mapping[str, SubjobPlan] | list[Refusal]:
-    """Of a job that `check` accepts. Refusals only where a mode cannot keep what is asked of it."""
-    load_of = loads(job)
+    """Of a job that `check` accepts. Refusals only where a mode cannot guarantee what is asked of it; a recovery time
+    that it cannot reach is a warning here, since a job that runs already has to be planned too."""
+    load_of, assumed = loads(job), assumed_rates(job)
     plans: dict[str, SubjobPlan] = {}
     refusals: list[Refusal] = []
     for place, subjob in enumerate(job.subjobs):
@@ -45,18 +48,34 @@ def plan(job: StreamJob) -> Mapping[str, SubjobPlan] | list[Refusal]:
         if isinstance(choice, Refusal):
             refusals.append(choice)
             continue
-        verdict, prices = class_of(subjob), costs(load_of[subjob.name], subjob.ha, logs=logs_steps(subjob))
+        verdict, forecast = class_of(subjob), predictions(subjob, load_of[subjob.name])
         modes = {
             mode: ModePlan(
-                promise_now(mode, subjob) or promise(mode, verdict.operator_class),
-                mode in AVAILABLE,
-                prices[mode].recovery,
-                prices[mode].bandwidth_overhead,
+                promise_now(mode, subjob) or promise(mode, verdict.operator_class), mode in AVAILABLE, forecast[mode]
             )
             for mode in PLANNED
         }
-        plans[subjob.name] = SubjobPlan(verdict, choice, detection(subjob.ha), modes)
+        rates = assumed[subjob.name]
+        warning = _warning(subjob, choice, forecast[choice.mode], rates)
+        plans[subjob.name] = SubjobPlan(verdict, choice, detection(subjob.ha), modes, rates, warning)
     return refusals or plans
+
+
+def warnings(plans: Mapping[str, SubjobPlan]) -> tuple[str, ...]:
+    return tuple(one.warning for one in plans.values() if one.warning)
+
+
+def _warning(subjob: Subjob, choice: Choice, found: Prediction, rates: Mapping[str, float]) -> str | None:
+    sentence = too_long(subjob.ha, choice.mode, found)
+    if sentence is None:
+        return None
+    return f"{subjob.name}: {sentence}" + (f" ({assumption(rates)})" if rates else "")
+
+
+def assumption(rates: Mapping[str, float]) -> str:
+    """Which rates were assumed, and how to say what is true."""
+    each = [f"{rate:,.0f} tuples/s from {source}" for source, rate in rates.items()]
+    return f"assumed: {listed(each, 'and')}; write `rate` at the source if it has another"
 
 
 def to_json(plans: Mapping[str, SubjobPlan]) -> dict[str, Any]:
@@ -69,12 +88,25 @@ def _subjob_json(one: SubjobPlan) -> dict[str, Any]:
         "operatorClass": str(one.verdict.operator_class),
         "chosen": str(one.choice.mode),
         "why": one.choice.why,
-        "modes": {
-            str(mode): {
-                "guarantee": str(entry.promise.guarantee),
-                "recoveryMs": round(entry.recovery.total_seconds() * 1000, 1),
-                "bandwidthOverhead": round(entry.bandwidth_overhead, 4),
-            }
-            for mode, entry in one.modes.items()
-        },
+        "warning": one.warning,
+        "assumedRates": dict(one.assumed_rates),
+        "detectionMs": {"killed": _ms(one.detection.killed), "lostNode": _ms(one.detection.lost)},
+        "modes": {str(mode): _mode_json(entry) for mode, entry in one.modes.items()},
     }
+
+
+def _mode_json(entry: ModePlan) -> dict[str, Any]:
+    found = entry.prediction
+    return {
+        "guarantee": str(entry.promise.guarantee),
+        "recoveryMs": _ms(found.recovery),
+        "lostNodeRecoveryMs": _ms(found.lost_node),
+        "bandwidthOverhead": round(found.bandwidth_overhead, 4),
+        "pods": found.takes.pods,
+        "cores": found.takes.cores,
+        "memoryMi": found.takes.memory_mi,
+    }
+
+
+def _ms(time: timedelta) -> float:
+    return round(time.total_seconds() * 1000, 1)

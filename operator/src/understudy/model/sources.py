@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
@@ -60,6 +60,10 @@ class Files(Value):
     volume: Mapping[str, Any] | None = None
     """On Kubernetes: the pod volume source that holds the files, such as a persistentVolumeClaim."""
 
+    rate: Rate | None = None
+    """Tuples per second that the planner assumes. Nothing else depends on it: files are read as fast as they can be.
+    Default: unknown, and the planner assumes 1000 and says so."""
+
 
 class KafkaSource(Value):
     """A Kafka topic. Not available yet."""
@@ -76,6 +80,9 @@ class KafkaSource(Value):
     event_time: Column | None = None
     """The timestamp column that is the tuple's event time. Default: a column called `ts`, if there is one."""
 
+    rate: Rate | None = None
+    """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says so."""
+
 
 class Push(Value):
     """HTTP ingest, logged before it is acknowledged. Not available yet."""
@@ -86,6 +93,12 @@ class Push(Value):
     event_time: Column | None = None
     """The timestamp column that is the tuple's event time. Default: a column called `ts`, if there is one."""
 
+    rate: Rate | None = None
+    """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says so."""
+
+
+HINTS: Final[Mapping[str, set[str]]] = {kind: {"rate"} for kind in ("files", "kafka", "push")}
+"""Fields of a source that only the planner reads: an edit of them changes nothing that runs."""
 
 Origin = Generator | Files | KafkaSource | Push
 
@@ -111,3 +124,8 @@ class Source(OneOf):
     def origin(self) -> Origin:
         """The one of the four that is set."""
         return next(o for o in (self.generator, self.files, self.kafka, self.push) if o is not None)
+
+    @property
+    def rate(self) -> int | float | None:
+        """Tuples per second, as far as the manifest declares them."""
+        return self.origin.rate

@@ -38,6 +38,7 @@ class SubjobState(StrEnum):
 class SinkState(StrEnum):
     STARTING = "Starting"
     RUNNING = "Running"
+    STALLED = "Stalled"
     FINISHED = "Finished"
 
 
@@ -314,7 +315,7 @@ class SinkStatus(Value):
     """Its name."""
 
     state: SinkState
-    """Starting, Running or Finished."""
+    """Starting, Running, Stalled (its disk hangs) or Finished."""
 
     pod: Short | None = None
     """Its pod."""
@@ -331,8 +332,17 @@ class SinkStatus(Value):
     tuples: Tuples | None = None
     """Tuples written."""
 
+    next: Tuples | None = None
+    """The seq of the next tuple that it will write."""
+
+    lag: Tuples | None = None
+    """Tuples by which it is behind the end of its producer's queue; absent while no primary can tell."""
+
+    lag_seconds: Seconds | None = None
+    """For how long the oldest of these tuples has been there."""
+
     durable: bool | None = None
-    """Whether what it wrote survives its pod."""
+    """Whether what it wrote survives its pod: on an emptyDir, ephemeral or csi volume it does not."""
 
     note: Text = ""
     """What to know about it."""

@@ -105,6 +105,25 @@ def print_duration(duration: timedelta) -> str:
     return f"{duration / _UNITS['ms']:g}ms" if duration else "0s"
 
 
+def show_time(duration: timedelta) -> str:
+    """For people, rounded: `46 ms`, `1.2 s`, `1 min 24 s`, `3 h 5 min`, `7 days`."""
+    seconds = duration.total_seconds()
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    for large, small, length in (("min", "s", 60), ("h", "min", 3600)):
+        whole, rest = divmod(round(seconds * 60 / length), 60)
+        if whole < (60 if large == "min" else 48):
+            return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
+    return f"{seconds / 86_400:.1f} days".replace(".0 days", " days")
+
+
+def show_size(mebi: int) -> str:
+    """For people: `800 MiB`, `2 GiB`, `2.5 GiB`."""
+    return f"{mebi} MiB" if mebi < 1024 else f"{mebi / 1024:.1f} GiB".replace(".0 GiB", " GiB")
+
+
 Size = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,9}(Mi|Gi)$")]
 
 

@@ -65,6 +65,7 @@ class PassiveStandby(Resuming):
         self.interval = interval
         self.hold_back = hold_back
         self.exact = exact or hold_back
+        self.always_new = not self.exact
         self.strategy = strategy
         self.forget()
 
@@ -202,6 +203,9 @@ class PassiveStandby(Resuming):
     def lead_tick(self, now: Millis) -> Commands:
         """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
         self._now = now
+        return (*self.roll_tick(now), *self._ship_if_due(now))
+
+    def _ship_if_due(self, now: Millis) -> Commands:
         if self._in_flight is not None and now - (self._shipped_at or 0) > self.interval * RESEND:
             self._unconfirmed()
         if self._secondary is None or self._fencing or self._in_flight or self._roll is not None:

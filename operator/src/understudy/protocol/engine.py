@@ -11,6 +11,7 @@ engine timeout stands still, unless it is at work:
 | does neither, for the engine timeout | stalled |
 | is a JVM that does not answer for PATIENCE engine timeouts, at work or not | stalled |
 | is a query of a subjob with executors | stalled only after PATIENCE engine timeouts: its work is done elsewhere |
+| is a query, while others run micro-batches | stalled after PATIENCE engine timeouts: the work may be theirs |
 
 Time in which the watch itself did not run is no silence: the signs of that time may wait to be counted.
 """
@@ -29,7 +30,9 @@ MEDIANS: Final = 20
 AT_WORK: Final = 0.05  # of the time, on the processor
 STARVED: Final = 0.5  # of the time, on the processor or waiting for it
 PATIENCE: Final = 10
+MANY: Final = 10  # micro-batches of others, after which processor time says nothing
 LONGEST_STEP_MS: Final = 1_000  # between two looks; a longer one is time in which the watch did not run
+SHOWN_MS: Final = 500  # how long the status page says that the engine is stalled, before the process ends
 HELD_MS: Final = 30_000  # how long a stalled primary waits for somebody to give its state to
 
 
@@ -47,6 +50,8 @@ class Signs:
     """The parts that wait for us."""
     ran_ms: int = 0
     """Processor time of the JVM and its Python workers so far."""
+    batches: Mapping[str, int] = field(default_factory=dict)
+    """Micro-batches that each query has begun so far."""
     waited_ms: int | None = None
     """Time that they wanted the processor and did not get it, so far; None: nobody looked, as it takes a while."""
 
@@ -60,6 +65,8 @@ class _Part:
     """Since then it has given no sign."""
     ran_ms: int
     waited_ms: int | None
+    others: int
+    """Micro-batches of the other queries, when it gave its last sign."""
 
     def worked(self, signs: Signs, timeout: int) -> bool:
         """Whether it was at work for a fair part of the timeout since it was last seen to be."""
@@ -80,38 +87,47 @@ class EngineWatch:
     looked: Millis | None = None
     parts: Mapping[str, _Part] = field(default_factory=dict)
     stalled: str | None = None
-    """Why the engine counts as failed: a sentence; None while it works or has nothing to do."""
+    """Why the engine counts as failed, as it was noticed: a sentence; None while it works or has nothing to do."""
     quiet_ms: int = 0
     """For how long the quietest part has given no sign."""
 
     def look(self, now: Millis, signs: Signs, timeout: int) -> EngineWatch:
         pause = max(0, now - self.looked - LONGEST_STEP_MS) if self.looked is not None else 0
         parts = {name: self._seen(name, count, now, pause, signs, timeout) for name, count in signs.counts.items()}
-        verdicts = (self._verdict(name, part, now, timeout) for name, part in parts.items())
+        verdicts = (self._verdict(name, part, now, signs, timeout) for name, part in parts.items())
         why = next((verdict for verdict in verdicts if verdict is not None), None)
+        why = self.stalled if why is not None and self.stalled is not None else why
         quiet = max((now - part.silent for part in parts.values()), default=0)
         return replace(self, looked=now, parts=parts, stalled=why, quiet_ms=quiet)
 
     def _seen(self, name: str, count: int, now: Millis, pause: int, signs: Signs, timeout: int) -> _Part:
         before = self.parts.get(name)
         if before is None or before.count != count or name in signs.idle:
-            return _Part(count, now, now, signs.ran_ms, signs.waited_ms)
+            return _Part(count, now, now, signs.ran_ms, signs.waited_ms, _of_others(name, signs))
         known = before.later(pause, signs.waited_ms)
         if known.worked(signs, timeout):
             return replace(known, still=now, ran_ms=signs.ran_ms, waited_ms=signs.waited_ms)
         return known
 
-    def _verdict(self, name: str, part: _Part, now: Millis, timeout: int) -> str | None:
+    def _verdict(self, name: str, part: _Part, now: Millis, signs: Signs, timeout: int) -> str | None:
         limit = timeout * PATIENCE if self.remote and name != JVM else timeout
         if now - part.still > limit:
             return f"{_sentence(name)} {_seconds(now - part.silent)}"
-        if name == JVM and now - part.silent > timeout * PATIENCE:
+        if now - part.silent <= timeout * PATIENCE:
+            return None
+        if name == JVM:
             return f"{_sentence(name)} {_seconds(now - part.silent)}, though it uses the processor"
+        if _of_others(name, signs) - part.others >= MANY:
+            return f"{_sentence(name)} {_seconds(now - part.silent)}, and the others went on"
         return None
 
 
+def _of_others(name: str, signs: Signs) -> int:
+    return sum(count for other, count in signs.batches.items() if other != name)
+
+
 def _sentence(part: str) -> str:
-    return "the JVM has not answered for" if part == JVM else f"the query of {part} has made no step for"
+    return "the JVM did not answer for" if part == JVM else f"the query of {part} made no step for"
 
 
 def _seconds(millis: int) -> str:
@@ -132,9 +148,9 @@ class Stand:
 def leaves(stand: Stand, stalled_ms: int, grace_ms: int) -> bool:
     """Whether an instance whose engine is stalled ends its process now, to be restarted.
 
-    A covered primary waits for `grace_ms`, in which its standby takes the Lease. Without cover the state may be only
-    here; it is kept for a while, so that a new standby can still be given it.
+    Not before its status page could be read. A covered primary waits for `grace_ms`, in which its standby takes the
+    Lease. Without cover the state may be only here; it is kept for a while, so that a new standby can be given it.
     """
-    if stand.covered:
-        return not stand.leads or stalled_ms >= grace_ms
-    return not stand.needed or stalled_ms >= HELD_MS
+    if stand.covered and stand.leads:
+        return stalled_ms >= grace_ms
+    return stalled_ms >= (HELD_MS if stand.needed and not stand.covered else SHOWN_MS)

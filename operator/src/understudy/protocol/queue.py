@@ -23,8 +23,6 @@ class Acks:
     def advance(self, level: int, upto: Seq, epoch: Epoch) -> Acks:
         released = self.released if level == 0 else Seq(max(self.released, upto))
         received = Seq(max(self.received, upto, released))
-        if received == self.received and released == self.released and epoch == self.epoch:
-            return self
         return Acks(received, released, epoch)
 
 
@@ -86,10 +84,8 @@ class OutputQueue:
         known = self.acks.get(consumer)
         if known is None or self.replaced(consumer, epoch):
             return self
-        acks = known.advance(level, upto, epoch)
-        if acks is known:
-            return self
-        return OutputQueue(self.stream, self.trimmed, self.next, {**self.acks, consumer: acks}, self.ended)
+        acks = {**self.acks, consumer: known.advance(level, upto, epoch)}
+        return OutputQueue(self.stream, self.trimmed, self.next, acks, self.ended)
 
     def replaced(self, consumer: Consumer, epoch: Epoch) -> bool:
         """Whether a life of the consumer that is newer than `epoch` has spoken."""
@@ -100,8 +96,6 @@ class OutputQueue:
         """Drop what every consumer released (the oldest level-1 ack of all); also says from where it is held now."""
         upto = min([a.released for a in self.acks.values()], default=self.next)
         trimmed = Seq(max(self.trimmed, min(upto, self.next)))
-        if trimmed == self.trimmed:
-            return self, trimmed
         return OutputQueue(self.stream, trimmed, self.next, self.acks, self.ended), trimmed
 
     def known_until(self, start: Seq, given_up: Range | None) -> Seq:

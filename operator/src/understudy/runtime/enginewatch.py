@@ -12,8 +12,9 @@ from typing import Any
 import structlog
 
 from understudy.modes.build import millis
-from understudy.protocol.engine import JVM, EngineWatch, Signs, Stand, default_timeout, leaves
+from understudy.protocol.engine import JVM, PATIENCE, EngineWatch, Signs, Stand, default_timeout, leaves
 from understudy.protocol.ids import Millis
+from understudy.runtime.clock import now_ms, steady_ms
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.family import family, time_used, time_waited
 from understudy.runtime.scene import Scene
@@ -58,13 +59,15 @@ class EngineWatcher:
         self._listed = 0
 
     def look(self) -> None:
-        now = Millis(time.monotonic_ns() // 1_000_000)
+        now = steady_ms()
         if now - self._listed >= FAMILY_MS:
             self._engine, self._listed = family(os.getpid())[1:], now
         waited = time_waited(self._engine) if self._watch.quiet_ms >= QUIET_MS else None
         counts = {JVM: self._probe.answers, **{name: inbox.steps for name, inbox in self._inboxes.items()}}
         idle = frozenset(name for name, inbox in self._inboxes.items() if inbox.keeps_waiting)
-        self._watch = self._watch.look(now, Signs(counts, idle, time_used(self._engine), waited), self.timeout_ms)
+        batches = {name: inbox.begun for name, inbox in self._inboxes.items()}
+        signs = Signs(counts, idle, time_used(self._engine), batches, waited)
+        self._watch = self._watch.look(now, signs, self.timeout_ms)
         self._tell(now)
 
     def _tell(self, now: Millis) -> None:
@@ -79,9 +82,10 @@ class EngineWatcher:
 
     @property
     def timeout_ms(self) -> int:
-        said = self._scene.subjob.ha.engine_timeout
-        lately = self._scene.story.batch_ms
-        return millis(said) if said is not None else default_timeout(median(lately) if lately else None)
+        """A cold Spark is slower, and nobody depends on it yet."""
+        said, lately = self._scene.subjob.ha.engine_timeout, self._scene.story.batch_ms
+        usual = millis(said) if said is not None else default_timeout(median(lately) if lately else None)
+        return usual * (PATIENCE if self._scene.story.state == "rehearsing" else 1)
 
     def leaving(self, stand: Callable[[], Stand]) -> str | None:
         """Why the process has to end; None while it goes on."""
@@ -95,4 +99,6 @@ class EngineWatcher:
         watch = self._watch
         idle = all(inbox.keeps_waiting for inbox in self._inboxes.values())
         state = "stalled" if watch.stalled else "idle" if idle else "working"
-        return {"state": state, "why": watch.stalled, "quietMs": watch.quiet_ms, "timeoutMs": self.timeout_ms}
+        since = now_ms() - watch.quiet_ms if watch.stalled else None
+        figures = {"sinceMs": since, "quietMs": watch.quiet_ms, "timeoutMs": self.timeout_ms}
+        return {"state": state, "why": watch.stalled, **figures}

@@ -63,7 +63,8 @@ class Follower(threading.Thread):
         super().__init__(name=f"follow-{primary.holder}", daemon=True)
         self.primary = primary
         self._me = me.name
-        self._ticket = wire.ticket("follow", instance=me.name, address=me.address, mode=me.mode, epoch=primary.epoch)
+        asking = {"instance": me.name, "address": me.address, "mode": me.mode, "engine": stalled()}
+        self._ticket = wire.ticket("follow", **asking, epoch=primary.epoch)
         self._interval = interval
         self._hooks = hooks
         self._unpacking = unpacking
@@ -154,7 +155,7 @@ class Follower(threading.Thread):
     def _said(self, client: flight.FlightClient, words: dict[str, Any]) -> bool:
         try:
             wire.do(client, timeout=SAY_SECONDS, instance=self._me, engine=self._stalled(), **words)
-        except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
+        except (flight.FlightError, pa.ArrowException, OSError, StopIteration, ValueError):
             return False
         return True
 

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from understudy.protocol.ids import Millis
+
 KEPT = 2  # epochs: that of the newest producer, and the one before
 
 
@@ -68,11 +70,13 @@ class Hearing:
         return [{"epoch": h.epoch, "ms": now - at, **first.get(h.epoch, {})} for h, at in known if at is not None]
 
 
-def newest_before(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> int | None:
+def newest_before(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> Millis | None:
     """When something was last heard of the producers before this epoch, on the clock of the one who was told."""
-    return max((now - int(age["ms"]) for age in ages if age["epoch"] < epoch), default=None)
+    return max((Millis(now - int(age["ms"])) for age in ages if age["epoch"] < epoch), default=None)
 
 
-def first_of(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> int | None:
+def first_of(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> Millis | None:
     """When the first tuple of the producer of this epoch came."""
-    return min((now - int(age["first"]) for age in ages if age["epoch"] == epoch and "first" in age), default=None)
+    return min(
+        (Millis(now - int(age["first"])) for age in ages if age["epoch"] == epoch and "first" in age), default=None
+    )

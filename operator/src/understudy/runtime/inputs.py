@@ -18,7 +18,7 @@ from understudy.protocol.savepoints import Tree
 from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
-from understudy.runtime.clock import monotonic_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.ports import Unreachable
 from understudy.runtime.reader import Asking, Handler, Incoming, Origin, Reading, StreamReader
 from understudy.runtime.replicas import reading_of
@@ -146,7 +146,7 @@ class Inputs(Handler):
 
     def ages(self, stream: str) -> list[dict[str, int]]:
         """A new life has heard nothing of earlier producers. That its own output stopped is what it was told."""
-        now, take_over = monotonic_ms(), self._scene.story.take_over
+        now, take_over = steady_ms(), self._scene.story.take_over
         stopped = take_over.stopped if take_over is not None else None
         passed_on = [{"epoch": 0, "ms": now - stopped}] if stopped is not None else []
         return [*self._scene.hearing.ages(stream, now), *passed_on]
@@ -177,7 +177,7 @@ class Inputs(Handler):
             admitted = scene.core.ledger.admits(Stream(stream), Epoch(message.epoch))
             if admitted:
                 new = scene.core.ledger.received(Stream(stream)) > received
-                scene.hearing.heard(stream, message.epoch, monotonic_ms(), message.still_ms, new_tuples=new)
+                scene.hearing.heard(stream, message.epoch, steady_ms(), message.still_ms, new_tuples=new)
             for name in self._wiring.readers(Stream(stream)) if admitted else ():
                 scene.inboxes[name].learn(stream, message.progress, message.end)
         self._wait_for_room(stream, generation)

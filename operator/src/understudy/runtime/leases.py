@@ -1,12 +1,14 @@
 """Lease traffic, off the path of data: one thread that tries, reads and watches, and reports what came of it.
 
-While this instance leads, it looks at the Lease every second, and answers a question that it finds there."""
+While this instance leads, it looks at the Lease every second, and answers a question that it finds there. While its
+engine stands still it lets others try first; if none does, it may be the last that has the state."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, assert_never
 from uuid import uuid4
 
@@ -21,6 +23,7 @@ from understudy.runtime.ports import Surroundings, Unreachable
 log = structlog.get_logger()
 WATCH_SECONDS = 1.0
 RETRY_SECONDS = 0.2
+LAST_SECONDS = 2.0
 
 Order = do.TryLease | do.ReadLease | do.AskHolder
 News = on.LeaseSeen | on.LeaseWon | on.HolderHeard
@@ -36,6 +39,7 @@ class LeaseKeeper(threading.Thread):
         post: Callable[[News], None],
         watching: Callable[[], bool],
         heard: Callable[[LeaseRecord], str | None] = lambda _: None,
+        unfit: Callable[[], str | None] = lambda: None,
     ) -> None:
         super().__init__(name="lease", daemon=True)
         self._at = surroundings
@@ -45,6 +49,7 @@ class LeaseKeeper(threading.Thread):
         self._post = post
         self._watching = watching  # whether to look at the Lease unasked: while we lead
         self._heard = heard  # who else hears the holder
+        self._unfit = unfit  # why this instance could not serve
         self._orders: queue.SimpleQueue[tuple[int, Order] | None] = queue.SimpleQueue()
         self._withdrawals = 0
 
@@ -65,11 +70,23 @@ class LeaseKeeper(threading.Thread):
                 continue
             if order is None:
                 return
+            if isinstance(order[1], do.TryLease) and self._unfit() is not None:
+                self._let_others_try(order[0], order[1])
             while not self._withdrawn(*order) and not self._attempt(order[1]):
                 threading.Event().wait(RETRY_SECONDS)
 
     def _withdrawn(self, number: int, command: Order) -> bool:
         return isinstance(command, do.TryLease) and number < self._withdrawals
+
+    def _let_others_try(self, number: int, command: do.TryLease) -> None:
+        """Until one of them holds the Lease, or LAST_SECONDS have passed."""
+        for _ in range(round(LAST_SECONDS / RETRY_SECONDS)):
+            with suppress(Unreachable):
+                if self._at.read_lease(self._subjob) != command.expected:
+                    return
+            if self._unfit() is None or self._withdrawn(number, command):
+                return
+            threading.Event().wait(RETRY_SECONDS)
 
     def _attempt(self, command: Order) -> bool:
         try:

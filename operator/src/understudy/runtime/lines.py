@@ -26,22 +26,25 @@ from typing import IO, Any, Final
 import pyarrow as pa
 
 from understudy.runtime.clock import now_ms
+from understudy.runtime.disk import Disk
 from understudy.runtime.fence import Fence, Life, sync
 
 PART_BYTES: Final = 8 * 2**20  # it is copied and parsed at a start: about 0.2 s
 CHUNK_BYTES: Final = 2**20
+SYNC_BYTES: Final = 4 * 2**20  # written and synced at once: a slow disk is seen to make progress
 
 
 class LineLog:
     """Tuples as JSON lines in files, durable before they are acked."""
 
-    def __init__(self, folder: Path, life: Life, part_bytes: int = PART_BYTES) -> None:
-        """Raises Superseded if a later life has the folder."""
-        folder.mkdir(parents=True, exist_ok=True)
-        sync(folder.parent)
-        self._folder, self._part_bytes = folder, part_bytes
+    def __init__(self, folder: Path, life: Life, part_bytes: int = PART_BYTES, disk: Disk | None = None) -> None:
+        """Raises Superseded if a later life has the folder. `disk` hears of every step that may hang."""
+        self._folder, self._part_bytes, self._disk = folder, part_bytes, disk or Disk()
         self._fence = Fence(folder, life)
-        self._strict = self._fence.take(fresh=not _parts(folder))
+        with self._disk.step(f"taking the folder {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            sync(folder.parent)
+            self._strict = self._fence.take(fresh=not _parts(folder))
         self.age_ms = self._age_ms()
         """How long ago an earlier life wrote; None if there was none. By the clock of whoever keeps the files."""
         self._number, self._following, self._end, self._file = self._recover()
@@ -63,13 +66,15 @@ class LineLog:
         with self._fence.stage("part") as target:
             following = self._copy(_part(self._folder, number), target) if numbers else None
             end = target.tell()
-            target.flush()
-            os.fsync(target.fileno())
-            if numbers:  # the time of the copy says nothing
-                written = _part(self._folder, number).stat()
-                os.utime(target.fileno(), ns=(written.st_atime_ns, written.st_mtime_ns))
+            with self._disk.step("syncing the copy of the last file"):
+                target.flush()
+                os.fsync(target.fileno())
+                if numbers:  # the time of the copy says nothing
+                    written = _part(self._folder, number).stat()
+                    os.utime(target.fileno(), ns=(written.st_atime_ns, written.st_mtime_ns))
             file = os.dup(target.fileno())
-        self._fence.publish("part", _part(self._folder, number))
+        with self._disk.step("renaming the copy of the last file"):
+            self._fence.publish("part", _part(self._folder, number))
         if following is None:
             following = next((_after(_part(self._folder, n)) for n in reversed(numbers[:-1])), 0)
         return number, following, end, file
@@ -80,7 +85,8 @@ class LineLog:
         with path.open("rb") as source:
             for lines in _chunks(source):
                 kept = _whole(lines, following, self._strict)
-                target.writelines(lines[: len(kept)])
+                with self._disk.step("copying the last file"):
+                    target.writelines(lines[: len(kept)])
                 following = kept[-1] + 1 if kept else following
                 if len(kept) < len(lines):
                     break
@@ -88,7 +94,8 @@ class LineLog:
 
     def check(self) -> None:
         """Raises Superseded."""
-        self._fence.check()
+        with self._disk.step(f"looking whose the folder {self._folder} is"):
+            self._fence.check()
 
     def write(self, rows: pa.Table) -> None:
         """Raises Superseded; nothing of these rows counts then."""
@@ -97,21 +104,28 @@ class LineLog:
         lines = (json.dumps(as_json(row), separators=(",", ":"), allow_nan=False) for row in rows.to_pylist())
         text = "".join(f"{line}\n" for line in lines).encode()
         first = rows["_seq"][0].as_py()
-        self._fence.check()
+        self.check()
         if self._end >= self._part_bytes or (first != self._following and self._end):
             self._begin_part()
         self._see_that_it_is_whole()
-        _write_at(self._file, text, self._end)
-        os.fdatasync(self._file)
-        self._fence.check()
+        self._write_and_sync(text)
+        self.check()
         self.next = self._following = first + rows.num_rows
         self._end += len(text)
 
+    def _write_and_sync(self, text: bytes) -> None:
+        for start in range(0, len(text), SYNC_BYTES):
+            with self._disk.step(f"a write to {self.path}"):
+                _write_at(self._file, text[start : start + SYNC_BYTES], self._end + start)
+            with self._disk.step(f"a sync of {self.path}"):
+                os.fdatasync(self._file)
+
     def _begin_part(self) -> None:
         """A new, empty file is the last one. What is in the one before is synced."""
-        with self._fence.stage("part") as made:
-            os.dup2(made.fileno(), self._file)
-        self._fence.publish("part", _part(self._folder, self._number + 1))
+        with self._disk.step(f"a new file in {self._folder}"):
+            with self._fence.stage("part") as made:
+                os.dup2(made.fileno(), self._file)
+            self._fence.publish("part", _part(self._folder, self._number + 1))
         self._number, self._end = self._number + 1, 0
 
     def _see_that_it_is_whole(self) -> None:
@@ -123,8 +137,8 @@ class LineLog:
 class ConsoleLog:
     """Tuples as JSON lines on standard output. Nothing is kept: after a crash it goes on at the newest tuple acked."""
 
-    def __init__(self) -> None:
-        self.next = 0
+    def __init__(self, disk: Disk | None = None) -> None:
+        self.next, self._disk = 0, disk or Disk()
         self.age_ms: int | None = None
 
     def check(self) -> None:
@@ -132,7 +146,8 @@ class ConsoleLog:
 
     def write(self, rows: pa.Table) -> None:
         for row in rows.to_pylist():
-            print(json.dumps(as_json(row), separators=(",", ":")), flush=True)
+            with self._disk.step("a write to standard output"):
+                print(json.dumps(as_json(row), separators=(",", ":")), flush=True)
         self.next += rows.num_rows
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ import structlog
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
 from understudy.modes.build import decided, instance_of, wiring_of
+from understudy.protocol.engine import Stand
 from understudy.runtime.credentials import own
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.query import ElementQuery
@@ -40,6 +42,8 @@ from understudy.runtime.store import Store
 log = structlog.get_logger()
 SHELF_SHARE = 8  # a secondary needs what it holds only at a take-over: most of that can be on disk
 LOOK_SECONDS = 0.1
+VITAL = frozenset({"ticker", "lease", "acks", "start-time", "kept-acks", "roll-call"})
+START_SECONDS = 300  # a cold Spark on a busy machine takes under a minute
 WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us", "UTC"))]
 
 
@@ -63,6 +67,7 @@ class SubjobProcess:
         self._queries: list[ElementQuery] = []
         self._stop = threading.Event()
         self._failure: str | None = None
+        self._began = time.monotonic()
         self._shell: Shell | None = None
         self._engine: EngineWatcher | None = None
         self._probe = Probe(self._failed_query)
@@ -72,6 +77,7 @@ class SubjobProcess:
         """Live until asked to stop. Returns the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
+        threading.excepthook = self._thread_ended
         server = Server(self.place.host, self.place.flight_port, self._serving, own())
         address = f"{self.place.host}:{server.port}"
         page = StatusPage(self.place.host, self.place.status_port, self._status, self._is_ready, self._trouble)
@@ -111,10 +117,10 @@ class SubjobProcess:
             self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
         scene.story.state = "rehearsing"
         self._probe.start()
+        self._engine = EngineWatcher(scene, inboxes, self._probe)
         rehearse(self.job, self.subjob, inboxes, self._surroundings, self._given_up)
         if self._given_up():
             return  # an instance that cannot run its query must not take the Lease
-        self._engine = EngineWatcher(scene, inboxes, self._probe)
         self._serving.shell = shell
         scene.story.state = "ready"
         shell.start()
@@ -128,14 +134,26 @@ class SubjobProcess:
         """This thread never waits for the JVM, which may hang."""
         while not self._given_up():
             self._stop.wait(LOOK_SECONDS)
-            if self._engine is not None and self._shell is not None:
-                self._engine.look()
-                self._failure = self._engine.leaving(self._shell.stand)
 
     def _given_up(self) -> bool:
         """Whether a query has failed, Spark stands still, or the process is to stop."""
+        if self._engine is not None and self._failure is None:
+            self._engine.look()
+            self._failure = self._engine.leaving(self._stand)
         self._failure = self._failure or self._probe.failure
         return self._failure is not None or self._stop.is_set()
+
+    def _stand(self) -> Stand:
+        """Before it plays a part, nobody depends on it."""
+        shell = self._serving.shell
+        return shell.stand() if shell is not None else Stand(leads=False, covered=False, needed=False)
+
+    def _thread_ended(self, ended: threading.ExceptHookArgs) -> None:
+        """By an error that nobody expected. Without these threads an instance only seems to live."""
+        name = ended.thread.name if ended.thread is not None else ""
+        log.error("thread ended", thread=name, error=repr(ended.exc_value), exc_info=ended.exc_value)
+        if name in VITAL:
+            self._failure = f"the thread {name} ended: {ended.exc_value!r}"
 
     def _failed_query(self) -> str | None:
         return next((error for query in self._queries if (error := query.failed())), None)
@@ -158,7 +176,11 @@ class SubjobProcess:
         return status_of(self._shell.scene)
 
     def _trouble(self) -> str | None:
-        return self._shell.scene.story.engine_stalled if self._shell is not None else None
+        """Why the kubelet should start this process again."""
+        if self._shell is not None and self._shell.scene.story.engine_stalled is not None:
+            return self._shell.scene.story.engine_stalled
+        late = self._engine is None and time.monotonic() - self._began > START_SECONDS
+        return f"Spark did not start within {START_SECONDS} s" if late else None
 
     def _is_ready(self) -> bool:
         return self._shell is not None and state_of(self._shell.scene) in ("ready", "finished")

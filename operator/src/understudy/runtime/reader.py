@@ -19,7 +19,7 @@ import structlog
 
 from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.watermarks import step_from_json, step_to_json
 
 log = structlog.get_logger()
@@ -77,6 +77,9 @@ class Handler:
 
     def replaced(self, reader: StreamReader, why: str) -> None:
         """A later life of this consumer has spoken to the producer. A subjob hears of that from its Lease."""
+
+    def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
+        """How far the stream goes now, and for how long the oldest tuple has been there that is not acked."""
 
     def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
         """The producer asks for a backup at this position. A sink's acks say as much."""
@@ -141,10 +144,12 @@ class StreamReader(threading.Thread):
         self._only = only  # read from this address, whoever else serves the stream
         self._stopping = threading.Event()
         self._call: flight.FlightStreamReader | None = None
-        self._heard = now_ms()
+        self._heard = steady_ms()
+        self._delivering = False
         self._served_by: int | None = None
         self._standby: str | None = None
         self._serving: str | None = None
+        self._dismissed = False  # whether the last producer ended the call, and not a failure
         self._client: flight.FlightClient | None = None
 
     @property
@@ -164,6 +169,8 @@ class StreamReader(threading.Thread):
         if self._only is not None:
             yield self._only, True
             return
+        if self._dismissed and self._serving:
+            yield self._serving, False  # it ended the call by itself, so it lives: perhaps it begins again
         known = dict.fromkeys(a for a in (self._standby, self._serving) if a)
         yield from ((a, True) for a in known)
         others = [a for a in self._addresses() if a not in known]
@@ -171,17 +178,17 @@ class StreamReader(threading.Thread):
 
     def _pull(self, address: str, patient: bool) -> bool:
         """Read from one address until that ends; True if it served at all."""
-        served = False
+        served = self._dismissed = False
         client = wire.connect(address)  # not closed by hand: acks may be on their way in another thread
         try:
             # a call that was begun can be given up only afterwards
             pinged = wire.do(client, "ping", self._silence_ms / 1000)
-            self._heard = now_ms()
+            self._heard = steady_ms()
             if not patient and not wire.leads(pinged):
                 return False
             self._call = client.do_get(self._ticket(pinged.get("epoch")))
             for waited, (rows, meta) in enumerate(_messages(self._call)):
-                self._heard = now_ms()
+                self._heard = steady_ms()
                 if meta.get("waiting"):
                     if waited >= WAITING_LIMIT:
                         return False
@@ -194,15 +201,21 @@ class StreamReader(threading.Thread):
                 if not served:
                     served = True
                     self._begin(address, client, meta["epoch"])
+                self._delivering = True
                 self._deliver(rows, meta)
+                self._heard, self._delivering = steady_ms(), False
                 if self.stopped or self.finished:
                     return True
+            self._dismissed = served
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
+        except Exception:  # whatever a producer's message does here, another attempt must follow
+            log.exception("a message of the producer could not be handled", stream=self.stream, address=address)
         finally:
             if self._call is not None:
                 self._call.cancel()
             self._client = self._call = self.replicated = self._served_by = None
+            self._delivering = False
         return served
 
     def _begin(self, address: str, client: flight.FlightClient, epoch: int) -> None:
@@ -246,11 +259,12 @@ class StreamReader(threading.Thread):
 
     @property
     def served_by(self) -> int | None:
-        return self._served_by if now_ms() - self._heard <= self._silence_ms else None
+        return self._served_by if steady_ms() - self._heard <= self._silence_ms else None
 
     def watch(self) -> None:
+        """While a message is handled here, as on a slow disk, nothing is known of the producer."""
         call = self._call
-        if call is not None and now_ms() - self._heard > self._silence_ms:
+        if call is not None and not self._delivering and steady_ms() - self._heard > self._silence_ms:
             log.info("producer silent", stream=self.stream, address=self._serving)
             call.cancel()
 
@@ -266,6 +280,8 @@ class StreamReader(threading.Thread):
             return False
         if answer.get("replaced"):
             self._handler.replaced(self, answer["replaced"])
+        if "end" in answer:
+            self._handler.behind(self, answer["end"], answer["lagMs"])
         return True
 
     def stop(self) -> None:

@@ -17,11 +17,12 @@ from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
 from understudy.modes.instance import Instance, Role
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Range, Seq, Stream
+from understudy.protocol.growth import Growth
+from understudy.protocol.ids import Consumer, Millis, Range, Seq, Stream
 from understudy.protocol.pace import replay_ms
 from understudy.protocol.told import Told
 from understudy.runtime.checkpoints import Shelf
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.hearing import Hearing
 from understudy.runtime.ports import Surroundings
@@ -81,7 +82,7 @@ class Story:
         (began, first), (ended, last) = self.arrivals[0], self.arrivals[-1]
         return max(0, last - first) / max(1, ended - began)
 
-    def still_ms(self, now: int) -> int:
+    def still_ms(self, now: Millis) -> int:
         """For how long output has stood still: the engine hangs, or a take-over has not come to its first output."""
         engine = self.engine_quiet_ms if self.engine_quiet_ms >= QUIET_MS else 0
         take_over = self.take_over.still_ms(now) if self.take_over is not None and self.take_over.promoted else 0
@@ -121,6 +122,7 @@ class Scene:
         self.backups_wanted: dict[str, int] = {}  # per stream: where its consumers are asked for a backup
         self.starved: dict[tuple[str, str], int] = {}  # stream, consumer → all that it has had, and it can't go on
         self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up: they are not lost
+        self.growth = {Stream(name): Growth() for name in stores}  # of the streams that it makes
         self.story = Story()
         self.told = Told()  # as a primary: what producers and sources have of its acks
         self.sent: dict[str, dict[str, int]] = {}  # per stream: how far its consumers were sent it
@@ -146,13 +148,13 @@ class Scene:
         in_vain = not alone and queue.received_by_all == queue.next and inbox.starved(stream)
         return inbox.wanted(stream) if in_vain else None
 
-    def still_ms(self, now: int) -> int:
+    def still_ms(self, now: Millis) -> int:
         """For how long output has stood still though it is due. While a micro-batch is under way, none has come since
         it began."""
-        under_way = max((inbox.under_way_ms(now_ms()) for inbox in self.inboxes.values()), default=0)
+        under_way = max((inbox.under_way_ms(steady_ms()) for inbox in self.inboxes.values()), default=0)
         return max(under_way, self.story.still_ms(now))
 
-    def note_sent(self, stream: str, consumer: str, upto: int, now: int) -> None:
+    def note_sent(self, stream: str, consumer: str, upto: int, now: Millis) -> None:
         """Output: tuples that a consumer asked for are on their way to it."""
         self.sent.setdefault(stream, {})[consumer] = upto
         if self.story.take_over is not None:
@@ -163,6 +165,17 @@ class Scene:
         readers = {s: set(self.core.ledger.queues[s].acks) - set(self.inboxes) for s in self.core.wiring.leaving}
         least = {s: min((self.sent.get(s, {}).get(c, 0) for c in found), default=0) for s, found in readers.items()}
         return replace(self.told, sent={s: Seq(upto) for s, upto in least.items()})
+
+    def note_growth(self) -> None:
+        """Called every few milliseconds, under the lock."""
+        for stream, queue in self.core.ledger.queues.items():
+            self.growth[stream].note(queue.received_by_all, queue.next, steady_ms())
+
+    def lag(self, stream: Stream, consumer: Consumer) -> tuple[int, Millis]:
+        """How many tuples of the stream the consumer lacks, and for how long the oldest of them has been there."""
+        queue = self.core.ledger.queues[stream]
+        at = queue.acks[consumer].received
+        return max(0, queue.next - at), self.growth[stream].age(at, steady_ms()) if at < queue.next else Millis(0)
 
     def positions(self) -> dict[str, int]:
         """How far this instance has come on each stream that enters the subjob: the least of its elements."""

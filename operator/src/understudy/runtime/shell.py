@@ -15,10 +15,10 @@ from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Command
 from understudy.protocol.engine import Stand
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Millis, Stream
+from understudy.protocol.ids import Stream
 from understudy.runtime.changing import Changing
 from understudy.runtime.checkpoints import QUEUE
-from understudy.runtime.clock import monotonic_ms, now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.determinants import choose, follow, lead
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.state import InboxState
@@ -51,7 +51,9 @@ class Shell:
         core = scene.core
         at, witnesses = scene.surroundings, Witnesses(scene.job, scene.subjob.name, scene.surroundings)
         me = (scene.subjob.name, core.name, scene.address)
-        self._lease = LeaseKeeper(at, *me, self.post, lambda: scene.leading, witnesses.heard)
+        self._lease = LeaseKeeper(
+            at, *me, self.post, lambda: scene.leading, witnesses.heard, lambda: scene.story.engine_stalled
+        )
         scene.post, scene.reread_lease = self.post, self._reread_lease
 
     # --- life
@@ -65,6 +67,7 @@ class Shell:
         threading.Thread(target=self._tick_forever, name="ticker", daemon=True).start()
 
     def stop(self) -> None:
+        self.recovery.keep_last()
         self.scene.stopping.set()
         self._lease.stop()
         with self.scene.lock:
@@ -86,19 +89,22 @@ class Shell:
             self.moves.notice()
             self._carry_out_all(commands)
             if was_open and not self.scene.core.roll_open:
+                late = sorted(consumer for _, consumer in self.scene.core.late)
+                log.info("the roll call is over", late=late)
                 self.scene.role_changed.notify_all()
 
     def _tick_forever(self) -> None:
         while not self.scene.stopping.wait(min(self.scene.heartbeat / 5, TICK_SECONDS)):
-            self.post(on.Tick(Millis(now_ms())))
+            self.post(on.Tick(steady_ms()))
             self.inputs.poll()
             with self.scene.lock:
+                self.scene.note_growth()
                 self.peers.watch()
                 self.changing.poll()
                 self.moves.settle()
                 self.outputs.feed_owed()
                 self.outputs.note_progress()
-                self.scene.story.note_arrivals(monotonic_ms())
+                self.scene.story.note_arrivals(steady_ms())
                 if not self.scene.core.moving:
                     self.outputs.finish()
 
@@ -196,11 +202,13 @@ class Shell:
         log.info("trying the lease", why=command.why)
         renews = self.scene.leading and command.expected is not None and command.expected.holder == self.scene.core.name
         if command.expected is not None and not renews:
-            self.scene.story.take_over = TakeOver(command.expected.holder, command.why, heard=self.peers.heard_at)
+            self.scene.story.take_over = TakeOver(
+                command.expected.holder, command.why, steady_ms(), self.peers.heard_ms
+            )
         self._lease.order(command)
 
     def _lead(self, command: do.Lead) -> None:
-        promoted = monotonic_ms()
+        promoted = steady_ms()
         if not command.beside:
             self.peers.leave()
         if command.live:
@@ -211,7 +219,7 @@ class Shell:
         take_over = self.scene.story.take_over
         if take_over is not None and take_over.promoted is None:
             take_over.lease = take_over.promoted = promoted
-            take_over.restored = monotonic_ms()
+            take_over.restored = steady_ms()
             if command.live:
                 self._aim_at_what_is_there()
             else:
@@ -279,6 +287,7 @@ class Shell:
 
     def _leave_role(self) -> None:
         self.scene.generation += 1
+        self.recovery.forget_acks()
         self.inputs.stop()
         self.peers.leave()
 

@@ -27,7 +27,8 @@ from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
 from understudy.protocol.watermarks import Step
-from understudy.runtime.clock import monotonic_ms
+from understudy.runtime.clock import steady_ms
+from understudy.runtime.disk import Disk
 from understudy.runtime.fence import Life, Superseded
 from understudy.runtime.hearing import Hearing
 from understudy.runtime.latencies import Latencies
@@ -38,18 +39,25 @@ from understudy.runtime.replicas import reading_of
 
 log = structlog.get_logger()
 ACK_SECONDS = 0.05
+ASK_MS = 1_000  # an ack is repeated after so long: its answer says how far the stream goes
 SILENCE_MS = 1_000
 RETRY_SECONDS = 0.5
 STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
 
 
 class SinkProcess(Handler):
-    """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a subjob."""
+    """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a subjob.
 
-    def __init__(self, job: StreamJob, sink: Sink, output: Path, surroundings: Surroundings, life: Life) -> None:
+    A disk that hangs holds up the thread that reads the stream, and may hold up the one that acks. The status page and
+    the watch of the disk ask nothing of it."""
+
+    def __init__(
+        self, job: StreamJob, sink: Sink, output: Path, surroundings: Surroundings, life: Life, disk: Disk | None = None
+    ) -> None:
         """Raises Superseded if a later life writes to `output`."""
-        self.job, self.sink = job, sink
-        self.log: LineLog | ConsoleLog = ConsoleLog() if sink.files is None else LineLog(output, life)
+        self.job, self.sink, self.disk = job, sink, disk or Disk()
+        self.log: LineLog | ConsoleLog
+        self.log = ConsoleLog(self.disk) if sink.files is None else LineLog(output, life, disk=self.disk)
         self._filter = DuplicateFilter(Seq(self.log.next))
         self._guard = EpochGuard()
         self.done = threading.Event()
@@ -61,7 +69,8 @@ class SinkProcess(Handler):
         self._mark: Step | None = None
         self._hearing = Hearing()
         if self.log.age_ms is not None:
-            self._hearing.found(sink.input, monotonic_ms() - self.log.age_ms)
+            self._hearing.found(sink.input, steady_ms() - self.log.age_ms)
+        self._end, self._lag_ms = self.log.next, 0  # of the stream, as the producer said last
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
         asking = Asking(sink.input, sink_consumer(sink.name), epoch=lambda: life.number)
         self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
@@ -69,12 +78,12 @@ class SinkProcess(Handler):
     def run(self) -> int:
         """Until the stream has ended (0), a write fails (1) or somebody asks to stop (STOPPED)."""
         self._reader.start()
-        acked = None
+        acked = asked = None
         while not self.done.wait(ACK_SECONDS) and not self._stop.is_set() and not self.error:
             self._reader.watch()
-            upto = self.log.next
-            if upto != acked and self._ack(upto):
-                acked = upto
+            upto, now = self.log.next, steady_ms()
+            if (upto != acked or asked is None or now - asked >= ASK_MS) and self._ack(upto):
+                acked, asked = upto, now
         self._ack(self.log.next)
         self._reader.stop()
         if self.error:
@@ -97,6 +106,9 @@ class SinkProcess(Handler):
 
     def _fail(self, why: str) -> None:
         self.error = self.error or f"sink {self.sink.name} cannot write: {why}"
+
+    def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
+        self._end, self._lag_ms = end, lag_ms
 
     def replaced(self, reader: StreamReader, why: str) -> None:
         self._fail(why)
@@ -123,7 +135,7 @@ class SinkProcess(Handler):
         return self._mark
 
     def ages(self, stream: str) -> list[dict[str, int]]:
-        return self._hearing.ages(stream, monotonic_ms())
+        return self._hearing.ages(stream, steady_ms())
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         with self._lock:
@@ -136,7 +148,7 @@ class SinkProcess(Handler):
             except (OSError, ValueError) as error:
                 self._fail(str(error))
             new, stream = self.log.next > before, self.sink.input
-            self._hearing.heard(stream, message.epoch, monotonic_ms(), message.still_ms, new_tuples=new)
+            self._hearing.heard(stream, message.epoch, steady_ms(), message.still_ms, new_tuples=new)
         if message.end is not None and self.log.next >= message.end:
             self.done.set()
 
@@ -168,17 +180,28 @@ class SinkProcess(Handler):
             log.error("input lost", stream=self.sink.input, start=missing.start, stop=missing.stop)
 
     def status(self) -> dict[str, Any]:
-        state = "failed" if self.error else "finished" if self.done.is_set() else "ready"
         return {
-            "kind": "sink",
-            "job": self.job.name,
-            "sink": self.sink.name,
-            "state": state,
+            **status_of(self.job, self.sink, self._state(), self.disk),
             "error": self.error,
             "tuples": self.log.next,
             "next": self.log.next,
             "lost": self.lost,
-            "quietMs": self._hearing.quiet_ms(self.sink.input, monotonic_ms()),
+            "quietMs": self._hearing.quiet_ms(self.sink.input, steady_ms()),
+            "lag": max(0, self._end - self.log.next),
+            "lagMs": self._lag_ms if self._end > self.log.next else 0,
             "ended": self.done.is_set(),
             "latencies": self._latencies.figures(),
         }
+
+    def _state(self) -> str:
+        return "failed" if self.error else "finished" if self.done.is_set() else "ready"
+
+    def is_ready(self) -> bool:
+        return self.error is None and self.disk.stalled is None
+
+
+def status_of(job: StreamJob, sink: Sink, state: str, disk: Disk) -> dict[str, Any]:
+    """What can be said before the folder is taken, too: that may hang."""
+    stalled = disk.stalled
+    shown = "stalled" if stalled is not None and state not in ("failed", "finished") else state
+    return {"kind": "sink", "job": job.name, "sink": sink.name, "state": shown, "stalled": stalled}

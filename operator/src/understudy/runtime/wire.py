@@ -17,7 +17,7 @@
 | do `ping` | consumer → producer | whether anybody answers |
 | do `hears` | standby → a consumer of its subjob | whether that one is served by the holder of the Lease now |
 | do `change` | operator → instance | what the manifest now says of how the subjob is kept alive |
-| do `freeze`, `partition`, `throttle` | operator → instance | a drill: stop, hear nobody, or be slow, for a while |
+| do `freeze`, `hang`, `partition`, `throttle` | operator → instance | a drill for a while |
 | do `status` | anyone | what the instance knows of itself |
 """
 

@@ -1,4 +1,4 @@
-"""Carries out intents. Each is one or two requests; doing one again does no harm."""
+"""Carries out the intents of one look. Each is one or two requests; doing one again does no harm."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import structlog
 from understudy.backends.kubernetes import certificates, objects
 from understudy.backends.kubernetes.api import Api, Conflict, NotFound
 from understudy.backends.kubernetes.objects import Owner
-from understudy.backends.kubernetes.orders import order
 from understudy.backends.kubernetes.pods import instance_pod, sink_pod, trial_pod
 from understudy.backends.kubernetes.settings import PodSettings
-from understudy.backends.kubernetes.sight import is_owned_by
+from understudy.backends.kubernetes.sight import is_owned_by, lease_of
+from understudy.backends.kubernetes.writes import Outdated, Writer
 from understudy.control import intents as do
 from understudy.control import names
 from understudy.control.intents import Intent, Kind
@@ -48,12 +48,14 @@ class Actor:
     def __init__(
         self,
         api: Api,
+        writer: Writer,
         owner: Owner,
         job: StreamJob | None,
         settings: PodSettings,
         declared: StreamJob | None = None,
     ) -> None:
         self._api = api
+        self._writer = writer
         self._owner = owner
         self._job = job
         self._declared = declared or job
@@ -67,30 +69,31 @@ class Actor:
         log.info(type(intent).__name__, job=self._owner.name, namespace=self._owner.namespace, why=intent.why)
         match intent:
             case do.EnsureServiceAccount():
-                self._apply(CORE, "serviceaccounts", objects.service_account(self._owner))
+                self._writer.apply(CORE, "serviceaccounts", objects.service_account(self._owner))
             case do.EnsureRole():
-                self._apply(RBAC, "roles", objects.role(self._owner, intent.leases, intent.executors))
+                self._writer.apply(RBAC, "roles", objects.role(self._owner, intent.leases, intent.executors))
             case do.EnsureRoleBinding():
-                self._apply(RBAC, "rolebindings", objects.role_binding(self._owner))
+                self._writer.apply(RBAC, "rolebindings", objects.role_binding(self._owner))
             case do.EnsureManifest():
                 self._create(CORE, "configmaps", self._manifest(intent.revision))
             case do.EnsureService():
-                self._apply(CORE, "services", objects.service(self._owner, intent.subjob))
+                self._writer.apply(CORE, "services", objects.service(self._owner, intent.subjob))
             case do.EnsureBudget():
-                self._apply(POLICY, "poddisruptionbudgets", objects.budget(self._owner, intent.subjob))
+                self._writer.apply(POLICY, "poddisruptionbudgets", objects.budget(self._owner, intent.subjob))
             case do.EnsureNetworkPolicy():
-                self._apply(NETWORKING, "networkpolicies", objects.network_policy(self._owner, self._settings.operator))
+                self._writer.apply(
+                    NETWORKING, "networkpolicies", objects.network_policy(self._owner, self._settings.operator)
+                )
             case do.IssueCertificate():
                 self._issue(intent)
             case do.EnsureLease():
                 made = objects.lease(self._owner, intent.subjob, intent.holder, intent.address, intent.epoch, now_ms())
                 self._create(LEASES, "leases", made)
             case do.NameSuccessor():
-                patch = {"metadata": {"annotations": {names.SUCCESSOR: intent.instance}}}
-                self._merge_if_there(LEASES, "leases", names.lease(self._owner.name, intent.subjob), patch)
+                self._name_successor(intent)
             case do.DropOrder():
                 dropped = {"metadata": {"annotations": {f"{names.MOVE}/{intent.subjob}": None}}}
-                self._merge_if_there(OURS, "streamjobs", self._owner.name, dropped)
+                self._writer.change(OURS, "streamjobs", self._owner.name, dropped)
             case do.Record():
                 self._record(intent)
             case do.CreateInstance():
@@ -105,15 +108,11 @@ class Actor:
             case do.CreateSink():
                 self._create(CORE, "pods", sink_pod(self._owner, self._accepted(), intent, self._settings))
             case do.DeletePod():
-                options = {"gracePeriodSeconds": 0} if intent.force else None
-                self._api.delete(self._path(CORE, "pods", intent.name), options)
+                self._writer.delete(CORE, "pods", intent.name, force=intent.force)
             case do.LabelPod():
-                self._merge_if_there(
-                    CORE, "pods", intent.name, {"metadata": {"labels": {names.ROLE: str(intent.role)}}}
-                )
+                self._writer.change(CORE, "pods", intent.name, {"metadata": {"labels": {names.ROLE: str(intent.role)}}})
             case do.Remove():
-                group, plural = _REMOVABLE[intent.kind]
-                self._api.delete(self._path(group, plural, intent.name))
+                self._remove(*_REMOVABLE[intent.kind], intent.name)
             case do.RecordIncident():
                 self._record_incident(intent)
             case do.Emit():
@@ -132,10 +131,10 @@ class Actor:
         return objects.manifest(self._owner, self._accepted(), self._declared or self._accepted(), revision)
 
     def _change(self, intent: do.ChangeInstance) -> None:
-        """Who cannot be told now is told at the next look."""
+        """An instance that cannot be told now is told at the next look."""
         ha = intent.ha.told()
         try:
-            order(self._api, *self.job, intent.certificate, intent.ip, "change", ha=ha)
+            self._writer.order(self._owner.name, intent.certificate, intent.ip, "change", ha=ha)
         except Unreachable as error:
             log.warning("not told", pod=intent.pod, error=str(error))
 
@@ -144,16 +143,10 @@ class Actor:
     def _path(self, group: str, plural: str, name: str = "") -> str:
         return f"{group}/namespaces/{self._owner.namespace}/{plural}" + (f"/{name}" if name else "")
 
-    def _apply(self, group: str, plural: str, body: dict[str, Any]) -> None:
-        self._api.apply(self._path(group, plural, body["metadata"]["name"]), body)
-
     def _create(self, group: str, plural: str, body: dict[str, Any]) -> None:
+        """What is there already was made by an earlier life, and stays as it is."""
         with suppress(Conflict):
-            self._api.create(self._path(group, plural), body)
-
-    def _merge_if_there(self, group: str, plural: str, name: str, patch: dict[str, Any]) -> None:
-        with suppress(NotFound):
-            self._api.merge(self._path(group, plural, name), patch)
+            self._writer.create(group, plural, body)
 
     def _issue(self, intent: do.IssueCertificate) -> None:
         now = certificates.moment(now_ms())
@@ -171,16 +164,34 @@ class Actor:
         kept: dict[str, Any] = found["data"]
         return kept
 
+    def _remove(self, group: str, plural: str, name: str) -> None:
+        """A look does not read secrets, so they are read here."""
+        if not self._writer.knows(group, plural, name):
+            try:
+                self._writer.read_again(group, plural, name)
+            except NotFound:
+                return
+        self._writer.delete(group, plural, name)
+
+    def _name_successor(self, intent: do.NameSuccessor) -> None:
+        """Acks change a Lease all the time, so it is read again: only its holder has to be the same."""
+        name = names.lease(self._owner.name, intent.subjob)
+        found = lease_of(self._writer.read_again(LEASES, "leases", name))
+        if found.holder != intent.holder:
+            raise Outdated(409, f"{name} is held by {found.holder}, no longer by {intent.holder}")
+        self._writer.change(LEASES, "leases", name, {"metadata": {"annotations": {names.SUCCESSOR: intent.instance}}})
+
     def _record(self, intent: do.Record) -> None:
-        path = self._path(CORE, "configmaps", names.run(self._owner.name))
-        try:
-            self._api.merge(path, {"data": dict(intent.entries)})
-        except NotFound:
-            self._create(CORE, "configmaps", objects.record(self._owner, intent.entries))
+        name = names.run(self._owner.name)
+        if self._writer.knows(CORE, "configmaps", name):
+            self._writer.change(CORE, "configmaps", name, {"data": dict(intent.entries)})
+        else:
+            self._writer.create(CORE, "configmaps", objects.record(self._owner, intent.entries))
 
     def _record_incident(self, intent: do.RecordIncident) -> None:
-        self._create(OURS, "incidents", objects.incident(self._owner, intent.name, intent.spec))
-        self._merge_if_there(OURS, "incidents", f"{intent.name}/status", {"status": dict(intent.status)})
+        if not self._writer.knows(OURS, "incidents", intent.name):
+            self._writer.create(OURS, "incidents", objects.incident(self._owner, intent.name, intent.spec))
+        self._writer.change_status(OURS, "incidents", intent.name, intent.status)
 
     def _emit(self, intent: do.Emit) -> None:
         name = f"{self._owner.name}.{uuid.uuid4().hex[:16]}"
@@ -190,4 +201,4 @@ class Actor:
     def _patch_status(self, status: Mapping[str, Any]) -> None:
         """What the new status no longer says is taken away: a merge alone would keep it."""
         gone = dict.fromkeys(("summary", "startTime", "completionTime", "measuredAt", "subjobs", "sinks"))
-        self._merge_if_there(OURS, "streamjobs", f"{self._owner.name}/status", {"status": {**gone, **status}})
+        self._writer.change_status(OURS, "streamjobs", self._owner.name, {**gone, **status})

@@ -1,5 +1,7 @@
 """The API server, as little of it as is needed: JSON over HTTPS, one connection kept per thread.
 
+The operator changes nothing by this directly, only its own Lease (`election`): all else goes through `writes`.
+
 Unreachable       no answer, or none that can be trusted: try again
 ApiError          refused: the message says why
 ├── Conflict      409: somebody was faster, or it exists
@@ -14,8 +16,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +29,7 @@ TOKEN_SECONDS: Final = 30.0  # a projected token is replaced long before it ends
 STALE: Final = (http.client.RemoteDisconnected, http.client.CannotSendRequest, BrokenPipeError, ConnectionResetError)
 
 Json = dict[str, Any]
+Body = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class ApiError(Exception):
@@ -78,6 +80,10 @@ class TokenFile:
         return self._token
 
 
+def _nothing() -> None:
+    pass
+
+
 class Api:
     """Every method raises Unreachable if there is no answer in time."""
 
@@ -101,29 +107,17 @@ class Api:
         items: list[Json] = self.get(path, **query).get("items") or []
         return items
 
-    def create(self, path: str, body: Mapping[str, Any]) -> Json:
-        return self.request("POST", path, body)
-
-    def replace(self, path: str, body: Mapping[str, Any]) -> Json:
-        return self.request("PUT", path, body)
-
-    def merge(self, path: str, body: Mapping[str, Any]) -> Json:
-        return self.request("PATCH", path, body, "application/merge-patch+json")
-
-    def apply(self, path: str, body: Mapping[str, Any]) -> Json:
-        """Server-side apply: ours is what we name, whoever else wrote it before."""
-        query = urlencode({"fieldManager": "understudy", "force": "true"})
-        return self.request("PATCH", f"{path}?{query}", body, "application/apply-patch+yaml")
-
-    def delete(self, path: str, body: Mapping[str, Any] | None = None) -> None:
-        with suppress(NotFound):
-            self.request("DELETE", path, body)
-
     # ---- one request
 
     def request(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: Body | None = None,
+        kind: str = "application/json",
+        before: Callable[[], None] = _nothing,
     ) -> Json:
+        """`before` is called on an open connection, right before the first byte is sent: what it raises ends it."""
         raw = json.dumps(body).encode() if body is not None else None
         headers = {"Accept": "application/json", "User-Agent": "understudy"}
         if raw is not None:
@@ -131,26 +125,37 @@ class Api:
         try:
             if token := self._login.token():
                 headers["Authorization"] = f"Bearer {token}"
-            status, text = self._send(method, self._place.path.rstrip("/") + path, raw, headers)
+            status, text = self._send(method, self._place.path.rstrip("/") + path, raw, headers, before)
         except (OSError, http.client.HTTPException) as error:
             self._drop()
             raise Unreachable(f"{method} {path}: {type(error).__name__}: {error}") from error
         return _answer(method, path, status, text)
 
-    def _send(self, method: str, path: str, raw: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(
+        self, method: str, path: str, raw: bytes | None, headers: dict[str, str], before: Callable[[], None]
+    ) -> tuple[int, bytes]:
         """A kept connection may have been closed meanwhile: no failure, so it is tried once more on a new one."""
         kept = getattr(self._local, "connection", None)
         try:
-            return self._exchange(kept or self._connect(), method, path, raw, headers)
+            return self._exchange(kept or self._connect(), method, path, raw, headers, before)
         except STALE:
             self._drop()
             if kept is None:
                 raise
-            return self._exchange(self._connect(), method, path, raw, headers)
+            return self._exchange(self._connect(), method, path, raw, headers, before)
 
     def _exchange(
-        self, connection: http.client.HTTPConnection, method: str, path: str, raw: bytes | None, headers: dict[str, str]
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        raw: bytes | None,
+        headers: dict[str, str],
+        before: Callable[[], None],
     ) -> tuple[int, bytes]:
+        if connection.sock is None:
+            connection.connect()
+        before()
         connection.request(method, path, body=raw, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.read()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
 import structlog
 
 from understudy.backends.kubernetes.act import CORE, OURS, Actor
-from understudy.backends.kubernetes.api import Api, Conflict
+from understudy.backends.kubernetes.api import Api, NotFound
 from understudy.backends.kubernetes.objects import Owner
-from understudy.backends.kubernetes.orders import order
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.backends.kubernetes.sight import incident_of, millis_of, pod_of
+from understudy.backends.kubernetes.writes import Mandate, Writer, unelected, versions
 from understudy.control import drills, names
 from understudy.control.drills import SeenDrill, Step, decide_drill
 from understudy.control.intents import Emit
@@ -29,18 +30,22 @@ Json = dict[str, Any]
 
 
 class DrillReconciler:
-    def __init__(self, api: Api, settings: PodSettings) -> None:
+    def __init__(self, api: Api, settings: PodSettings, mandate: Callable[[], Mandate] = unelected) -> None:
         self._api = api
+        self._mandate = mandate
         self._settings = settings
 
     def reconcile(self, namespace: str, name: str) -> float | None:
         """When to look again, in seconds; None if the drill is gone or over."""
+        mandate = self._mandate()
         body = self._api.find(f"{OURS}/namespaces/{namespace}/failoverdrills/{name}")
         if body is None or "deletionTimestamp" in body["metadata"]:
             return None
         seen, owner = self._observe(namespace, body)
+        writer = Writer(self._api, namespace, mandate, versions(OURS, "failoverdrills", [body]))
         for step in decide_drill(seen):
-            self._carry_out(namespace, name, owner, step)
+            log.info(f"drill {type(step).__name__}", namespace=namespace, drill=name)
+            self._carry_out(writer, name, owner, step)
             seen = _after(seen, step)
         return _pause(seen)
 
@@ -69,41 +74,44 @@ class DrillReconciler:
 
     # ---- acting
 
-    def _carry_out(self, namespace: str, name: str, owner: Owner | None, step: Step) -> None:
-        log.info(f"drill {type(step).__name__}", namespace=namespace, drill=name)
+    def _carry_out(self, writer: Writer, name: str, owner: Owner | None, step: Step) -> None:
         match step:
             case drills.WriteDown(status):
-                path = f"{OURS}/namespaces/{namespace}/failoverdrills/{name}/status"
-                self._api.merge(path, {"status": status.model_dump(mode="json", by_alias=True)})
+                told = status.model_dump(mode="json", by_alias=True)
+                writer.change_status(OURS, "failoverdrills", name, told)
             case drills.Kill(pods):
                 for pod in pods:
-                    self._kill(namespace, pod)
+                    _kill(writer, pod)
             case drills.Freeze(pod, seconds):
-                self._order(namespace, owner, pod, "freeze", seconds)
+                _order(writer, owner, pod, "freeze", seconds)
             case drills.Hang(pod, seconds):
-                self._order(namespace, owner, pod, "hang", seconds)
+                _order(writer, owner, pod, "hang", seconds)
             case drills.CutOff(pod, seconds):
-                self._order(namespace, owner, pod, "partition", seconds)
+                _order(writer, owner, pod, "partition", seconds)
             case drills.Throttle(pod, seconds):
-                self._order(namespace, owner, pod, "throttle", seconds)
+                _order(writer, owner, pod, "throttle", seconds)
             case drills.Tell(severity, reason, message):
                 if owner:
-                    Actor(self._api, owner, None, self._settings).carry_out(Emit(severity, reason, message))
+                    Actor(self._api, writer, owner, None, self._settings).carry_out(Emit(severity, reason, message))
             case _:
                 assert_never(step)
 
-    def _kill(self, namespace: str, pod: Pod) -> None:
-        """By its uid: another pod of that name is not meant."""
-        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}}
-        try:
-            self._api.delete(f"{CORE}/namespaces/{namespace}/pods/{pod.name}", options)
-        except Conflict:
-            log.info("another pod of that name", pod=pod.name)
 
-    def _order(self, namespace: str, owner: Owner | None, pod: Pod, fault: str, seconds: float) -> None:
-        """The pod does it to itself."""
-        job = owner.name if owner else ""
-        order(self._api, namespace, job, pod.certificate, pod.ip, fault, seconds=seconds)
+def _kill(writer: Writer, pod: Pod) -> None:
+    """Whatever has become of it, as long as it is the same pod: another of that name is not meant."""
+    try:
+        found = writer.read_again(CORE, "pods", pod.name)
+    except NotFound:
+        return
+    if found["metadata"]["uid"] == pod.uid:
+        writer.delete(CORE, "pods", pod.name, force=True)
+    else:
+        log.info("another pod of that name", pod=pod.name)
+
+
+def _order(writer: Writer, owner: Owner | None, pod: Pod, fault: str, seconds: float) -> None:
+    """The pod does it to itself."""
+    writer.order(owner.name if owner else "", pod.certificate, pod.ip, fault, seconds=seconds)
 
 
 def _watching(job: Json) -> frozenset[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 
 from understudy.backends.kubernetes.api import Api, ApiError, Conflict, NotFound
+from understudy.backends.kubernetes.writes import Mandate
 from understudy.control.election import LEASE_MS, LOOK_MS, Candidate, Sight
 from understudy.control.times import iso_ms
 from understudy.runtime.clock import now_ms
@@ -32,6 +33,11 @@ class Election:
 
     def leads(self) -> bool:
         return self._candidate.leads(_now())
+
+    def mandate(self) -> Mandate:
+        """For what is decided from now on: it ends with the leadership, also if we lead again later."""
+        term = self._candidate.term
+        return lambda: self._candidate.leads_since(term, _now())
 
     def stop(self) -> None:
         """The next one need not wait: the Lease is given back."""
@@ -60,7 +66,7 @@ class Election:
         try:
             lease = self._api.get(self._path())
         except NotFound:
-            lease = self._api.create(self._path(named=False), self._made())
+            lease = self._api.request("POST", self._path(named=False), self._made())
         self._candidate = self._candidate.look(_sight(lease), _now())
         if self._candidate.may_write(_now()):
             self._write(lease, self._candidate.me)
@@ -72,7 +78,7 @@ class Election:
         """Only if it is still as it was read: of two that try, one wins."""
         sent = _now()
         try:
-            written = self._api.replace(self._path(), _held(lease, holder))
+            written = self._api.request("PUT", self._path(), _held(lease, holder))
         except Conflict:
             return
         self._candidate = self._candidate.renewed(_sight(written), sent)

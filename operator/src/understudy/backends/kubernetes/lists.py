@@ -29,6 +29,7 @@ from understudy.backends.kubernetes.sight import (
     role_leases,
     trial_of,
 )
+from understudy.backends.kubernetes.writes import Key, Version, Versions, versions
 from understudy.control import names
 from understudy.control.observed import Access, IncidentSeen, Lease, Node, Pod, Safeguards, Trial
 
@@ -48,6 +49,7 @@ class Foundation:
     safeguards: Safeguards
     incidents: tuple[IncidentSeen, ...]
     remains: tuple[str, ...]
+    versions: Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Objects:
     foundation: Foundation
     remains: tuple[str, ...]
     """Of an earlier job of the same name."""
+    versions: Versions
+    """Of all these objects, as they were read."""
 
 
 class _Owned:
@@ -67,12 +71,15 @@ class _Owned:
     def __init__(self, api: Api, namespace: str, name: str, uid: str) -> None:
         self._api, self.owner = api, Owner(name, namespace, uid)
         self.remains: list[str] = []
+        self.versions: dict[Key, Version] = {}
 
     def __call__(self, group: str, plural: str) -> list[Json]:
         path = f"{group}/namespaces/{self.owner.namespace}/{plural}"
         found = self._api.list(path, labelSelector=f"{names.JOB}={self.owner.name}")
         self.remains += [f"{plural}/{f['metadata']['name']}" for f in found if is_left_over(f, self.owner.uid)]
-        return [f for f in found if is_owned_by(f, self.owner.uid)]
+        mine = [f for f in found if is_owned_by(f, self.owner.uid)]
+        self.versions |= versions(group, plural, mine)
+        return mine
 
 
 class Lists:
@@ -90,7 +97,8 @@ class Lists:
         trials = tuple(trial for raw in found if (trial := trial_of(raw)))
         leases = tuple(lease_of(lease) for lease in owned(LEASES, "leases"))
         foundation = self._foundation(namespace, name, uid)
-        return Objects(pods, trials, leases, self.nodes(), foundation, (*owned.remains, *foundation.remains))
+        remains, read = (*owned.remains, *foundation.remains), {**foundation.versions, **owned.versions}
+        return Objects(pods, trials, leases, self.nodes(), foundation, remains, read)
 
     def leases_in(self, namespace: str) -> tuple[Lease, ...]:
         """Of all jobs."""
@@ -139,6 +147,7 @@ class Lists:
             safeguards=self._safeguards(owned),
             incidents=tuple(incident_of(incident) for incident in owned(OURS, "incidents")),
             remains=tuple(owned.remains),
+            versions=owned.versions,
         )
 
     def _safeguards(self, owned: _Owned) -> Safeguards:

@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from understudy.backends.kubernetes.api import ApiError
+from understudy.backends.kubernetes.writes import Deposed, Outdated
 from understudy.runtime.ports import Unreachable
 
 log = structlog.get_logger()
@@ -65,6 +66,12 @@ class Loops:
             return None
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, self._reconcile, *key)
+        except Deposed:
+            log.warning("no longer the leader", namespace=key[0], job=key[1])
+            return None
+        except Outdated as error:
+            log.info("looked at again", namespace=key[0], job=key[1], why=str(error))
+            return 0.0
         except (Unreachable, ApiError) as error:
             log.warning("not reconciled", namespace=key[0], job=key[1], error=str(error))
         except Exception:

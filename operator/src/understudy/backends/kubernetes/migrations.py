@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
@@ -10,6 +11,7 @@ import structlog
 from understudy.backends.kubernetes.act import CORE, OURS
 from understudy.backends.kubernetes.api import Api
 from understudy.backends.kubernetes.sight import orders_of
+from understudy.backends.kubernetes.writes import Mandate, Versions, Writer, unelected, versions
 from understudy.control import migrations, names
 from understudy.control.migrations import SeenMigration, Step, decide_migration
 from understudy.control.record import read_record
@@ -25,26 +27,30 @@ Json = dict[str, Any]
 
 
 class MigrationReconciler:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, mandate: Callable[[], Mandate] = unelected) -> None:
         self._api = api
+        self._mandate = mandate
 
     def reconcile(self, namespace: str, name: str) -> float | None:
         """When to look again, in seconds; None if the Migration is gone or over."""
+        mandate = self._mandate()
         body = self._api.find(f"{OURS}/namespaces/{namespace}/migrations/{name}")
         if body is None or "deletionTimestamp" in body["metadata"]:
             return None
-        seen = self._observe(namespace, body)
+        seen, read = self._observe(namespace, body)
+        writer = Writer(self._api, namespace, mandate, read)
         for step in decide_migration(seen):
-            self._carry_out(namespace, seen, step)
+            log.info(f"migration {type(step).__name__}", namespace=namespace, migration=name)
+            _carry_out(writer, seen, step)
             seen = replace(seen, status=step.status) if isinstance(step, migrations.WriteDown) else seen
         return None if seen.status.phase in OVER else BUSY_SECONDS
 
-    def _observe(self, namespace: str, body: Json) -> SeenMigration:
+    def _observe(self, namespace: str, body: Json) -> tuple[SeenMigration, Versions]:
         spec = MigrationSpec.model_validate(body["spec"])
         job = self._api.find(f"{OURS}/namespaces/{namespace}/streamjobs/{spec.job}")
         record = self._api.find(f"{CORE}/namespaces/{namespace}/configmaps/{names.run(spec.job)}") if job else None
         run = read_record((record or {}).get("data") or {})
-        return SeenMigration(
+        seen = SeenMigration(
             now_ms=now_ms(),
             name=body["metadata"]["name"],
             spec=spec,
@@ -54,19 +60,18 @@ class MigrationReconciler:
             moves={subjob: move.by for subjob, move in run.moves.items()},
             moved=run.moved,
         )
+        return seen, {**versions(OURS, "migrations", [body]), **versions(OURS, "streamjobs", [job] if job else [])}
 
-    def _carry_out(self, namespace: str, seen: SeenMigration, step: Step) -> None:
-        log.info(f"migration {type(step).__name__}", namespace=namespace, migration=seen.name)
-        match step:
-            case migrations.WriteDown(status):
-                path = f"{OURS}/namespaces/{namespace}/migrations/{seen.name}/status"
-                self._api.merge(path, {"status": status.model_dump(mode="json", by_alias=True)})
-            case migrations.Give(subjob, node):
-                order = {f"{names.MOVE}/{subjob}": f"{node} by {seen.name}"}
-                path = f"{OURS}/namespaces/{namespace}/streamjobs/{seen.spec.job}"
-                self._api.merge(path, {"metadata": {"annotations": order}})
-            case _:
-                assert_never(step)
+
+def _carry_out(writer: Writer, seen: SeenMigration, step: Step) -> None:
+    match step:
+        case migrations.WriteDown(status):
+            writer.change_status(OURS, "migrations", seen.name, status.model_dump(mode="json", by_alias=True))
+        case migrations.Give(subjob, node):
+            order = {f"{names.MOVE}/{subjob}": f"{node} by {seen.name}"}
+            writer.change(OURS, "streamjobs", seen.spec.job, {"metadata": {"annotations": order}})
+        case _:
+            assert_never(step)
 
 
 def is_open(body: Json) -> bool:

@@ -13,6 +13,7 @@ from understudy.backends.kubernetes.lists import Lists
 from understudy.backends.kubernetes.poll import Poller
 from understudy.backends.kubernetes.settings import PodSettings
 from understudy.backends.kubernetes.sight import millis_of, orders_of
+from understudy.backends.kubernetes.writes import Versions, versions
 from understudy.control import names
 from understudy.control.admission import taken_names
 from understudy.control.observed import Observed, Run
@@ -42,7 +43,8 @@ class Observer:
         """What is kept of a job no longer holds."""
         self._lists.forget(namespace, name)
 
-    def observe(self, body: Json) -> Observed:
+    def observe(self, body: Json) -> tuple[Observed, Versions]:
+        """With what a write has to name of each object that was read."""
         metadata = body["metadata"]
         found = self._lists.of(metadata["namespace"], metadata["name"], metadata["uid"])
         config_maps = found.foundation.config_maps
@@ -51,7 +53,7 @@ class Observer:
         running = self._running(metadata["name"], run, config_maps)
         wanted = self._wanted(body, run, running)
         pages = self._poller.pages(found.pods)
-        return Observed(
+        seen = Observed(
             now_ms=now_ms(),
             name=metadata["name"],
             namespace=metadata["namespace"],
@@ -79,6 +81,7 @@ class Observer:
             incidents=found.foundation.incidents,
             status=body.get("status") or {},
         )
+        return seen, {**found.versions, **versions(OURS, "streamjobs", [body])}
 
     # ---- what is asked for, what runs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any, Final
 
 from understudy.backends.kubernetes.api import Api, NotFound
@@ -13,8 +14,17 @@ from understudy.runtime.ports import Unreachable
 SECONDS: Final = 5.0
 
 
-def order(api: Api, namespace: str, job: str, certificate: int, ip: str | None, kind: str, **fields: Any) -> None:
-    """Raises Unreachable if the pod cannot be told, or does not take it."""
+def order(
+    api: Api,
+    namespace: str,
+    job: str,
+    certificate: int,
+    ip: str | None,
+    kind: str,
+    before: Callable[[], None],
+    **fields: Any,
+) -> None:
+    """Raises Unreachable if the pod cannot be told, or does not take it. `before` is called right before it is told."""
     import pyarrow as pa
 
     from understudy.runtime import wire
@@ -22,6 +32,7 @@ def order(api: Api, namespace: str, job: str, certificate: int, ip: str | None, 
     shown = _credentials(api, namespace, names.certificate(job, certificate)) if certificate else None
     try:
         with wire.connect(f"{ip}:{names.FLIGHT_PORT}", shown) as client:
+            before()
             said = wire.do(client, kind, SECONDS, **fields)
     except (pa.ArrowException, OSError, StopIteration) as error:
         raise Unreachable(f"{ip} takes no order: {error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import structlog
@@ -14,6 +14,7 @@ from understudy.backends.kubernetes.objects import Owner
 from understudy.backends.kubernetes.observe import Observer
 from understudy.backends.kubernetes.poll import Poller
 from understudy.backends.kubernetes.settings import PodSettings
+from understudy.backends.kubernetes.writes import Mandate, Writer, unelected
 from understudy.control.decide import decide, is_calm
 from understudy.control.intents import Emit, Intent, PatchStatus
 from understudy.control.observed import Pod
@@ -30,8 +31,9 @@ Key = tuple[str, str]
 
 
 class Reconciler:
-    def __init__(self, api: Api, settings: PodSettings) -> None:
+    def __init__(self, api: Api, settings: PodSettings, mandate: Callable[[], Mandate] = unelected) -> None:
         self._api = api
+        self._mandate = mandate
         self._settings = settings
         self._poller = Poller()
         self._observer = Observer(api, self._poller, Admitted(), settings)
@@ -39,18 +41,18 @@ class Reconciler:
         self._idle: dict[Key, int] = {}
 
     def reconcile(self, namespace: str, name: str) -> float | None:
-        """When to look again, in seconds; None if the job is gone. Raises Unreachable and ApiError."""
+        """When to look again, in seconds; None if the job is gone. Raises Unreachable, ApiError and Deposed."""
+        mandate = self._mandate()
         body = self._observer.find(namespace, name)
         if body is None:
             self.forget(namespace, name)
             return None
-        seen = self._observer.observe(body)
+        seen, versions = self._observer.observe(body)
         self._keep_pages((namespace, name), seen.pods)
         plan = decide(seen)
-        self._carry_out(
-            Actor(self._api, Owner(name, namespace, body["metadata"]["uid"]), seen.job, self._settings, seen.declared),
-            plan,
-        )
+        writer = Writer(self._api, namespace, mandate, versions)
+        owner = Owner(name, namespace, body["metadata"]["uid"])
+        self._carry_out(Actor(self._api, writer, owner, seen.job, self._settings, seen.declared), plan)
         return self._pause((namespace, name), is_calm(seen, plan), plan)
 
     def forget(self, namespace: str, name: str) -> None:

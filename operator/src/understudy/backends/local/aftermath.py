@@ -20,7 +20,7 @@ from understudy.backends.local.record import Record
 from understudy.backends.local.report import Report, record_to_json, too_late
 from understudy.backends.local.verdicts import Verdict, verdict_from_json
 from understudy.model.job import StreamJob
-from understudy.runtime.clock import now_ms
+from understudy.protocol.ids import WallMillis
 from understudy.runtime.sources import GeneratorClock
 
 CHECK_TICK_SECONDS = 0.1
@@ -55,7 +55,7 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Tel
     incidents = incidents_of(record, job)
     folder.record.write_text(json.dumps(record_to_json(record, incidents)))
     if isinstance(record.outcome, Finish) and not record.outcome.complete:
-        write(cut_at(job, due(job, record.started_ms, now_ms())), folder.job)
+        write(cut_at(job, due(job, record.started_ms, record.clock.wall_now())), folder.job)
     verdicts = _check(folder, notes) if job.sinks else {}
     report = Report(job, record, incidents, {n: v.comparison for n, v in (verdicts or {}).items() if v.comparison})
     folder.report.write_text(json.dumps(report.to_json(), indent=2) + "\n")
@@ -63,9 +63,13 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Tel
     return Telling(report, verdicts)
 
 
-def due(job: StreamJob, started_ms: int | None, now: int) -> dict[str, int]:
+def due(job: StreamJob, started_ms: int | None, now: WallMillis) -> dict[str, int]:
     """No process is left, so none has read further than what is due by now; what they did not reach is an open end."""
-    clocks = {s.name: GeneratorClock(s.generator, started_ms or now) for s in job.sources if s.generator is not None}
+    clocks = {
+        s.name: GeneratorClock(s.generator, WallMillis(started_ms or now))
+        for s in job.sources
+        if s.generator is not None
+    }
     return {name: clock.due(now) for name, clock in clocks.items()}
 
 

@@ -8,7 +8,9 @@ from typing import Any, Final, Protocol
 
 from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.faults import Fault, Target
+from understudy.control.pages import Lag
 from understudy.model.ha import Mode
+from understudy.modes.build import sink_consumer
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
@@ -70,6 +72,8 @@ class Observed:
     asked_to_stop: bool = False
     told: frozenset[tuple[Process, str]] = frozenset()
     """Who has been told of which settings."""
+    killed: frozenset[Process] = frozenset()
+    """Those that were killed because they stood still. One that waits for a disk dies only when that comes back."""
     moving: frozenset[Process] = frozenset()
     """Both sides of every move that is not over."""
 
@@ -91,6 +95,14 @@ class Observed:
         """Whether its primary says that somebody could take over now."""
         primary = self.primary(subjob)
         return primary is not None and bool(primary.status.get("protected"))
+
+    def lag(self, sink: str) -> Lag | None:
+        """By how much a sink is behind. The primary of its producer says so: a sink that hangs says nothing."""
+        for primary in (found for subjob in self.holders if (found := self.primary(subjob))):
+            for queue in primary.status.get("outputs", {}).values():
+                if (acks := queue["consumers"].get(sink_consumer(sink))) is not None:
+                    return Lag.of(acks)
+        return None
 
     def covered(self, process: Process) -> bool:
         """Whether another instance of the subjob could take over from it at once."""
@@ -116,6 +128,14 @@ class Open:
 class Hurt:
     fault: Fault
     victim: Process
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A sink whose disk stands still: the next process may find it working."""
+
+    process: Process
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +191,7 @@ class Finish:
     """Whether every stream came to its end."""
 
 
-Intent = Start | Open | Hurt | Resume | Tell | Dismiss | StandIn | LastResort | Fail | Finish
+Intent = Start | Open | Hurt | Kill | Resume | Tell | Dismiss | StandIn | LastResort | Fail | Finish
 
 
 class Nemesis(Protocol):
@@ -266,7 +286,7 @@ def decide(cast: Cast, nemesis: Nemesis, at_once: int, observed: Observed) -> li
     if observed.started_ms is None and not intents and _all_ready(cast, observed):
         intents.append(Open(observed.now_ms + START_DELAY_MS))
     edits: list[Intent] = [*_tells(cast, observed), *_dismissals(cast, observed)]
-    return [*intents, *edits, *_resumes(observed), *nemesis.strike(observed)]
+    return [*intents, *edits, *_kills(observed), *_resumes(observed), *nemesis.strike(observed)]
 
 
 def _tells(cast: Cast, observed: Observed) -> Iterator[Tell]:
@@ -283,6 +303,14 @@ def _dismissals(cast: Cast, observed: Observed) -> Iterator[Dismiss]:
         if primary is not None and primary.status.get("mode") == Mode.AMNESIA:
             others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
             yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.moving)
+
+
+def _kills(observed: Observed) -> Iterator[Kill]:
+    """What the kubelet does on a cluster, as `/healthz` fails."""
+    for seen in observed.seen:
+        why = seen.status.get("stalled") if seen.alive and seen.process.kind is Kind.SINK else None
+        if why is not None and seen.process not in observed.killed:
+            yield Kill(seen.process, str(why))
 
 
 def _resumes(observed: Observed) -> Iterator[Resume]:

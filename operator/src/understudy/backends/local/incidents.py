@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from understudy.backends.local.cast import Kind, Process
-from understudy.backends.local.record import Record
+from understudy.backends.local.record import Death, Record
 from understudy.model.job import StreamJob, Subjob
 
 
@@ -45,7 +45,7 @@ class _Loss:
 
 
 def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
-    """One for each process that was lost, and one for each take-over from a process that lived."""
+    """One for each process that was lost, each take-over from a process that lived, and each sink that stood still."""
     losses = [loss for loss in _losses(record) if loss.process.kind is Kind.SUBJOB]
     found = [_incident(loss, _next(loss, losses), record, job) for loss in losses]
     told = {(i.subjob, i.successor, i.at_ms + i.promoted_ms) for i in found if i.promoted_ms is not None}
@@ -54,7 +54,26 @@ def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
         for (instance, _epoch), story in record.takeovers.items()
         if not story.get("planned") and (story["subjob"], instance, story["promotedMs"]) not in told
     ]
-    return sorted([*found, *false], key=lambda i: i.at_ms)
+    return sorted([*found, *false, *_stalls(record, job)], key=lambda i: i.at_ms)
+
+
+def _stalls(record: Record, job: StreamJob) -> Iterator[Incident]:
+    for process, stall in record.stalls.items():
+        sink = job.sink(process.owner)
+        subjob = job.subjob(sink.input) if sink is not None else None
+        assert subjob is not None
+        yield Incident(
+            subjob=subjob.name,
+            mode=str(subjob.ha.mode),
+            cause=f"the disk of sink {process.owner} stood still: {stall.why}",
+            victim=process.name,
+            role="sink",
+            at_ms=stall.at_ms,
+            detected_ms=0,
+            first_output_ms=next(
+                (a.at_ms - stall.at_ms for a in record.arrivals.get(process.owner, ()) if a.at_ms > stall.at_ms), None
+            ),
+        )
 
 
 def _false_suspicion(successor: str, story: Mapping[str, Any], record: Record, job: StreamJob) -> Incident:
@@ -82,8 +101,15 @@ def _losses(record: Record) -> Iterator[_Loss]:
         cause = f"{done.fault.role} {done.fault.done} ({done.fault.signal})"
         yield _Loss(done.victim, done.at_ms, cause, done.had_standby)
     for death in record.deaths:
-        cause = f"signal {-death.exit_code}" if death.exit_code < 0 else f"exit code {death.exit_code}"
-        yield _Loss(death.process, death.at_ms, f"process ended by itself ({cause})", death.had_standby)
+        yield _of_death(death, record.last.get(death.process.name, {}).get("engine") or {})
+
+
+def _of_death(death: Death, engine: Mapping[str, Any]) -> _Loss:
+    """`engine`: the last word of its status page on Spark."""
+    if engine.get("state") == "stalled":
+        return _Loss(death.process, engine["sinceMs"], f"its engine stood still: {engine['why']}", death.had_standby)
+    cause = f"signal {-death.exit_code}" if death.exit_code < 0 else f"exit code {death.exit_code}"
+    return _Loss(death.process, death.at_ms, f"process ended by itself ({cause})", death.had_standby)
 
 
 def _next(loss: _Loss, losses: Sequence[_Loss]) -> float:
@@ -96,20 +122,20 @@ def _incident(loss: _Loss, until: float, record: Record, job: StreamJob) -> Inci
     subjob = job.subjob(loss.process.owner)
     assert subjob is not None
     name = loss.process.name
-    role = str(record.last.get(name, {}).get("role", "standby"))
     gone = record.noticed_ms.get(loss.process)
     noticed = gone if gone is not None and gone < until else None
+    successor, story = _takeover(record, loss, until)
+    role = record.last.get(name, {}).get("role", "standby")
     incident = Incident(
         subjob=subjob.name,
         mode=_mode(record, name, subjob),
         cause=loss.cause,
         victim=name,
-        role=role,
+        role="primary" if story else str(role),
         at_ms=loss.at_ms,
         detected_ms=_since(noticed, loss.at_ms),
         reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms, until), loss.at_ms),
     )
-    successor, story = _takeover(record, loss, until)
     return _with_story(incident, successor, story, noticed if not loss.had_standby else None) if story else incident
 
 

@@ -108,9 +108,10 @@ def _sinks(report: Report) -> str:
     def row(name: str) -> Row:
         found = report.comparisons.get(name)
         counts = (found.lost, found.duplicated, found.reordered, found.recovery.value) if found else ("?",) * 4
-        return (name, report.received(name), *counts)
+        lags = report.record.lags.get(name)
+        return (name, report.received(name), *counts, *((lags.most, lags.last) if lags else ("?", "?")))
 
-    head = ("sink", "tuples", "lost", "duplicated", "out of order", "recovery")
+    head = ("sink", "tuples", "lost", "duplicated", "out of order", "recovery", "furthest behind", "behind at the end")
     return "<h2>Sinks</h2>" + _table(head, [row(s.name) for s in report.job.sinks]) if report.job.sinks else ""
 
 

@@ -42,7 +42,7 @@ class Report:
         return migrations_of(self.record, self.job)
 
     def _sink(self, name: str) -> dict[str, Any]:
-        found = self.comparisons.get(name)
+        found, lag = self.comparisons.get(name), self._lag(name)
         if found is None:
             return {
                 "tuples": self.received(name),
@@ -50,6 +50,7 @@ class Report:
                 "duplicated": None,
                 "reordered": None,
                 "recovery": None,
+                "lag": lag,
             }
         return {
             "tuples": found.tuples,
@@ -57,7 +58,16 @@ class Report:
             "duplicated": found.duplicated,
             "reordered": found.reordered,
             "recovery": found.recovery.value,
+            "lag": lag,
         }
+
+    def _lag(self, sink: str) -> dict[str, Any] | None:
+        """How far it was behind the end of its stream: at the most, and at the end."""
+        lags = self.record.lags.get(sink)
+        if lags is None:
+            return None
+        named = (("most", lags.most), ("last", lags.last))
+        return {name: {"tuples": lag.tuples, "seconds": lag.milliseconds / 1000} for name, lag in named}
 
     def received(self, sink: str) -> int:
         arrivals = self.record.arrivals.get(sink)

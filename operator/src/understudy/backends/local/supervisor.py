@@ -19,6 +19,7 @@ from understudy.backends.local.direction import (
     Fail,
     Finish,
     Hurt,
+    Kill,
     LastResort,
     Nemesis,
     Observed,
@@ -41,11 +42,11 @@ from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
 from understudy.backends.local.partitions import Partition, Partitions
 from understudy.backends.local.processes import Child, Janitor, end_all
-from understudy.backends.local.record import Record
+from understudy.backends.local.record import Record, Stall
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import Anchor
 from understudy.runtime.cuts import FOLDER, ME
 
 TICK_SECONDS = 0.02
@@ -100,7 +101,8 @@ class Supervisor:
         self._asked_to_stop = False
         self._resumed: set[Done] = set()
         self._recovered: set[tuple[str, int]] = set()
-        self.record = Record(began_ms=now_ms(), versions=[self._job])
+        clock = Anchor.now()
+        self.record = Record(began_ms=clock.wall, versions=[self._job], clock=clock)
 
     def ask_to_stop(self) -> None:
         self._asked_to_stop = True
@@ -130,6 +132,8 @@ class Supervisor:
                     self._open(intent.at_ms)
                 case Hurt():
                     self._hurt(intent, observed)
+                case Kill():
+                    self._kill(intent)
                 case Resume():
                     self._resume(intent.done)
                 case Tell():
@@ -181,7 +185,7 @@ class Supervisor:
     # --- observe
 
     def _observe(self) -> Observed:
-        now = now_ms()
+        now = self.record.clock.wall_now()
         for watch in self._watches.values():
             watch.look(now)
         return Observed(
@@ -193,6 +197,7 @@ class Supervisor:
             resumed=frozenset(self._resumed),
             asked_to_stop=self._asked_to_stop,
             told=frozenset(self._told),
+            killed=frozenset(self.record.stalls),
             moving=frozenset(side for m in self.record.moves if m.ended_ms is None for side in (m.source, m.target)),
         )
 
@@ -251,7 +256,7 @@ class Supervisor:
             process.name, self._command(process), self._log(process), self._janitor, self._environment(process)
         )
         page = Page(process.name, child.pid, self._surroundings)
-        self._running.append(_Running(process, child, page, now_ms()))
+        self._running.append(_Running(process, child, page, self.record.clock.wall_now()))
         self._audience.note(f"starting {process.name}")
 
     def _environment(self, process: Process) -> dict[str, str]:
@@ -275,17 +280,21 @@ class Supervisor:
     def _open(self, at_ms: int) -> None:
         self._surroundings.set_start_time(at_ms)
         self.record.started_ms = at_ms
-        self._audience.note(
-            f"everything is ready after {(now_ms() - self.record.began_ms) / 1000:.0f} s; the streams begin"
-        )
+        took = (self.record.clock.wall_now() - self.record.began_ms) / 1000
+        self._audience.note(f"everything is ready after {took:.0f} s; the streams begin")
 
     def _hurt(self, intent: Hurt, observed: Observed) -> None:
         victim = next(r for r in self._running if r.process == intent.victim)
         victim.hurt = True
-        at = now_ms()
+        at = self.record.clock.wall_now()
         _carry_out(intent.fault, victim.child)
         self.record.done.append(Done(intent.fault, intent.victim, at, observed.covered(intent.victim)))
         self._audience.note(f"{intent.fault.done}: {intent.victim.name}, {intent.fault}")
+
+    def _kill(self, intent: Kill) -> None:
+        next(r for r in self._running if r.process == intent.process).child.order_to_die()
+        self.record.stalls[intent.process] = Stall(self.record.clock.wall_now(), intent.why)
+        self._audience.note(f"{intent.process.name} is killed, to be started again: {intent.why}")
 
     def _resume(self, done: Done) -> None:
         victim = next(r for r in self._running if r.process == done.victim)
@@ -357,7 +366,7 @@ class Supervisor:
 
     def _end(self) -> None:
         """A sink finishes the line it writes. A subjob has nothing to finish: losing it is what it is made for."""
-        self.record.ended_ms = now_ms()
+        self.record.ended_ms = self.record.clock.wall_now()
         end_all([r.child for r in self._running if r.process.kind is Kind.SINK], GRACE_SECONDS)
         self._janitor.close()
         for running in self._running:

@@ -28,7 +28,7 @@ from typing import Any
 from understudy.backends.local.memory import memory_percent
 from understudy.model.ha import Driver
 from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.ids import Epoch
+from understudy.protocol.ids import Epoch, WallMillis
 from understudy.runtime.cuts import LEASES, file_in, own
 from understudy.runtime.ports import Unreachable
 
@@ -147,8 +147,12 @@ class LocalSurroundings:
 
     # --- acks to sources
 
-    def keep_acks(self, subjob: str, acks: str) -> None:
-        _replace(self._acks / f"{subjob}.json", acks)
+    def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
+        with self._locked(subjob):
+            found = self.read_lease(subjob)
+            if found is None or found.epoch != epoch:
+                raise Unreachable(f"the acks are of epoch {epoch}, and the Lease is not")
+            _replace(self._acks / f"{subjob}.json", acks)
 
     def kept_acks(self, subjob: str) -> str | None:
         try:
@@ -167,9 +171,9 @@ class LocalSurroundings:
 
     # --- the start time
 
-    def start_time(self) -> int | None:
+    def start_time(self) -> WallMillis | None:
         try:
-            return int((self.folder / "start").read_text())
+            return WallMillis(int((self.folder / "start").read_text()))
         except FileNotFoundError:
             return None
 

@@ -269,7 +269,7 @@ class Cluster:
         self._lives += 1
         detector = Detector.of(self.heartbeat // MS, self.misses)
         core = spec.build(instance, self.wiring(spec), detector)
-        core.patience = ANSWER
+        core.patience, core.roll_patience = ANSWER, 0
         core.load = self.load if spec.family == "lease" else None
         process = Process(self, spec, f"{instance}.{self._lives}", host, core)
         self.processes[process.name] = process

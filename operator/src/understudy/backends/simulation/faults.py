@@ -47,7 +47,8 @@ KINDS = (
     "migrate, control plane restarts",
     "migrate, Lease store unreachable",
 )
-DELAYING = ("partition", "apart", "apart again and again", "link", "link, then crash", "pause", "slow")
+WITH_SINK = "with its sink"  # drawn by `absence`
+DELAYING = (WITH_SINK, "partition", "apart", "apart again and again", "link", "link, then crash", "pause", "slow")
 SILENCING = (
     "crash",
     "link, then crash",
@@ -129,6 +130,9 @@ class Nemesis:
             case "together":
                 self._kill(fault, fault.subjob)
                 self._kill(fault, fault.other)
+            case "with its sink":
+                self._kill(fault, fault.subjob, restart=100 * MS)
+                self._cut([(self.cluster.sinks[fault.other].host, "*")], fault.lasts)
             case "cascade":
                 self._kill(fault, fault.subjob)
                 self.world.at(fault.lasts // 4, self._kill, fault, fault.other)
@@ -230,12 +234,12 @@ class Nemesis:
         living = [p for p in self.cluster.running[subjob] if p.alive]
         return sorted(living, key=lambda p: (not p.serving, p.name))
 
-    def _kill(self, fault: Fault, subjob: str, standby: bool = False) -> None:
+    def _kill(self, fault: Fault, subjob: str, standby: bool = False, restart: int | None = None) -> None:
         found = self._processes(subjob)
         if standby:
             found = found[1:]
         if found:
-            self.cluster.crash(found[0], fault.silent, fault.lasts)
+            self.cluster.crash(found[0], fault.silent, restart or fault.lasts)
 
 
 def run(

@@ -239,8 +239,12 @@ class Oracle(Monitor):
         """As above, where the producer still asked: the life that was replaced has answered for one that has less."""
         asked = process.cluster.consumers(stream) if process.spec.mode == "upstreamBackup" else ()
         for consumer in (c for c in asked if c.alive and c.core.role is Role.PRIMARY and c.leads):
-            said = self._said[process.name, stream, consumer.spec.name]
-            if said.epoch < consumer.core.epoch and consumer.core.ledger.received(Stream(stream)) < said.start:
+            said = self._said.get((process.name, stream, consumer.spec.name))
+            if (
+                said is not None
+                and said.epoch < consumer.core.epoch
+                and consumer.core.ledger.received(Stream(stream)) < said.start
+            ):
                 self.exceeded.setdefault(consumer.spec.name, f"it failed while its producer of {stream} recovered")
 
     def _needed_again(self, process: Process) -> None:

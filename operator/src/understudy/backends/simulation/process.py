@@ -22,7 +22,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch
+from understudy.protocol.ids import Consumer, Epoch, Stream
 
 if TYPE_CHECKING:
     from understudy.backends.simulation.cluster import Cluster, SubjobSpec
@@ -107,7 +107,12 @@ class Process(Endpoint):
             return
         world = self.world
         if world.now >= self.paused:
+            was_open = self.core.roll_open
             self.post(on.Tick(world.millis))
+            if was_open and not self.core.roll_open:
+                world.note(f"{self.name} does not wait for {', '.join(sorted(c for _, c in self.core.late))}")
+                self.outputs.align()
+                world.at(0, self.outputs.settle)
             self._duties()
         world.at(self.cluster.tick, self._tick)
 
@@ -130,7 +135,8 @@ class Process(Endpoint):
             self.cluster.control.beat(self)
         if self.cluster.lossy and self.serving:
             for sub in self.outputs.subscriptions.values():
-                args = (sub.stream, self.name, sub.next, sub.end_told)
+                at = self.core.theirs(Stream(sub.stream), Consumer(sub.consumer), sub.next)
+                args = (sub.stream, self.name, int(at), sub.end_told)
                 self.send(sub.target, "keep-alive", 0, "rx_alive", *args)
 
     # --- roles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..choice import Choice, choose
+from ..choice import Choice, choose, out_of_reach
 from ..classes import OperatorClass, class_of
 from ..costs import loads
 from ..ha import Backups, Guarantee, Mode
@@ -59,9 +59,11 @@ def promises(job: StreamJob) -> Iterator[Refusal]:
     """A mode that is not built, a guarantee or a recovery time that it cannot keep."""
     load_of = loads(job)
     for n, subjob in enumerate(job.subjobs):
-        choice = choose(subjob, load_of[subjob.name], path("spec", "subjobs", n))
-        if isinstance(choice, Refusal):
-            yield choice
+        field, load = path("spec", "subjobs", n), load_of[subjob.name]
+        choice = choose(subjob, load, field)
+        refusal = choice if isinstance(choice, Refusal) else out_of_reach(subjob, choice.mode, load, field)
+        if refusal:
+            yield refusal
 
 
 def replicas(job: StreamJob) -> Iterator[Refusal]:

@@ -63,7 +63,7 @@ class Inbox:
         self._closed = self._held = False
         self._most: dict[str | None, int] = {}
         self._newest = self._under_way = 0
-        self._steps = self._waiting = 0
+        self._steps = self._waiting = self._begun = 0
         self._plans: dict[int, tuple[BatchPlan, Intake]] = {}
         self._rehearsals: deque[Intake] = deque()
         self._intake = self._fresh(self._limits)
@@ -131,6 +131,11 @@ class Inbox:
         return self._steps
 
     @property
+    def begun(self) -> int:
+        """How many micro-batches the query has begun."""
+        return self._begun
+
+    @property
     def keeps_waiting(self) -> bool:
         """Whether the query waits for this process: for a plan, or for room for its output."""
         return self._waiting > 0
@@ -188,6 +193,7 @@ class Inbox:
         """The plan is under way from now on."""
         with self._changed:
             self._steps += 1
+            self._begun += 1
             self._under_way = number
             return self._plans[number][0]
 
