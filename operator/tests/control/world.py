@@ -462,5 +462,7 @@ def take_over(gone: str, at: int) -> dict[str, Any]:
         "replayed": 7,
         "lost": 0,
         "heardMs": at - 300,
+        "stoppedMs": at - 300,
+        "recoveryMs": 300 + times["firstOutputMs"] - at,
         **times,
     }

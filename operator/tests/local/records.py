@@ -28,6 +28,7 @@ STORY: dict[str, Any] = {
     "restoredMs": FAULT + 35,
     "firstOutputMs": FAULT + 310,
     "caughtUpMs": FAULT + 480,
+    "recoveryMs": 360,
     "replayed": 40,
     "lost": 0,
 }

@@ -126,7 +126,8 @@ def test_the_report_tells_of_pause_bytes_and_steps() -> None:
             "bytes": 4_711,
         }
     }
-    story = {"from": "beats-1", "subjob": "beats", "planned": True, "replayed": 0, "lost": 0, "caughtUpMs": None}
+    story = {"from": "beats-1", "subjob": "beats", "planned": True, "replayed": 0, "lost": 0}
+    story |= {"caughtUpMs": None, "recoveryMs": None}
     of.takeovers[("beats-2", 3)] = {
         **story,
         **{"promotedMs": at + 110, "restoredMs": at + 122, "firstOutputMs": at + 300},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from understudy.protocol import commands as do
 from understudy.protocol.ids import Seq
-from understudy.runtime.clock import now_ms, steady_ms
+from understudy.runtime.clock import now_ms
 from understudy.runtime.timeline import TakeOver
 
 from .troupe import Troupe, until
@@ -17,7 +17,7 @@ def test_only_what_the_earlier_life_had_come_to_counts_however_much_has_waited_s
     try:
         first = troupe.players["first-0"]
         with first.scene.lock:
-            first.scene.story.take_over = TakeOver("first-9", "it is gone", steady_ms())
+            first.scene.story.take_over = TakeOver("first-9", "it is gone")
             first.scene.story.primary_positions = {"numbers": 50}
             first.shell.outputs.number(do.Number("first", Seq(0), None, as_new=True))
         troupe.surroundings.set_start_time(now_ms() - 1_000)

@@ -29,7 +29,7 @@ def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
         parts.append(_subjobs(status["subjobs"]))
     if status.get("sinks"):
         parts.append(_sinks(status["sinks"]))
-    parts += [line for line in (_problem(status), _objective(status), _refusal(status)) if line]
+    parts += [line for line in (_changes(status), _problem(status), _objective(status), _refusal(status)) if line]
     if incidents:
         parts.append(f"Newest incidents:\n{incident_table(incidents, RECENT)}")
     measured = millis(status.get("measuredAt"))
@@ -94,6 +94,18 @@ def cost(now: Json | None) -> str:
 def _sinks(sinks: Sequence[Json]) -> str:
     rows = [("SINK", "STATE", "TUPLES", "LAG", "POD", "NOTE"), *(_sink(sink) for sink in sinks)]
     return table(rows)
+
+
+def _changes(status: Json) -> str | None:
+    """What was done on purpose, and how long that stopped the output."""
+    found = [(s["name"], last) for s in status.get("subjobs") or () if (last := s.get("lastChange"))]
+    lines = [f"{name}: {last['to']} for {last['from']}, {_pause(last)}; {last['cause']}" for name, last in found]
+    return "\n".join(("Newest planned changes:", *lines)) if lines else None
+
+
+def _pause(change: Json) -> str:
+    pause = change.get("pauseSeconds")
+    return "no output yet" if pause is None else f"no output for {pause:.2f} s"
 
 
 def _sink(sink: Json) -> tuple[str, ...]:

@@ -39,7 +39,9 @@ def _incident(spec: Json, status: Json) -> dict[str, Any]:
     since = {f"{step}Ms": at - began if at is not None and began is not None else None for step, at in reached.items()}
     told = {"subjob": spec.get("subjob"), "role": spec.get("role", "primary"), "sink": spec.get("sink")}
     told |= {key: spec.get(key) for key in ("mode", "cause")}
-    return told | since | {key: status.get(key) for key in COSTS}
+    recovery = status.get("recoverySeconds")
+    took = {"recoveryMs": round(recovery * 1000) if recovery is not None else None}
+    return told | since | took | {key: status.get(key) for key in COSTS}
 
 
 def _move(subjob: str, move: Json) -> dict[str, Any]:
@@ -49,10 +51,11 @@ def _move(subjob: str, move: Json) -> dict[str, Any]:
 
 def as_text(report: Json) -> str:
     """Tables; - is what is not known."""
+    steps = [f"{step}Ms" for step in STEPS]
     parts = [
         _section("SUBJOB", report["subjobs"], ("mode", "operatorClass", "guarantee")),
         _section("SINK", report["sinks"], SINK),
-        _rows("INCIDENT", report["incidents"], ("role", "mode", *(f"{step}Ms" for step in STEPS), *COSTS, "cause")),
+        _rows("INCIDENT", report["incidents"], ("role", "mode", *steps, "recoveryMs", *COSTS, "cause")),
         _rows("MOVE", report["migrations"], ("from", "to", "pauseSeconds", "movedBytes", "lost", "why")),
     ]
     count = len(report["incidents"])

@@ -206,6 +206,8 @@ def _steps(incident: Incident, caused: Blame) -> str:
         "caught up": incident.caught_up_ms,
     }
     said = ", ".join(f"{name} {at:,} ms" for name, at in steps.items() if at is not None)
+    if incident.recovery_ms is not None:
+        said += f"; no output for {incident.recovery_ms:,} ms"
     return f"→ {said or 'nobody noticed'}; {incident.replayed:,} replayed, {caused.lost:,} lost"
 
 

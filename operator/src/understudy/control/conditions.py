@@ -19,6 +19,7 @@ from understudy.control.health import fresh, loss_of
 from understudy.control.kills import kills_of
 from understudy.control.observed import Observed, Pod
 from understudy.control.pages import InstancePage, Queue, State
+from understudy.control.retirement import is_planned
 from understudy.control.times import iso
 from understudy.control.views import SubjobView
 from understudy.model.ha import Mode
@@ -230,7 +231,7 @@ def objective(seen: Observed, views: Sequence[SubjobView]) -> Finding:
 
 def _last_recovery(seen: Observed, view: SubjobView) -> int | None:
     taken = view.page.take_over if view.page and view.page.leads else None
-    if taken and taken.recovery_ms is not None:
+    if taken and taken.recovery_ms is not None and not is_planned(seen, taken):
         return taken.recovery_ms
     seconds = (seen.before(view.subjob.name).get("lastFailover") or {}).get("recoverySeconds")
     return round(seconds * 1000) if seconds is not None else None

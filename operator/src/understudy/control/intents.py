@@ -249,6 +249,7 @@ class Reason(StrEnum):
     BRANCH_ENDED = "BranchEnded"
     PROCESS_RUN = "ProcessRun"
     COMPLETED = "Completed"
+    CHANGED = "Changed"
     MOVE_STARTED = "MoveStarted"
     MOVED = "Moved"
     MOVE_FAILED = "MoveFailed"

@@ -66,7 +66,7 @@ class TakeOver:
     gone: str
     cause: str
     heard: int | None
-    """The last sign of life of the one that failed."""
+    """The last sign of life that the new primary had of the one that failed."""
     detected: int | None
     lease: int | None
     promoted: int | None
@@ -78,12 +78,14 @@ class TakeOver:
     duplicated: int
     planned: bool = False
     """The former primary handed over."""
+    stopped: int | None = None
+    """The last tuple that anybody had of the former primary, or the last sign of life if that was later."""
+    recovery_ms: int | None = None
+    """For how long output stood still, from `stopped` on; None: it still does."""
 
     @property
-    def recovery_ms(self) -> int | None:
-        """From the last sign of life, else from the suspicion, to the first new output."""
-        began = self.heard or self.detected
-        return None if began is None or self.first_output is None else self.first_output - began
+    def recovery_seconds(self) -> float | None:
+        return None if self.recovery_ms is None else self.recovery_ms / 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,8 @@ def _take_over(raw: Mapping[str, Any]) -> TakeOver:
         lost=_int(raw, "lost") or 0,
         duplicated=_int(raw, "duplicated") or 0,
         planned=bool(raw.get("planned")),
+        stopped=_int(raw, "stoppedMs"),
+        recovery_ms=_int(raw, "recoveryMs"),
     )
 
 

@@ -10,6 +10,7 @@ from understudy.control.conditions import conditions_of, sink_runs, stall_of, st
 from understudy.control.observed import Observed, Pod
 from understudy.control.pages import Lag, State
 from understudy.control.promises import promise_of
+from understudy.control.retirement import is_planned, reason_to_go
 from understudy.control.times import iso, iso_ms
 from understudy.control.views import SubjobView, views
 from understudy.model.job import StreamJob
@@ -20,6 +21,7 @@ from understudy.model.status import (
     Edge,
     Failover,
     IfItFailedNow,
+    LastChange,
     LastMove,
     Replica,
     SinkState,
@@ -153,6 +155,7 @@ def _subjob(seen: Observed, job: StreamJob, view: SubjobView) -> SubjobStatus:
         edges=_edges(seen, job, view),
         last_failover=last_failover(seen, view),
         last_move=_last_move(seen, view.subjob.name),
+        last_change=last_change(seen, view),
     )
 
 
@@ -229,19 +232,40 @@ def last_failover(seen: Observed, view: SubjobView) -> Failover | None:
     """From the page of the one who took over; after that, what was known of it."""
     page = view.page
     taken = page.take_over if page and page.leads else None
-    if page is None or taken is None or not taken.promoted or taken.planned:
+    if page is None or taken is None or not taken.promoted or is_planned(seen, taken):
         before = seen.before(view.subjob.name).get("lastFailover")
         return Failover.model_validate(before) if before else None
     return Failover(
         time=iso(taken.first_output or taken.promoted),
         incident=names.incident(seen.name, view.subjob.name, page.epoch),
-        recovery_seconds=taken.recovery_ms / 1000 if taken.recovery_ms is not None else None,
+        recovery_seconds=taken.recovery_seconds,
         from_=taken.gone,
         to=page.instance,
         epoch=page.epoch,
         cause=taken.cause,
         replayed=taken.replayed,
         lost=taken.lost,
+    )
+
+
+def last_change(seen: Observed, view: SubjobView) -> LastChange | None:
+    """The take-over from a primary that was removed on purpose; a move is told by `lastMove`."""
+    page = view.page
+    taken = page.take_over if page and page.leads else None
+    why = reason_to_go(seen, taken.gone) if taken and not taken.planned else None
+    if page is None or taken is None or not taken.promoted or why is None:
+        before = seen.before(view.subjob.name).get("lastChange")
+        return LastChange.model_validate(before) if before else None
+    return LastChange(
+        time=iso(taken.first_output or taken.promoted),
+        from_=taken.gone,
+        to=page.instance,
+        epoch=page.epoch,
+        cause=why,
+        pause_seconds=taken.recovery_seconds,
+        replayed=taken.replayed,
+        lost=taken.lost,
+        duplicated=taken.duplicated,
     )
 
 

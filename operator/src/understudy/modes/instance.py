@@ -37,6 +37,7 @@ from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.inquiry import Inquiry
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Tree, Trees
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
@@ -619,6 +620,10 @@ class Instance:
     def ready_for(self, target: str) -> bool:
         """Whether a move to this instance can begin."""
         return self.moves.follower == target and not self.roll_open and not self.late
+
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        """As a primary: the position on an input at which a take-over at this moment would begin."""
+        return self.ledger.position(stream)
 
     def move_state(self) -> Commands:
         """Processing stands still: give the state away. The number of a live state is 0: it is no checkpoint."""

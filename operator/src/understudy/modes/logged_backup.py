@@ -34,6 +34,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.replay import Replay, ReplayLog
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Marks
 
 
@@ -257,6 +258,9 @@ class LoggedBackup(UpstreamBackup):
     def needed(self) -> dict[Stream, Seq]:
         replay = self._behind_all()
         return dict(replay.begins) if replay is not None else dict(self._starts)
+
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        return self.needed().get(stream, Seq(0))
 
     def _behind_all(self) -> Replay | None:
         """How to make again what no consumer has acked at level 0, of steps that the standby holds."""

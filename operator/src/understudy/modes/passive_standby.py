@@ -35,6 +35,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 RESEND = 8  # intervals after which an unconfirmed checkpoint counts as lost
@@ -335,7 +336,7 @@ class PassiveStandby(Resuming):
     def secondary(self) -> str | None:
         return self._secondary
 
-    def covered(self, stream: Stream) -> Seq:
-        """The input position that a take-over now would continue from."""
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        """What the secondary has stored covers the input before."""
         found = self._confirmed.covers(stream) if self._confirmed else None
         return found or Seq(0)

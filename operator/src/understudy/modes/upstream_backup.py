@@ -29,6 +29,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog, cause, traced
 
 
@@ -349,6 +350,17 @@ class UpstreamBackup(Instance):
         acks = self.ledger.queues[stream].acks if not self._all_received(stream) else {}
         named = ((acks[c], mark) for (s, c), mark in self._named.items() if s == stream and c in acks)
         return (m for known, m in named if m is not None and known.received <= m.stop and self._reaches(m))
+
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        """Producers hold the input from their last ack on. A source is read from the watermarks of the hindmost
+        consumer, if it has some, else from the ack that is kept."""
+        released = told.released.get(stream, self._starts.get(stream, Seq(0)))
+        if stream not in self.wiring.replayable:
+            return released
+        had = {s: max(self.ledger.queues[s].received_by_all, told.sent.get(s, Seq(0))) for s in self.wiring.leaving}
+        marks = [self.mark(s, Seq(position)) for s, position in had.items()]
+        lows = [m.entering() for m in marks if m is not None]
+        return min((low[stream] for low in lows if stream in low), default=released)
 
     @property
     def protected(self) -> bool:

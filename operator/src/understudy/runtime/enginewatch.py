@@ -78,7 +78,7 @@ class EngineWatcher:
         elif why is None and self._since is not None:
             log.warning("engine works again")
             self._since = None
-        self._scene.story.engine_stalled = why
+        self._scene.story.engine_stalled, self._scene.story.engine_quiet_ms = why, self._watch.quiet_ms
 
     @property
     def timeout_ms(self) -> int:

@@ -27,7 +27,8 @@ SAY_SECONDS = 1.0
 class Hooks:
     """What the follower reports."""
 
-    alive: Callable[[int, dict[str, int], str | None], None]  # epoch, input positions, why the primary's engine stalls
+    alive: Callable[[int, dict[str, int], str | None, int], None]
+    """Epoch, input positions, why the primary's engine stalls, for how long its output has stood still."""
     dictated: Callable[[dict[str, Any]], None]  # the settings that are in force
     checkpoint: Callable[[Message], None]
     permanent: Callable[[int, int, dict[str, int], dict[str, Any]], None]  # epoch, number, how far extended, trees
@@ -105,7 +106,8 @@ class Follower(threading.Thread):
             with self._lock:
                 if not self._stopped.is_set():
                     self._heard = True
-                    self._hooks.alive(meta["epoch"], meta.get("positions", {}), meta.get("engine"))
+                    still = meta.get("still", 0)
+                    self._hooks.alive(meta["epoch"], meta.get("positions", {}), meta.get("engine"), still)
                     self._take(meta, chunk.data)
         return None
 

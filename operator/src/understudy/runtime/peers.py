@@ -160,8 +160,9 @@ class Peers:
     def follows_a_working_primary(self) -> bool:
         return self._follower is not None and self.heard_ms is not None and self._primary_stalled is None
 
-    def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None) -> None:
-        self.heard_ms, self._primary_stalled = steady_ms(), stalled
+    def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None, still_ms: int) -> None:
+        self.heard_ms = Millis(max(steady_ms() - still_ms, self.heard_ms or 0))
+        self._primary_stalled = stalled
         self._behind_until = 0
         if positions:
             self._scene.story.primary_positions = positions
@@ -386,9 +387,10 @@ class Peers:
         return self._outbox is outbox
 
     def next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
-        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls."""
-        stalled = self._scene.story.engine_stalled
-        word = {} if stalled is None else {"engine": stalled}
+        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls, and
+        for how long our output has stood still."""
+        stalled, still = self._scene.story.engine_stalled, self._scene.still_ms(steady_ms())
+        word = ({} if stalled is None else {"engine": stalled}) | ({"still": still} if still else {})
         for letter, blobs in self._next_letters(outbox, timeout):
             yield letter | word, blobs
 

@@ -47,6 +47,7 @@ class Incoming:
     mark: Step | None = None  # watermarks of its last tuple, where the producer forwards them
     anew: int | None = None  # from there on, seqs name other tuples than in an earlier life of the producer
     share: int | None = None  # so many tuples at the most should be taken at a time: the queue has a bound
+    still_ms: int = 0  # for how long the producer's output has stood still
 
 
 class Handler:
@@ -59,6 +60,10 @@ class Handler:
     def mark(self, stream: str) -> Step | None:
         """The watermarks of the last tuple taken."""
         return None
+
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        """How long ago a tuple or a sign of life came, by the epoch of the producer."""
+        return []
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         raise NotImplementedError
@@ -231,6 +236,7 @@ class StreamReader(threading.Thread):
             mark=step_to_json(self._handler.mark(self.stream)) if at_position else None,
             epoch=self._asking.epoch(),
             replica=self._asking.is_replica(),
+            ages=self._handler.ages(self.stream),
             meant=meant,
         )
 
@@ -245,7 +251,7 @@ class StreamReader(threading.Thread):
             self.origin = Origin.POSITION
         mark = step_from_json(meta.get("mark"))
         told = (meta.get("progress"), meta["next"], meta.get("end"), mark, meta.get("anew"), meta.get("share"))
-        message = Incoming(rows, meta["epoch"], *told)
+        message = Incoming(rows, meta["epoch"], *told, still_ms=meta.get("still", 0))
         self._handler.incoming(self, message)
         if "backup" in meta:
             self._handler.backup_requested(self, meta["backup"], meta["epoch"])
@@ -268,7 +274,8 @@ class StreamReader(threading.Thread):
             return False
         said = {"stream": self.stream, "consumer": asking.consumer, "acks": acks, "epoch": asking.epoch()}
         try:
-            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved)
+            ages = self._handler.ages(self.stream)
+            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved, ages=ages)
         except (flight.FlightError, pa.ArrowException, StopIteration):
             return False
         if answer.get("replaced"):

@@ -170,7 +170,10 @@ class Recovery:
             acks, epoch, leading = self._acks, self._scene.core.epoch, self._scene.leading
         if leading:
             interval = interval_for(self._scene.subjob.ha.max_recovery)
-            self._scene.story.acked_bytes += self._keeper.look(acks, epoch, phase, interval)
+            written = self._keeper.look(acks, epoch, phase, interval)
+            self._scene.story.acked_bytes += written
+            if written:
+                self._note_kept()
 
     def _kept(self) -> SourceAcks | None:
         try:
@@ -178,3 +181,11 @@ class Recovery:
         except Unreachable as error:
             log.warning("kept acks unreachable", error=str(error))
             return None
+
+    def _note_kept(self) -> None:
+        with self._scene.lock:
+            kept = self._keeper.kept
+            if kept is None or not self._scene.leading:
+                return
+            for stream, upto in kept.released.items():
+                self._scene.told = self._scene.told.with_ack(stream, upto, kept.tree)

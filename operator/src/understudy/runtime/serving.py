@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +13,11 @@ from understudy.model.ha import Ha
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.runtime import wire
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
 from understudy.runtime.frozen import freeze, hang, throttle
+from understudy.runtime.hearing import first_of, newest_before
 from understudy.runtime.partition import cut_off
 from understudy.runtime.reader import Origin
 from understudy.runtime.scene import Scene
@@ -56,7 +58,7 @@ class InstanceServing:
 
     def serve_stream(self, request: dict[str, Any]) -> Messages:
         scene = self._ready().scene
-        stream, consumer = Stream(request["stream"]), Consumer(request["consumer"])
+        stream, consumer, asked_at = Stream(request["stream"]), Consumer(request["consumer"]), steady_ms()
         nothing = _empty(self.schemas[stream])
         yield from _until(scene, lambda: scene.leading, nothing)
         with scene.lock:
@@ -64,6 +66,7 @@ class InstanceServing:
             replaced = _replaced(scene, stream, consumer, request["epoch"])
             refusal = replaced or self._refusal(scene, stream, consumer, request)
             if refusal is None:
+                _note_life(scene, request.get("ages", ()), asked_at)
                 self._hear(scene, stream, consumer, request)
         if refusal is not None:
             yield nothing, wire.pack({"refused": refusal, "replaced": replaced is not None})
@@ -73,7 +76,7 @@ class InstanceServing:
             if scene.generation != generation:
                 return
             at, first = self._begin(scene, stream, consumer, request)
-        yield from self._send(scene, stream, consumer, at, first, generation)
+        yield from self._send(scene, stream, consumer, at, first, generation, counts=not request["replica"])
 
     def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> str | None:
         meant = request.get("meant")
@@ -117,8 +120,16 @@ class InstanceServing:
                 return resumes(queue.known_until(start, scene.given_up.get(stream)), queue.trimmed)
 
     def _send(
-        self, scene: Scene, stream: Stream, consumer: Consumer, at: int, first: dict[str, Any], generation: int
+        self,
+        scene: Scene,
+        stream: Stream,
+        consumer: Consumer,
+        at: int,
+        first: dict[str, Any],
+        generation: int,
+        counts: bool,
     ) -> Messages:
+        """`counts`: what is sent is output, not a copy for a silent second reader."""
         store, seen, is_new, asked, told = scene.stores[stream], None, True, 0, None
         shift = scene.core.theirs(stream, consumer, 0)
         while True:
@@ -127,6 +138,8 @@ class InstanceServing:
             with scene.lock:
                 if scene.generation != generation:
                     return
+                if counts and delivery.rows.num_rows:
+                    scene.note_sent(stream, consumer, at, steady_ms())
                 meta = {
                     "epoch": scene.core.epoch,
                     "next": scene.core.ledger.queues[stream].next + shift,
@@ -145,6 +158,8 @@ class InstanceServing:
             first, is_new = {}, False
             if asked < wanted <= at:  # behind the tuples that it speaks of
                 asked, meta["backup"] = wanted, wanted + shift
+            if still := scene.still_ms(steady_ms()):
+                meta["still"] = still
             seen = delivery.progress if delivery.progress is not None else seen
             if mark is not None:
                 meta["mark"] = step_to_json(mark.renumbered(shift))
@@ -241,6 +256,7 @@ class InstanceServing:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
             with scene.lock:
                 replaced = _replaced(scene, stream, consumer, epoch)
+                _note_life(scene, body.get("ages", ()), steady_ms())
             for level, upto in body["acks"]:
                 tree = tree_from_json(body.get("tree")) if level == 1 else None
                 said = scene.core.ours(stream, consumer, upto)
@@ -265,6 +281,15 @@ def _replaced(scene: Scene, stream: Stream, consumer: Consumer, epoch: int) -> s
     if not queue.replaced(consumer, Epoch(epoch)):
         return None
     return f"{consumer} speaks with epoch {epoch}, but {queue.acks[consumer].epoch} has begun"
+
+
+def _note_life(scene: Scene, ages: Sequence[dict[str, Any]], asked_at: int) -> None:
+    """What a consumer had of the primaries before. Called under the lock, while this instance leads."""
+    take_over = scene.story.take_over
+    if take_over is not None:
+        take_over.note_life(newest_before(scene.core.epoch, ages, asked_at))
+        if any(0 < age["epoch"] < scene.core.epoch for age in ages):  # else it has not seen the outage begin
+            take_over.note_received(first_of(scene.core.epoch, ages, asked_at))
 
 
 def _drill(kind: str, fault: Callable[[float], None], body: dict[str, Any]) -> Any:

@@ -99,6 +99,8 @@ class Shell:
                 self.changing.poll()
                 self.moves.settle()
                 self.outputs.feed_owed()
+                self.outputs.note_progress()
+                self.scene.story.note_arrivals(steady_ms())
                 if not self.scene.core.moving:
                     self.outputs.finish()
 
@@ -214,8 +216,17 @@ class Shell:
         if take_over is not None and take_over.promoted is None:
             take_over.lease = take_over.promoted = promoted
             take_over.restored = steady_ms()
-            self._count_replayed()
+            if command.live:
+                self._aim_at_what_is_there()
+            else:
+                self._count_replayed()
         self.scene.role_changed.notify_all()
+
+    def _aim_at_what_is_there(self) -> None:
+        """Of an instance that has run beside the primary. What the primary was ahead is not processed again."""
+        story = self.scene.story
+        for stream, position in self.scene.positions().items():
+            story.aim(stream, story.available.get(stream, position))
 
     def _run(self, command: do.Run) -> None:
         """As an active secondary: the same state, the same input, but nothing is published."""

@@ -30,6 +30,7 @@ from understudy.protocol.watermarks import Step
 from understudy.runtime.clock import steady_ms
 from understudy.runtime.disk import Disk
 from understudy.runtime.fence import Life, Superseded
+from understudy.runtime.hearing import Hearing
 from understudy.runtime.latencies import Latencies
 from understudy.runtime.lines import ConsoleLog, LineLog
 from understudy.runtime.ports import Surroundings, Unreachable
@@ -66,6 +67,9 @@ class SinkProcess(Handler):
         self._surroundings = surroundings
         self._latencies = Latencies(surroundings.neighbours)
         self._mark: Step | None = None
+        self._hearing = Hearing()
+        if self.log.age_ms is not None:
+            self._hearing.found(sink.input, steady_ms() - self.log.age_ms)
         self._end, self._lag_ms = self.log.next, 0  # of the stream, as the producer said last
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
         asking = Asking(sink.input, sink_consumer(sink.name), epoch=lambda: life.number)
@@ -130,15 +134,21 @@ class SinkProcess(Handler):
     def mark(self, stream: str) -> Step | None:
         return self._mark
 
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        return self._hearing.ages(stream, steady_ms())
+
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         with self._lock:
             self._guard, admitted = self._guard.admit(Epoch(message.epoch))
             if not admitted or self.error:  # what follows a write that failed would be taken for the end of a hole
                 return
+            before = self.log.next
             try:
                 self._write(message)
             except (OSError, ValueError) as error:
                 self._fail(str(error))
+            new, stream = self.log.next > before, self.sink.input
+            self._hearing.heard(stream, message.epoch, steady_ms(), message.still_ms, new_tuples=new)
         if message.end is not None and self.log.next >= message.end:
             self.done.set()
 
@@ -176,6 +186,7 @@ class SinkProcess(Handler):
             "tuples": self.log.next,
             "next": self.log.next,
             "lost": self.lost,
+            "quietMs": self._hearing.quiet_ms(self.sink.input, steady_ms()),
             "lag": max(0, self._end - self.log.next),
             "lagMs": self._lag_ms if self._end > self.log.next else 0,
             "ended": self.done.is_set(),

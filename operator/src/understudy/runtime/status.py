@@ -96,10 +96,10 @@ def _if_it_failed_now(scene: Scene) -> dict[str, Any] | None:
     if core.role is not Role.PRIMARY or not core.protected:
         return None
     if isinstance(core, Amnesia):
-        lost = sum(known["available"] - core.passed_on(Stream(s)) for s, known in _inputs(scene).items())
-        return {"replayTuples": 0, "replaySeconds": 0.0, "lostTuples": lost}
-    if not isinstance(core, PassiveStandby):
-        return {"replayTuples": 0, "replaySeconds": 0.0, "lostTuples": 0}
-    tuples = sum(n - core.covered(Stream(s)) for s, n in scene.positions().items())
-    seconds = tuples * scene.story.seconds_per_tuple()
-    return {"replayTuples": tuples, "replaySeconds": round(seconds, 3), "lostTuples": 0}
+        there = sum(known["available"] - core.passed_on(Stream(s)) for s, known in _inputs(scene).items())
+        coming = scene.story.tuples_per_ms * scene.heartbeat * 1000
+        return {"replayTuples": 0, "replaySeconds": 0.0, "lostTuples": there + round(coming)}
+    told = scene.told_to_all()
+    tuples = sum(max(0, n - core.replays_from(Stream(s), told)) for s, n in scene.positions().items())
+    seconds = round(scene.story.replay_seconds(tuples), 3)
+    return {"replayTuples": tuples, "replaySeconds": seconds, "lostTuples": 0}

@@ -7,6 +7,8 @@
 | get `rows` | data source → its own driver | one part of a batch plan |
 | get `peek` | standby → producer | a few held rows, to rehearse with |
 | do `ack` | consumer → producer | level-0 and level-1 acks, with a savepoint tree; that it needs more to go on |
+| in `stream` and `ack` | consumer → producer | how long ago it last heard of the stream's producers (`hearing.py`) |
+| in `stream` and `follow` | producer → both | for how long its output has stood still |
 | answer to `ack` | producer → consumer | its epoch; whether a later life of the consumer has spoken |
 | do `recover` | consumer → producer | a recovery request; the answer is the consumer's savepoint tree |
 | do `stored`, `chosen` | secondary → primary | a checkpoint is stored, determinants are |

@@ -17,7 +17,7 @@ from understudy.backends.local.incidents import incidents_of
 from understudy.backends.local.page import render
 from understudy.backends.local.processes import Child, Janitor
 from understudy.backends.local.record import Record
-from understudy.backends.local.report import Report, record_to_json
+from understudy.backends.local.report import Report, record_to_json, too_late
 from understudy.backends.local.verdicts import Verdict, verdict_from_json
 from understudy.model.job import StreamJob
 from understudy.protocol.ids import WallMillis
@@ -40,13 +40,15 @@ class Telling:
     @property
     def kept(self) -> bool:
         """Whether every promise is known to be kept."""
-        return self.verdicts is not None and all(v.kept for v in self.verdicts.values())
+        return not self.broken()
 
     def broken(self) -> list[str]:
         """A sentence for every promise that was not kept, or is not known to be."""
+        late = too_late(self.report.record, self.report.incidents, self.report.job)
         if self.verdicts is None:
-            return ["the sinks could not be checked"]
-        return [f"{name}: {verdict.sentence()}" for name, verdict in self.verdicts.items() if not verdict.kept]
+            return ["the sinks could not be checked", *late]
+        wrong = [f"{name}: {verdict.sentence()}" for name, verdict in self.verdicts.items() if not verdict.kept]
+        return [*wrong, *late]
 
 
 def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Telling:

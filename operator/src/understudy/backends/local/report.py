@@ -16,7 +16,7 @@ from understudy.backends.local.migrations import Migration, migrations_of
 from understudy.backends.local.promises import SubjobPromise, path_of, promises
 from understudy.backends.local.record import Record
 from understudy.model.ha import Guarantee
-from understudy.model.job import StreamJob
+from understudy.model.job import StreamJob, Subjob
 from understudy.model.load import to_manifest
 
 
@@ -87,6 +87,7 @@ def _incident(incident: Incident, caused: Blame) -> dict[str, Any]:
         "promotedMs": incident.promoted_ms,
         "firstOutputMs": incident.first_output_ms,
         "caughtUpMs": incident.caught_up_ms,
+        "recoveryMs": incident.recovery_ms,
         "replayed": incident.replayed,
         "lost": caused.lost,
         "duplicated": caused.duplicated,
@@ -121,6 +122,27 @@ def _subjob(promise: SubjobPromise) -> dict[str, Any]:
         "operatorClass": promise.operator_class.value,
         "guarantee": promise.guarantee.value,
     }
+
+
+# --- recoveries that took too long
+
+
+def too_late(record: Record, incidents: Sequence[Incident], job: StreamJob) -> list[str]:
+    """A sentence for every take-over that did not keep the `maxRecovery` of its subjob."""
+    return [sentence for i in incidents if (sentence := _too_late(i, job.subjob(i.subjob), record)) is not None]
+
+
+def _too_late(incident: Incident, subjob: Subjob | None, record: Record) -> str | None:
+    limit = subjob.ha.max_recovery if subjob is not None else None
+    if limit is None or incident.role != "primary":
+        return None
+    most, took = round(limit.total_seconds() * 1000), incident.recovery_ms
+    said = f"{incident.subjob} had no output for {took} ms after {incident.victim} was lost"
+    if took is None:
+        complete = isinstance(record.outcome, Finish) and record.outcome.complete
+        took = 0 if complete or record.ended_ms is None else record.ended_ms - incident.at_ms
+        said = f"{incident.subjob} had no output in the {took} ms between the loss of {incident.victim} and the end"
+    return f"{said}; its maxRecovery is {most} ms" if took > most else None
 
 
 # --- which incident is to blame

@@ -101,6 +101,7 @@ class Supervisor:
         self._janitor = Janitor()
         self._asked_to_stop = False
         self._resumed: set[Done] = set()
+        self._recovered: set[tuple[str, int]] = set()
         clock = Anchor.now()
         self.record = Record(began_ms=clock.wall, versions=[self._job], clock=clock)
 
@@ -230,6 +231,15 @@ class Supervisor:
                 self.record.degraded[subjob] = poison
                 self._audience.note(poison)
         self._note_modes(observed)
+        self._note_recoveries()
+
+    def _note_recoveries(self) -> None:
+        """As soon as it is known for how long there was no output."""
+        for key, story in self.record.takeovers.items():
+            if story["recoveryMs"] is not None and key not in self._recovered:
+                self._recovered.add(key)
+                what = f"{key[0]} took over {story['subjob']} from {story['from']}"
+                self._audience.note(f"{what}: no output for {story['recoveryMs']:,} ms")
 
     def _note_modes(self, observed: Observed) -> None:
         for subjob in self._cast.subjobs:
