@@ -87,7 +87,7 @@ class Recovery:
 
     act: Act
     from_fault: float | None
-    silence: float | None  # from the last sign of life of the old primary
+    silence: float | None  # for how long there was no output, as the Incident says
     lost: int
     duplicated: int
     trouble: str = ""
@@ -170,7 +170,7 @@ def _drilled(job: Job, act: Act, number: int) -> Recovery:
     incident = job.namespace.get("incident", status.get("incident") or "none") or {}
     return Recovery(
         act,
-        measured.get("recoverySeconds"),
+        _from_fault(status, incident),
         _silence(incident),
         measured.get("lost", 0),
         measured.get("duplicated", 0),
@@ -268,10 +268,14 @@ def _told(job: Job, act: Act, primary: str, epoch: int, made: float) -> Recovery
     return Recovery(act, first - made, _silence(incident), status.get("lost", 0), status.get("duplicated", 0))
 
 
+def _from_fault(drill: Json, incident: Json) -> float | None:
+    made, first = _moment(drill.get("madeAt")), _moment((incident.get("status") or {}).get("firstOutput"))
+    return max(0.0, first - made) if made and first else None
+
+
 def _silence(incident: Json) -> float | None:
-    spec, status = incident.get("spec") or {}, incident.get("status") or {}
-    last, first = _moment(spec.get("failedAt")), _moment(status.get("firstOutput"))
-    return max(0.0, first - last) if last and first else None
+    found: float | None = (incident.get("status") or {}).get("recoverySeconds")
+    return found
 
 
 def _moment(text: str | None) -> float | None:
@@ -314,8 +318,8 @@ def page(report: Report) -> str:
         "that have every mode between them (`e2e/mixed_job.py`), one after the other on the three-node",
         f"test cluster; {away} of them while there was no operator.",
         "*From the fault*: from the drill's order to the first new output of the new primary; after `podKill` the",
-        "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: from the old primary's",
-        "last sign of life to that output. Seconds, median / 90th percentile / greatest. `nodeLoss` is a power cut:",
+        "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: for how long no output",
+        "came, as the Incident says. Seconds, median / 90th percentile / greatest. `nodeLoss` is a power cut:",
         "the node's cable goes first, so only silence tells of it, and then every process there, whatever else it was;",
         "each primary that was there counts; none was on the node of its own sink.",
         "",

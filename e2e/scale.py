@@ -3,7 +3,9 @@
 
 A real API server and scheduler; nodes, kubelets and the pods' processes are pretended by this script: a pod that was
 scheduled is Running at a loopback address of its own, answers with a status page, and the first of a pair takes the
-Lease. The operator is a real process beside it, and its CPU time is what is measured.
+Lease. All jobs are busy: half are in savepoint, half in upstreamBackup, so the primary of each acks to a source and
+writes that down with the code of a real instance, and the figures on its page move. The operator is a real process
+beside it. Measured are its CPU time, and the writes that the API server counts, from everybody.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import Manager, Process
@@ -27,7 +32,12 @@ from numbers_job import numbers_job
 
 from understudy.backends.kubernetes.api import ApiError
 from understudy.backends.kubernetes.handlers import _login
+from understudy.backends.kubernetes.surroundings import KubernetesSurroundings
+from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
+from understudy.protocol.keeping import Phase, SourceAcks, interval_for
+from understudy.protocol.savepoints import Savepoint, Tree
 from understudy.runtime.ports import Unreachable
+from understudy.runtime.sourceacks import AckKeeper
 
 Json = dict[str, Any]
 
@@ -36,6 +46,11 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 JOBS = f"/apis/understudy.dev/v1alpha1/namespaces/{NAMESPACE}/streamjobs"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 TICK = os.sysconf("SC_CLK_TCK")
+RATE = 100
+MODES = ("savepoint", "upstreamBackup")
+WRITES = re.compile(r'^apiserver_request_total\{(.*verb="(?:POST|PUT|PATCH|APPLY|DELETE)".*)\} (\S+)$')
+AFTERMATH = ("events", "endpoints", "endpointslices")
+RESOURCE = re.compile(r'resource="([^"]*)"')
 
 
 # ---- pretended nodes -------------------------------------------------------------------------------------
@@ -79,16 +94,23 @@ def address(number: int) -> str:
     return f"127.1.{number // 250}.{number % 250 + 1}"
 
 
-def play_kubelets(pods: Any, nodes: int) -> None:
+def keep_hearts_beating(nodes: int) -> None:
+    """In a process of its own: however much there is to do for the pods, the nodes live."""
+    api = Api(_login(), 30.0)
+    while True:
+        try:
+            beat_hearts(api, nodes)
+        except (ApiError, Unreachable) as error:
+            print(f"pretended node: {error}", file=sys.stderr)
+        time.sleep(8)
+
+
+def play_kubelets(pods: Any) -> None:
     """Scheduled pods run, deleted pods go, the first of a pair leads."""
     api = Api(_login(), 30.0)
     given = 0
-    hearts = 0.0
     while True:
         try:
-            if time.monotonic() - hearts > 8:
-                hearts = time.monotonic()
-                beat_hearts(api, nodes)
             for pod in api.list(PODS):
                 given += play_pod(api, pod, pods, given)
         except (ApiError, Unreachable) as error:
@@ -104,17 +126,41 @@ def play_pod(api: Api, pod: Json, pods: Any, given: int) -> int:
     if not pod["spec"].get("nodeName") or pod["status"].get("podIP"):
         return 0
     ip = address(given)
-    pods[ip] = {**metadata["labels"], "name": metadata["name"]}
     conditions = [{"type": kind, "status": "True"} for kind in ("Ready", "PodScheduled")]
     status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "conditions": conditions}
     api.merge(f"{PODS}/{metadata['name']}/status", {"status": status})
     if metadata["name"].endswith("-0"):
-        lease = metadata["name"].removesuffix("-0")
-        api.merge(
-            f"{LEASES}/{NAMESPACE}/leases/{lease}",
-            {"spec": {"holderIdentity": metadata["name"], "leaseTransitions": 1}},
-        )
+        labels = metadata["labels"]
+        at = KubernetesSurroundings(api, NAMESPACE, labels["understudy.dev/job"])
+        at.try_lease(labels["understudy.dev/subjob"], None, metadata["name"], f"{ip}:7070")
+    pods[ip] = {**metadata["labels"], "name": metadata["name"]}
     return 1
+
+
+def play_primaries(pods: Any, jobs: int) -> None:
+    """What primaries that read a source write down of their acks, looking each second as instances do."""
+    api = Api(_login(), 30.0)
+    keepers = [AckKeeper(KubernetesSurroundings(api, NAMESPACE, f"job{number}"), "keep") for number in range(jobs)]
+    while True:
+        begun = time.monotonic()
+        leading = {pod["name"] for pod in pods.values() if pod["name"].endswith("-keep-0")}
+        for number, keeper in enumerate(keepers):
+            if f"job{number}-keep-0" in leading:
+                keeper.look(acks_of(MODES[number % 2]), Epoch(1), Phase.FLOWING, interval_for(None))
+        time.sleep(max(0.0, 1.0 - (time.monotonic() - begun)))
+
+
+def acks_of(mode: str) -> SourceAcks:
+    at, source = Seq(tuples_by_now()), Stream("numbers")
+    if mode == "upstreamBackup":
+        return SourceAcks().acked(source, at, None)
+    below = Tree(Savepoint({Stream("keep"): at}, {Stream("keep"): at}, at))
+    root = Savepoint({source: at}, {source: at}, at)
+    return SourceAcks().acked(source, at, Tree(root, {Stream("keep"): {Consumer("sums"): below}}))
+
+
+def tuples_by_now() -> int:
+    return int(time.monotonic() * RATE)
 
 
 def serve_pages(pods: Any) -> None:
@@ -124,8 +170,8 @@ def serve_pages(pods: Any) -> None:
         def do_GET(self) -> None:
             ip = self.connection.getsockname()[0]
             if ip not in kept:
-                kept[ip] = page_of(dict(pods.get(ip) or {}))
-            body = json.dumps(kept[ip]).encode()
+                kept[ip] = dict(pods.get(ip) or {})
+            body = json.dumps(page_of(kept[ip])).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -140,12 +186,16 @@ def serve_pages(pods: Any) -> None:
 
 
 def page_of(labels: Json) -> Json:
-    name = labels.get("name", "")
+    name, at = labels.get("name", ""), tuples_by_now()
     if "understudy.dev/sink" in labels:
-        return {"kind": "sink", "sink": labels["understudy.dev/sink"], "state": "ready", "tuples": 0}
+        return {"kind": "sink", "sink": labels["understudy.dev/sink"], "state": "ready", "tuples": at, "next": at}
     leads = name.endswith("-0")
     pair = name.removesuffix("-0")
-    return {
+    moving: Json = {
+        "inputs": {"numbers" if "-keep-" in name else "keep": {"position": at, "available": at + 5}},
+        "outputs": {labels.get("understudy.dev/subjob", ""): {"trimmed": at - 20, "next": at, "consumers": {}}},
+    }
+    return moving | {
         "kind": "subjob", "instance": name, "role": "primary" if leads else "standby", "epoch": 1, "state": "ready",
         "protected": leads, "secondary": f"{pair}-1" if leads else None,
         "ifItFailedNow": {"replaySeconds": 0.1, "replayTuples": 10, "lostTuples": 0} if leads else None,
@@ -184,7 +234,13 @@ def main() -> None:
     make_nodes(api, args.nodes)
     manager = Manager()
     pods = manager.dict()
-    for target, given in ((play_kubelets, (pods, args.nodes)), (serve_pages, (pods,))):
+    parts: tuple[tuple[Callable[..., None], tuple[Any, ...]], ...] = (
+        (keep_hearts_beating, (args.nodes,)),
+        (play_kubelets, (pods,)),
+        (serve_pages, (pods,)),
+        (play_primaries, (pods, args.jobs)),
+    )
+    for target, given in parts:
         Process(target=target, args=given, daemon=True).start()
     settings = {"image": "none", "disruptionBudgets": True, "networkPolicies": True, "mutualTLS": True}
     env = {**os.environ, "UNDERSTUDY_PODS": json.dumps(settings), "UNDERSTUDY_NAMESPACES": NAMESPACE}
@@ -199,8 +255,38 @@ def main() -> None:
             operator.kill()
 
 
+def settle() -> None:
+    """Kubernetes' own controllers write of the new pods for a while."""
+    begun = time.monotonic()
+    while sum(writes_per_second(10)[made] for made in AFTERMATH) > 1 and time.monotonic() - begun < 180:
+        pass
+    print(f"the controllers of the cluster were done {time.monotonic() - begun:.0f} s later", flush=True)
+
+
+def told(rates: Counter[str]) -> str:
+    parts = ", ".join(f"{resource} {rate:.1f}" for resource, rate in rates.most_common() if rate >= 0.05)
+    return f"{rates.total():.1f} ({parts})"
+
+
+def writes_per_second(seconds: int) -> Counter[str]:
+    before, at = writes(), time.monotonic()
+    time.sleep(seconds)
+    after, took = writes(), time.monotonic() - at
+    return Counter({resource: (count - before[resource]) / took for resource, count in after.items()})
+
+
+def writes() -> Counter[str]:
+    """How many requests that write the API server has answered, by what they wrote."""
+    found: Counter[str] = Counter()
+    for line in run("kubectl", "get", "--raw", "/metrics").splitlines():
+        if counted := WRITES.match(line):
+            resource = RESOURCE.search(counted[1])
+            found[resource[1] if resource else ""] += int(float(counted[2]))
+    return found
+
+
 def job(number: int) -> Json:
-    body = numbers_job(f"job{number}", 100, None)
+    body = numbers_job(f"job{number}", RATE, None, MODES[number % 2])
     body["metadata"]["namespace"] = NAMESPACE
     for sink in body["spec"]["sinks"]:  # nobody makes claims here, and without one a sink would wait for ever
         sink["files"].pop("volume", None)
@@ -208,6 +294,7 @@ def job(number: int) -> Json:
 
 
 def measure(api: Api, pid: int, args: argparse.Namespace) -> None:
+    idle = writes_per_second(15)
     begun = time.monotonic()
     for number in range(args.jobs):
         api.create(JOBS, job(number))
@@ -220,11 +307,13 @@ def measure(api: Api, pid: int, args: argparse.Namespace) -> None:
         f"{ready} of {args.jobs} jobs ready and protected after {took:.0f} s, with {used:.0f} s of CPU "
         f"({used / args.jobs * 1000:.0f} ms each)"
     )
-    time.sleep(15)
+    settle()
     before, at = cpu_seconds(pid), time.monotonic()
-    time.sleep(args.steady)
+    busy = writes_per_second(args.steady)
     share = (cpu_seconds(pid) - before) / (time.monotonic() - at)
-    print(f"calm: {share * 100:.1f} % of a core, {memory_mib(pid)} MiB, {len(api.list(PODS))} pods")
+    print(f"busy: {share * 100:.1f} % of a core, {memory_mib(pid)} MiB, {len(api.list(PODS))} pods")
+    print(f"writes a second: {told(busy)}")
+    print(f"  before there were jobs: {told(idle)}")
     begun = time.monotonic()
     gone = "job7-keep-1"
     api.delete(f"{PODS}/{gone}", {"gracePeriodSeconds": 0})

@@ -13,9 +13,13 @@ numbers ─┬─ passive ── sink passive
 
 from __future__ import annotations
 
+import time
+from contextlib import ExitStack
+
 import pytest
 from kubectl import Job, Json, Namespace, name_of, until
 from numbers_job import claim, numbers_job
+from observer import SinkObserver
 from story import (
     REPLACED,
     assert_flowing,
@@ -133,12 +137,17 @@ def test_a_pair_that_is_lost_as_a_whole_goes_on_with_new_instances(pairs: Job) -
     for name in PAIRS:
         assert_flowing(pairs, name)
     before = {name: pairs.lease(name) for name in PAIRS}
-    for pod in [pod for name in PAIRS for pod in pairs.pods(subjob=name)]:
-        pairs.namespace.kill(name_of(pod))
-    for name, (primary, epoch) in before.items():
-        wait_for_take_over(pairs, name, primary, epoch, REPLACED)
-        incidents(pairs, name)
-        assert_flowing(pairs, name, REPLACED)
+    with ExitStack() as watched:
+        observers = {name: watched.enter_context(SinkObserver(pairs, name)) for name in PAIRS}
+        since = time.monotonic()
+        for pod in [pod for name in PAIRS for pod in pairs.pods(subjob=name)]:
+            pairs.namespace.kill(name_of(pod))
+        for name, (primary, epoch) in before.items():
+            wait_for_take_over(pairs, name, primary, epoch, REPLACED)
+            incidents(pairs, name)
+            assert_flowing(pairs, name, REPLACED)
+        for name, observer in observers.items():
+            observer.assert_alike(incidents(pairs, name)[-1]["status"]["recoverySeconds"], since)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -149,3 +158,26 @@ def test_nothing_is_lost_with_a_pair_that_no_incident_tells_of(pairs: Job, name:
     print(f"{name}: {missing} missing, {lost} said to be lost; {again} twice, {twice} said to be")
     assert missing <= lost
     assert again <= twice + RATE, "it counts up to where the old primary was seen last"
+
+
+def test_an_edit_of_a_query_is_told_as_a_change_with_the_pause_that_the_sink_saw(pairs: Job) -> None:
+    wait_until_protected(pairs)
+    primary, epoch = pairs.lease("passive")
+    told = len(take_overs(pairs))
+    body = with_sinks("pairs", *(subjob(name, {"number": "number"}, mode=mode) for name, mode in PAIRS.items()))
+    edited: Json = next(s for s in body["spec"]["subjobs"] if s["name"] == "passive")
+    edited["operators"].append({"filter": {"where": "number >= 0"}})
+    with SinkObserver(pairs, "passive") as observer:
+        since = time.monotonic()
+        pairs.namespace.apply(body)
+        wait_for_take_over(pairs, "passive", primary, epoch, REPLACED)
+        change = until("the change is told", lambda: change_from(pairs, primary), REPLACED)
+        assert_flowing(pairs, "passive", REPLACED)
+        observer.assert_alike(change["pauseSeconds"], since)
+    assert "the query was changed" in change["cause"]
+    assert len(take_overs(pairs)) == told, "an edit is no failure"
+
+
+def change_from(job: Job, primary: str) -> Json | None:
+    change: Json = job.subjob("passive").get("lastChange") or {}
+    return change if change.get("from") == primary and "pauseSeconds" in change else None

@@ -29,4 +29,4 @@ def test_it_waits_for_the_end_and_gives_the_figures(phase: str, code: int, capsy
     assert (spec.job, spec.subjob, spec.fault.value, spec.force) == ("demo", "keep", "processStop", False)
     said = capsys.readouterr().out
     assert f"{phase.upper()}. a sentence" in said
-    assert "fault to first new output: 0.8 s" in said
+    assert "without output: 0.8 s" in said

@@ -26,7 +26,7 @@ def test_it_has_the_parts_of_a_local_report() -> None:
     found = report()
     assert list(found) == ["job", "sinks", "incidents", "migrations", "subjobs"]
     assert found["subjobs"]["keep"]["mode"] == "passiveStandby"
-    assert set(found["sinks"]["out"]) == {"tuples"}
+    assert set(found["sinks"]["out"]) == {"tuples", "lag", "lagSeconds"}
 
 
 def test_an_incident_is_told_step_by_step_since_the_last_sign_of_life() -> None:
@@ -54,8 +54,8 @@ def test_an_incident_says_what_failed() -> None:
 
 
 def test_the_text_has_a_row_for_each_and_says_what_is_unknown() -> None:
-    unknown = {"job": "demo", "subjobs": {}, "sinks": {"out": {"tuples": None}}, "incidents": [], "migrations": []}
-    assert as_text(unknown).splitlines()[-1].split() == ["out", "-"]
+    unknown = {"job": "demo", "subjobs": {}, "sinks": {"out": {}}, "incidents": [], "migrations": []}
+    assert as_text(unknown).splitlines()[-1].split() == ["out", *"---"]
     text = as_text(report())
     assert text.startswith("demo: 1 incident\n")
     assert "passiveStandby" in text

@@ -349,9 +349,41 @@ def losses(world: World) -> list[str]:
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_is_no_failure(started: World, edit: str) -> None:
     started.edit(EDITS[edit]).run_for(120)
-    assert losses(started) == []
+    assert started.incidents == {}
+    assert "FailoverCompleted" not in started.reasons()
     assert started.entries is not None
-    assert [key for key in started.entries if key.startswith("retired.")] == []
+    succeeded = {taken["from"] for taken in started.taken.values()}
+    assert {key.removeprefix("retired.") for key in started.entries if key.startswith("retired.")} <= succeeded
+
+
+def test_an_edit_that_stops_the_output_is_told_as_a_change_with_its_pause(started: World) -> None:
+    gone = started.primary("keep")
+    started.edit(EDITS["the query"]).run_for(120)
+    subjob = started.subjob("keep")
+    change = subjob["lastChange"]
+    assert (change["from"], change["to"], change["epoch"]) == (gone, started.primary("keep"), subjob["epoch"])
+    assert "the query was changed" in change["cause"]
+    assert (change["pauseSeconds"], change["lost"]) == (0.7, 0)
+    assert "lastFailover" not in subjob
+    assert started.condition("RecoveryObjectiveMet")["reason"] == "NoObjective"
+    assert started.reasons().count("Changed") == sum("lastChange" in s for s in started.status["subjobs"])
+
+
+def test_a_change_that_took_longer_than_a_recovery_may_is_no_missed_objective() -> None:
+    world = World(with_settings(mode="passiveStandby", maxRecovery="500ms")).run_for(30)
+    world.edit(with_query("v > 3")).run_for(120)
+    assert world.subjob("keep")["lastChange"]["pauseSeconds"] == 0.7
+    assert world.condition("RecoveryObjectiveMet")["status"] != "False"
+
+
+def test_a_failure_after_an_edit_is_a_failure(started: World) -> None:
+    started.edit(EDITS["the query"]).run_for(120)
+    change = started.subjob("keep")["lastChange"]
+    started.kill(started.primary("keep"))
+    started.run_for(30)
+    assert [i.spec["subjob"] for i in started.incidents.values()] == ["keep"]
+    assert started.subjob("keep")["lastFailover"]["recoverySeconds"] == 0.7
+    assert started.subjob("keep")["lastChange"] == change
 
 
 @pytest.mark.parametrize("edit", ["resources", "another sink"])

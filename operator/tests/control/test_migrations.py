@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from understudy.control.migrations import Give, SeenMigration, WriteDown, decide_migration
+from understudy.control.migrations import Give, SeenMigration, TakeBack, WriteDown, decide_migration
 from understudy.control.observed import Moved, Order
 from understudy.control.times import iso_ms
 from understudy.model.kinds import MigrationPhase, MigrationSpec, MigrationStatus
+from understudy.protocol.moves import LIMIT_MS, START_MS
 
 STARTED_MS = 1_000_000
 RUNNING = MigrationStatus(phase=MigrationPhase.RUNNING, started_at=iso_ms(STARTED_MS))
@@ -49,3 +50,15 @@ def test_a_move_that_failed_says_why() -> None:
 def test_the_move_of_an_earlier_migration_of_that_name_is_not_taken_for_its_own() -> None:
     before = replace(MOVED, at_ms=STARTED_MS - 2_000, ended_ms=STARTED_MS - 1_000)
     assert decide_migration(replace(SEEN, moved={"keep": before})) == (Give("keep", "n3"),)
+
+
+def test_an_order_that_could_not_begin_is_taken_back_before_the_migration_fails() -> None:
+    stands = replace(SEEN, orders={"keep": Order("n3", "away")}, now_ms=STARTED_MS + START_MS)
+    assert decide_migration(replace(stands, now_ms=stands.now_ms - 1)) == ()
+    assert decide_migration(stands) == (TakeBack("keep"),)
+    taken = replace(stands, orders={})
+    assert decide_migration(taken) == (), "the job may have begun it at the same moment, and it is not ordered again"
+    assert decide_migration(replace(taken, moves={"keep": "away"}, now_ms=STARTED_MS + 2 * LIMIT_MS)) == ()
+    (step,) = decide_migration(replace(taken, now_ms=STARTED_MS + LIMIT_MS))
+    assert isinstance(step, WriteDown)
+    assert step.status.phase is MigrationPhase.FAILED

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from understudy.control import intents as do
+from understudy.control.decide import decide
 from understudy.control.observed import Order
+from understudy.protocol.moves import LIMIT_MS, too_late
 
 from .jobs import job
 from .test_cut_plans import assert_goal, cut_everywhere, run_until_settled
@@ -181,3 +184,63 @@ def test_an_overloaded_primary_moves_to_its_standby_and_leaves_an_incident() -> 
     world.overloads[standby] = "the backlog grows"
     world.run_for(20)
     assert world.primary("keep") == standby, "it has only just moved"
+
+
+def stuck(world: World) -> tuple[str, str]:
+    """The subjob is to move to a new instance that is never ready."""
+    before = world.primary("keep")
+    world.orders["keep"] = Order(free_node(world), "mig")
+    world.run_for(2)
+    target = max(world.live("keep"), key=lambda pod: pod.created_ms).name
+    world.silent.add(target)
+    return before, target
+
+
+def name_successor(world: World, name: str | None) -> None:
+    world.leases["demo-keep"] = replace(world.leases["demo-keep"], successor=name)
+
+
+def test_a_move_that_takes_too_long_is_taken_out_of_the_lease_before_it_is_said_to_have_failed() -> None:
+    world = running()
+    before, target = stuck(world)
+    name_successor(world, target)
+    world.tick(LIMIT_MS)
+    plan = decide(world.observe())
+    assert do.WithdrawSuccessor in {type(intent) for intent in plan}
+    assert "MoveFailed" not in {str(intent.reason) for intent in plan if isinstance(intent, do.Emit)}
+    world.apply(plan)
+    assert world.leases["demo-keep"].successor is None
+    world.silent.discard(target)
+    world.run_for(60)
+    assert world.primary("keep") == before, "it was given up"
+    last = world.subjob("keep")["lastMove"]
+    assert (last["succeeded"], last["migration"]) == (False, "mig")
+    assert too_late() in last["message"]
+    assert_goal(world)
+
+
+def test_a_move_that_takes_place_while_it_is_given_up_is_done() -> None:
+    world = running()
+    _, target = stuck(world)
+    name_successor(world, target)
+    world.tick(LIMIT_MS)
+    plan = decide(world.observe())
+    world.silent.discard(target)
+    world.leases["demo-keep"] = replace(world.leases["demo-keep"], holder=target, epoch=2, successor=None)
+    world.apply(plan)
+    run_until_settled(world)
+    assert world.primary("keep") == target
+    assert world.subjob("keep")["lastMove"]["succeeded"]
+
+
+def test_an_operator_that_dies_while_it_gives_up_leaves_a_move_that_its_successor_gives_up() -> None:
+    world = running()
+    before, target = stuck(world)
+    name_successor(world, target)
+    world.tick(LIMIT_MS)
+    for cut in range(len(decide(world.observe())) + 1):
+        other = world.fork()
+        other.reconcile(cut)
+        run_until_settled(other)
+        assert other.primary("keep") == before
+        assert too_late() in other.subjob("keep")["lastMove"]["message"]

@@ -66,6 +66,8 @@ class World:
     departures: dict[str, dict[str, Any]] = field(default_factory=dict)
     overloads: dict[str, str] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
+    behind: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Sink → tuples and milliseconds that it is behind, as the primary of its producer says."""
     """Subjobs whose output queue has no room."""
     stalled: dict[str, str] = field(default_factory=dict)
     """Pod → why its engine, or its disk, stands still."""
@@ -167,6 +169,10 @@ class World:
             case do.NameSuccessor():
                 name = names.lease(self.name, intent.subjob)
                 self.leases[name] = replace(self.leases[name], successor=intent.instance)
+            case do.WithdrawSuccessor():
+                name = names.lease(self.name, intent.subjob)
+                if self.leases[name].successor == intent.instance:
+                    self.leases[name] = replace(self.leases[name], successor=None)
             case do.DropOrder():
                 self.orders.pop(intent.subjob, None)
             case do.Record():
@@ -276,7 +282,7 @@ class World:
     def crash(self, pod: str, why: str = "OOMKilled") -> None:
         """Its container dies and is started again where it was; nobody has heard of that yet."""
         died = self.pods[pod]
-        death = Death(why, self.now_ms)
+        death = Death(why, self.now_ms, out_of_memory=why == "OOMKilled")
         self.pods[pod] = replace(died, restarts=died.restarts + 1, death=death, created_ms=self.now_ms)
 
     def lose_node(self, name: str) -> None:
@@ -358,6 +364,7 @@ class World:
             "sink": pod.part,
             "state": self._state(pod),
             "tuples": tuples,
+            "next": tuples,
             "stalled": self.stalled.get(pod.name),
         }
 
@@ -385,10 +392,15 @@ class World:
             "takeover": self.taken.get(pod.name) if leads else None,
             "departure": self.departures.get(pod.name),
             "overload": self.overloads.get(pod.name) if leads else None,
-            "outputs": {pod.part: {"trimmed": 0, "next": 9, "full": True, "consumers": {"out": {"released": 0}}}}
-            if pod.part in self.full
-            else {},
+            "outputs": self._outputs(pod.part, leads),
         }
+
+    def _outputs(self, subjob: str, leads: bool) -> dict[str, Any]:
+        if subjob in self.full:
+            return {subjob: {"trimmed": 0, "next": 9, "full": True, "consumers": {"out": {"released": 0}}}}
+        lags = {f"sink/{s}": {"released": 0, "lag": n, "lagMs": ms} for s, (n, ms) in self.behind.items()}
+        mine = subjob == "double" and leads and bool(lags)
+        return {subjob: {"trimmed": 0, "next": 9, "consumers": lags}} if mine else {}
 
     # ---- the loop
 
@@ -450,5 +462,7 @@ def take_over(gone: str, at: int) -> dict[str, Any]:
         "replayed": 7,
         "lost": 0,
         "heardMs": at - 300,
+        "stoppedMs": at - 300,
+        "recoveryMs": 300 + times["firstOutputMs"] - at,
         **times,
     }

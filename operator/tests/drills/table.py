@@ -13,10 +13,11 @@ from understudy.model.guarantees import PRECISE
 HEAD = """# Drills
 
 Real faults on real processes: `make drills` runs every programme of `operator/tests/drills/programmes.py` and writes
-this page; continuous integration runs the first two, in which every mode and every class of operators meets every
-fault but the shortest. A programme is one run of a job that holds several modes, each hurt in turn at moments that are
-drawn from the seed; then `understudy verify` compares the sinks with an execution without failures.
-`UNDERSTUDY_SEED=… make drills` draws the same moments again. Times are in milliseconds since the fault.
+this page; continuous integration always runs the first three, in which every mode and every class of operators meets
+the faults that need no new instance, and the others in turns. A programme is one run of a job that holds several
+modes, each hurt in turn at moments that are drawn from the seed; then `understudy verify` compares the sinks with an
+execution without failures. `UNDERSTUDY_SEED=… make drills` draws the same moments again. Times are in milliseconds
+since the fault.
 
 `build/drills` remembers which programmes have kept their promises: `make drills` runs only the others, and those that
 were changed since, and replaces their sections here, so that all of it can be done in several sittings.

@@ -57,7 +57,7 @@ class FakeApi:
 
     # ---- requests
 
-    def answer(self, method: str, url: str, body: Json | None) -> tuple[int, Json]:
+    def answer(self, method: str, url: str, body: Any, kind: str) -> tuple[int, Json]:
         place = urlsplit(url)
         found = PATH.match(place.path)
         with self.lock:
@@ -68,7 +68,7 @@ class FakeApi:
             if not found["name"]:
                 selector = parse_qs(place.query).get("labelSelector", [""])[0]
                 return self._collection(method, key, body, selector)
-            return self._one(method, key, body or {}, bool(found["status"]))
+            return self._one(method, key, body or {}, kind, bool(found["status"]))
 
     def _collection(self, method: str, key: tuple[str, str, str], body: Json | None, selector: str) -> tuple[int, Json]:
         plural, namespace, _ = key
@@ -83,7 +83,7 @@ class FakeApi:
         ]
         return 200, {"items": mine}
 
-    def _one(self, method: str, key: tuple[str, str, str], body: Json, status: bool) -> tuple[int, Json]:
+    def _one(self, method: str, key: tuple[str, str, str], body: Any, kind: str, status: bool) -> tuple[int, Json]:
         there = self.objects.get(key)
         if there is None:
             return 404, {"message": f"{key[0]} {key[2]} not found"}
@@ -97,6 +97,9 @@ class FakeApi:
                 return 200, {}
             case "PUT":
                 return self._replace(key, there, body)
+            case _ if "json-patch" in kind:
+                found = patched(there, body)
+                return (200, self.put(key[0], found)) if found else (422, {"message": "a test failed"})
             case _ if _differs(there, body.get("metadata") or {}):
                 return 409, {"message": "the object has been modified"}
             case _:
@@ -144,6 +147,21 @@ def _differs(there: Json, named: Json) -> bool:
     return any(key in named and there["metadata"][key] != named[key] for key in ("uid", "resourceVersion"))
 
 
+def patched(there: Json, steps: list[Json]) -> Json | None:
+    """JSON patch (RFC 6902) of values in objects; None if a test fails."""
+    result: Json = json.loads(json.dumps(there))
+    for step in steps:
+        *way, last = (part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:])
+        place = result
+        for part in way:
+            place = place[part]
+        if step["op"] == "test" and place.get(last) != step["value"]:
+            return None
+        if step["op"] == "add":
+            place[last] = step["value"]
+    return result
+
+
 def _matches(labels: dict[str, str], selector: str) -> bool:
     name, _, value = selector.partition("=")
     return not selector or (name in labels and (not value or labels[name] == value))
@@ -163,7 +181,7 @@ def _handler(fake: FakeApi) -> type[BaseHTTPRequestHandler]:
             body = json.loads(raw) if raw else None
             if self.command != "GET" and fake.before_write is not None:
                 fake.before_write()
-            status, found = fake.answer(self.command, self.path, body)
+            status, found = fake.answer(self.command, self.path, body, self.headers.get("Content-Type") or "")
             text = json.dumps(found).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(text)))

@@ -88,7 +88,8 @@ def test_pages_of_other_jobs_are_told_by_their_node_while_their_pods_are_asked()
     with page(mine.ip or "", {"kind": "subjob"}), page(other.ip or "", {"kind": "subjob"}):
         poller.pages([mine])
         answered = poller.pages([other])["other"]
-    assert poller.elsewhere([mine]) == {"n1": (answered,)}
+    (found,) = poller.elsewhere([mine])["n1"]
+    assert (found.page, found.silent) == (answered.page, False)
     poller.pages([replace(other, phase=Phase.SUCCEEDED)])
     assert poller.elsewhere([mine]) == {}, "its page grows old because nobody asks"
 

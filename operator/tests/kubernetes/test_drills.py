@@ -67,12 +67,12 @@ def test_a_drill_kills_the_primary_and_passes_when_the_incident_is_told(fake: Fa
     assert status(fake)["phase"] == "Running"
     assert list(fake.all("pods")) == ["demo-keep-1"]
     moment = status(fake)["madeAt"]
-    told = {"firstOutput": moment, "caughtUp": moment, "lost": 0, "duplicated": 0}
+    told = {"firstOutput": moment, "caughtUp": moment, "recoverySeconds": 0.4, "lost": 0, "duplicated": 0}
     metadata = {"name": "demo-keep-epoch-2", "namespace": "apps", "labels": LABELS}
     fake.put("incidents", {"metadata": metadata, "spec": {"subjob": "keep", "epoch": 2}, "status": told})
     assert DrillReconciler(api, SETTINGS).reconcile("apps", "now") is None
     assert status(fake)["phase"] == "Passed"
-    assert status(fake)["measured"] == {"recoverySeconds": 0.0, "lost": 0, "duplicated": 0}
+    assert status(fake)["measured"] == {"recoverySeconds": 0.4, "lost": 0, "duplicated": 0}
     reasons = [event["reason"] for event in fake.all("events").values()]
     assert sorted(reasons) == ["DrillPassed", "DrillStarted"]
 

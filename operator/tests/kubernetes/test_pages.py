@@ -29,6 +29,11 @@ def test_a_job_with_all_its_standbys_is_safe() -> None:
     assert "no volume: the files die with the pod" in text
 
 
+def test_a_sink_that_is_behind_is_told_by_how_much_and_for_how_long() -> None:
+    text, _ = page_of(World(job(), behind={"out": (40_000, 3_200)}).run_for(40))
+    assert "40,000 tuples, 3.2 s" in text
+
+
 def test_a_job_that_lost_a_standby_is_at_risk_and_says_where() -> None:
     world = World(job()).run_for(30)
     world.kill(world.standby("keep"))

@@ -21,8 +21,15 @@ def pod(**status: Any) -> Pod:
 def test_a_container_that_was_started_again_tells_how_it_ended_before() -> None:
     ended = {"reason": "OOMKilled", "finishedAt": "1970-01-01T00:00:07Z"}
     found = pod(containerStatuses=[{"restartCount": 2, "state": {"running": {}}, "lastState": {"terminated": ended}}])
-    assert (found.restarts, found.death) == (2, Death("OOMKilled", 7_000))
+    assert (found.restarts, found.death) == (2, Death("OOMKilled", 7_000, out_of_memory=True))
     assert pod(containerStatuses=[{"restartCount": 0, "lastState": {}}]).death is None
+
+
+def test_a_sigkill_that_was_not_for_memory_is_no_oom_kill() -> None:
+    ended = {"reason": "Error", "exitCode": 137, "finishedAt": "1970-01-01T00:00:07Z"}
+    death = pod(containerStatuses=[{"restartCount": 1, "lastState": {"terminated": ended}}]).death
+    assert death is not None
+    assert not death.out_of_memory
 
 
 def test_only_who_asks_politely_evicts() -> None:

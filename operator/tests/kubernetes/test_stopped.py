@@ -324,3 +324,16 @@ def test_an_operator_makes_sure_that_it_leads_also_where_a_kept_connection_was_c
     with pytest.raises(Deposed):
         writer.create("/api/v1", "pods", {"metadata": {"name": "late", "namespace": "apps"}})
     assert (len(asked), cluster.writes()) == (2, before)
+
+
+def test_a_successor_that_is_taken_out_of_the_lease_is_the_one_that_was_meant(cluster: Cluster) -> None:
+    named = lease("demo-keep-0", "1")
+    named["metadata"]["annotations"]["understudy.dev/successor"] = "demo-keep-1"
+    cluster.fake.put("leases", named)
+    decided = actor(cluster)
+    with pytest.raises(Outdated):
+        decided.carry_out(do.WithdrawSuccessor("keep", "demo-keep-2", "it took too long"))
+    decided.carry_out(do.WithdrawSuccessor("keep", "demo-keep-1", "it took too long"))
+    found = cluster.fake.get("leases", "demo-keep")
+    assert found is not None
+    assert found["metadata"]["annotations"] == {"understudy.dev/acks": "1"}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,10 +54,20 @@ def test_taking_the_lease_writes_holder_epoch_and_address(fake: FakeApi, at: Kub
 def test_acks_to_sources_are_kept_on_the_lease_and_survive_a_change_of_hands(at: KubernetesSurroundings) -> None:
     assert at.kept_acks("keep") is None
     first = at.try_lease("keep", None, "demo-keep-0", "a:1")
-    at.keep_acks("keep", '{"next": 5}')
+    at.keep_acks("keep", '{"next": 5}', Epoch(1))
     assert at.read_lease("keep") == first
     assert at.try_lease("keep", first, "demo-keep-1", "b:1") is not None
     assert at.kept_acks("keep") == '{"next": 5}'
+
+
+def test_acks_of_a_life_that_was_replaced_do_not_overwrite_those_of_its_successor(at: KubernetesSurroundings) -> None:
+    first = at.try_lease("keep", None, "demo-keep-0", "a:1")
+    assert first is not None
+    assert at.try_lease("keep", first, "demo-keep-1", "b:1") is not None
+    at.keep_acks("keep", '{"next": 9}', Epoch(2))
+    with pytest.raises(Unreachable):
+        at.keep_acks("keep", '{"next": 5}', Epoch(1))
+    assert at.kept_acks("keep") == '{"next": 9}'
 
 
 def test_a_lease_is_taken_from_a_silent_holder_only_if_the_question_still_stands(at: KubernetesSurroundings) -> None:
@@ -163,3 +174,17 @@ def test_a_pod_does_not_load_the_kubernetes_client() -> None:
         "sys.exit(bool({'kubernetes', 'kopf', 'aiohttp'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_planned_take_over_needs_a_lease_that_still_names_its_successor(
+    fake: FakeApi, at: KubernetesSurroundings
+) -> None:
+    first = at.try_lease("keep", None, "demo-keep-0", "a:1")
+    assert first is not None
+    handed = replace(first, successor="demo-keep-1")
+    assert at.try_lease("keep", handed, "demo-keep-1", "b:1") is None
+    found = fake.get("leases", "demo-keep")
+    assert found is not None
+    found["metadata"]["annotations"]["understudy.dev/successor"] = "demo-keep-1"
+    fake.put("leases", found)
+    assert at.try_lease("keep", handed, "demo-keep-1", "b:1") == LeaseRecord("demo-keep-1", "b:1", Epoch(2))

@@ -12,7 +12,8 @@ from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Finish
 from understudy.backends.local.effective import effective
 from understudy.backends.local.faults import Fault, Target
-from understudy.backends.local.record import Record
+from understudy.backends.local.record import Lags, Record
+from understudy.control.pages import Lag
 
 START = 1_760_000_000_000
 FAULT = START + 15_000
@@ -27,6 +28,7 @@ STORY: dict[str, Any] = {
     "restoredMs": FAULT + 35,
     "firstOutputMs": FAULT + 310,
     "caughtUpMs": FAULT + 480,
+    "recoveryMs": 360,
     "replayed": 40,
     "lost": 0,
 }
@@ -44,6 +46,7 @@ def record() -> Record:
         takeovers={("beats-1", 2): {**STORY, "subjob": "beats"}},
         protections={"beats": [(START - 1_000, True), (FAULT + 50, False), (FAULT + 14_000, True)]},
         noticed_ms={beats: FAULT + 30},
+        lags={"alerts": Lags(most=Lag(300, 3_200), last=Lag(0, 0))},
         arrivals={"alerts": arrivals},
         last={"beats-0": {"role": "primary"}, "beats-1": {"role": "primary"}},
     )

@@ -29,6 +29,7 @@ from understudy.backends.local.direction import (
     Start,
     Tell,
     decide,
+    poison_of,
 )
 from understudy.backends.local.faults import Fault, Target
 from understudy.protocol.failures import Means
@@ -374,6 +375,34 @@ def test_a_standby_goes_when_its_primary_does_without() -> None:
     assert decide(cast, Schedule(), 2, after) == [Dismiss(subjob("beats", 1))]
     moving = replace(after, moving=frozenset({subjob("beats", 1)}))
     assert decide(cast, Schedule(), 2, moving) == [], "it is a side of a move that is not over"
+
+
+def killed(number: int, at: int, code: int = -9) -> Seen:
+    """A primary that ended by itself at this place."""
+    status = {"state": "ready", "role": "primary", "inputs": {"ecg": {"position": at, "available": at + 50}}}
+    return seen(subjob("beats", number), status=status, exit_code=code)
+
+
+def test_primaries_that_are_killed_at_the_same_place_are_a_poison_plan() -> None:
+    said = poison_of(CAST, [killed(0, 1_200), killed(1, 1_200)])
+    assert said is not None
+    assert said.startswith("beats was OOM-killed 2 times at the same place (ecg from 1200 to 1250)")
+
+
+@pytest.mark.parametrize(
+    "mates",
+    [[killed(0, 1_200)], [killed(0, 1_200), killed(1, 1_300)], [killed(0, 1_200, 1), killed(1, 1_200, 1)]],
+    ids=["one", "further on", "another end"],
+)
+def test_other_ends_are_no_poison_plan(mates: list[Seen]) -> None:
+    assert poison_of(CAST, mates) is None
+
+
+def test_a_run_that_a_poison_plan_ends_says_so() -> None:
+    dead = [killed(n, 1_200) for n in range(3)]
+    (failure,) = directed(running(*everyone()[:3], *dead))
+    assert isinstance(failure, Fail)
+    assert "beats was OOM-killed 3 times at the same place" in failure.why
 
 
 # --- a sink that stands still

@@ -10,10 +10,11 @@ from tests.local.jobs import job
 from tests.local.records import START, record
 from tests.local.test_direction import CAST, everyone, running, seen, subjob
 from understudy.backends.local.cast import Cast
-from understudy.backends.local.direction import Observed
+from understudy.backends.local.direction import PATIENCE_MS, Fail, Observed, Schedule, decide
 from understudy.backends.local.faults import Planned, parse_migration
 from understudy.backends.local.migrations import migrations_of
-from understudy.backends.local.moves import Ask, Begin, End, Follow, Retire, Step, Underway, overloaded, steps
+from understudy.backends.local.moves import Ask, Begin, End, Follow, GiveUp, Retire, Step, Underway, overloaded, steps
+from understudy.protocol.moves import LIMIT_MS, too_late
 
 PLAN = Planned("beats", 5_000)
 MOVE = Underway(PLAN, subjob("beats", 0), subjob("beats", 2), 105_000)
@@ -82,7 +83,7 @@ def test_without_standbys_the_old_primary_is_retired() -> None:
 
 
 def test_a_move_ends_with_its_target() -> None:
-    assert decided(running(), MOVE) == [End(MOVE, "beats-2 is gone")]
+    assert decided(running(), MOVE) == [GiveUp(MOVE, "beats-2 is gone")]
 
 
 def test_a_move_goes_on_from_who_took_over_meanwhile() -> None:
@@ -95,8 +96,11 @@ def test_a_move_goes_on_from_who_took_over_meanwhile() -> None:
 def test_a_move_because_of_an_overload_is_over_when_another_leads() -> None:
     move = replace(MOVE, planned=Planned("beats", 0, "overload: the backlog grows", resource=True))
     replaced = with_target("ready", holders={"beats": "beats-1"})
-    over = End(move, "beats-0 is no longer primary")
-    assert decided(replaced, move)[:2] == [over, Retire(subjob("beats", 2), "beats-1 has taken over instead")]
+    over = GiveUp(move, "beats-0 is no longer primary: beats-1 has taken over instead")
+    assert decided(replaced, move)[:1] == [over]
+    failed = replace(move, ended_ms=1, failure="another leads")
+    retire = Retire(subjob("beats", 2), "its move has failed", by_force=True)
+    assert retire in decided(replaced, failed)
     alone = running(*everyone()[:3], *everyone()[4:], seen(subjob("beats", 2), "ready"), holders={"beats": "beats-1"})
     assert decided(alone, move)[:1] == [over]
 
@@ -122,7 +126,8 @@ def test_the_report_tells_of_pause_bytes_and_steps() -> None:
             "bytes": 4_711,
         }
     }
-    story = {"from": "beats-1", "subjob": "beats", "planned": True, "replayed": 0, "lost": 0, "caughtUpMs": None}
+    story = {"from": "beats-1", "subjob": "beats", "planned": True, "replayed": 0, "lost": 0}
+    story |= {"caughtUpMs": None, "recoveryMs": None}
     of.takeovers[("beats-2", 3)] = {
         **story,
         **{"promotedMs": at + 110, "restoredMs": at + 122, "firstOutputMs": at + 300},
@@ -148,3 +153,27 @@ def test_an_overloaded_primary_is_moved_once() -> None:
     (plan,) = overloaded(CAST, (), observed)
     assert (plan.subjob, plan.why) == ("beats", "overload: the backlog grows")
     assert list(overloaded(CAST, (replace(MOVE, ended_ms=1),), observed)) == []
+
+
+def test_a_move_that_takes_too_long_is_given_up_and_its_target_goes() -> None:
+    """The target is never ready."""
+    waiting = with_target(None)
+    begun = replace(MOVE, began_ms=waiting.now_ms - LIMIT_MS)
+    assert decided(waiting, replace(begun, began_ms=begun.began_ms + 1)) == []
+    assert decided(waiting, begun) == [GiveUp(begun, too_late())]
+    failed = replace(begun, ended_ms=waiting.now_ms, failure=too_late())
+    assert decided(waiting, failed) == [Retire(subjob("beats", 2), "its move has failed", by_force=True)]
+
+
+def test_the_run_goes_on_if_the_target_of_a_move_is_never_ready() -> None:
+    late = seen(subjob("beats", 2), None, age_ms=PATIENCE_MS + 1)
+    assert isinstance(decide(CAST, Schedule(), 2, running(*everyone(), late))[0], Fail)
+    move = replace(MOVE, ended_ms=1, failure=too_late())
+    waiting = running(*everyone(), late, moving=frozenset(move.sides))
+    assert not any(isinstance(intent, Fail) for intent in decide(CAST, Schedule(), 2, waiting))
+
+
+def test_a_move_that_took_place_at_the_last_moment_is_done() -> None:
+    arrived = with_target("ready", standby=False, holders={"beats": "beats-2"})
+    late = replace(MOVE, began_ms=arrived.now_ms - 2 * LIMIT_MS)
+    assert decided(arrived, late) == [End(late)]

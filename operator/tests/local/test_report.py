@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from html.parser import HTMLParser
 from math import inf
 
 from tests.local.records import FAULT, JOB, START, STORY, record
+from understudy.backends.local.aftermath import Telling
 from understudy.backends.local.arrivals import Arrival
 from understudy.backends.local.cast import Kind, Process
-from understudy.backends.local.direction import Done
+from understudy.backends.local.direction import Done, Finish
 from understudy.backends.local.faults import Fault, Target
 from understudy.backends.local.history import Comparison, compare
 from understudy.backends.local.incidents import incidents_of
 from understudy.backends.local.page import render
 from understudy.backends.local.record import Death, Record, Stall
-from understudy.backends.local.report import Report, arrived_at, record_to_json
+from understudy.backends.local.report import Report, arrived_at, record_to_json, too_late
+from understudy.backends.local.verdicts import Verdict
+from understudy.model.ha import Guarantee
+from understudy.model.job import StreamJob, Subjob
 
 PRECISE = compare(range(2_000), range(2_000))
 
@@ -28,7 +33,16 @@ def report(of: Record | None = None, comparison: Comparison | None = PRECISE) ->
 def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
     assert report().to_json() == {
         "job": "two",
-        "sinks": {"alerts": {"tuples": 2000, "lost": 0, "duplicated": 0, "reordered": 0, "recovery": "precise"}},
+        "sinks": {
+            "alerts": {
+                "tuples": 2000,
+                "lost": 0,
+                "duplicated": 0,
+                "reordered": 0,
+                "recovery": "precise",
+                "lag": {"most": {"tuples": 300, "seconds": 3.2}, "last": {"tuples": 0, "seconds": 0.0}},
+            }
+        },
         "incidents": [
             {
                 "subjob": "beats",
@@ -38,6 +52,7 @@ def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
                 "promotedMs": 21,
                 "firstOutputMs": 310,
                 "caughtUpMs": 480,
+                "recoveryMs": 360,
                 "replayed": 40,
                 "lost": 0,
                 "duplicated": 0,
@@ -53,7 +68,13 @@ def test_the_report_has_the_fields_that_are_checked_from_outside() -> None:
 
 def test_a_sink_that_was_not_compared_says_nothing_about_losses() -> None:
     found = report(comparison=None).to_json()["sinks"]["alerts"]
-    assert found == {"tuples": 1998, "lost": None, "duplicated": None, "reordered": None, "recovery": None}
+    compared = {"lost": None, "duplicated": None, "reordered": None, "recovery": None}
+    assert found.pop("lag") is not None
+    assert found == {"tuples": 1998, **compared}
+
+
+def test_a_sink_whose_lag_nobody_told_has_none() -> None:
+    assert report(replace(record(), lags={})).to_json()["sinks"]["alerts"]["lag"] is None
 
 
 def test_a_killed_standby_is_an_incident_without_a_take_over() -> None:
@@ -211,5 +232,39 @@ def test_the_page_is_whole_and_needs_nothing_else() -> None:
     assert "precise, all 2,000 tuples" in text
 
 
+def test_a_recovery_that_took_longer_than_it_may_is_a_promise_that_was_not_kept() -> None:
+    for limit, kept in ((timedelta(milliseconds=300), False), (timedelta(milliseconds=400), True)):
+        late = Report(with_limit(limit), record(), incidents_of(record(), JOB), {"alerts": PRECISE})
+        verdict = Verdict(Guarantee.PRECISE, PRECISE)
+        assert Telling(late, {"alerts": verdict}).kept is kept
+        assert ("Every promise was kept" in render(late)) is kept
+    said = "beats had no output for 360 ms after beats-0 was lost; its maxRecovery is 300 ms"
+    assert too_late(record(), incidents_of(record(), JOB), with_limit(timedelta(milliseconds=300))) == [said]
+
+
+def test_an_output_that_never_came_back_is_counted_to_the_end_of_the_run() -> None:
+    of = record()
+    of.takeovers, of.outcome = {}, Finish("asked to stop", complete=False)
+    (sentence,) = too_late(of, incidents_of(of, JOB), with_limit(timedelta(seconds=5)))
+    assert "no output in the 26000 ms between the loss of beats-0 and the end" in sentence
+
+
+def with_limit(limit: timedelta) -> StreamJob:
+    """The job, with a `maxRecovery` for beats."""
+
+    def limited(subjob: Subjob) -> Subjob:
+        return subjob.model_copy(update={"ha": subjob.ha.model_copy(update={"max_recovery": limit})})
+
+    return JOB.model_copy(update={"subjobs": tuple(limited(s) if s.name == "beats" else s for s in JOB.subjobs)})
+
+
 def test_a_page_can_be_made_of_a_run_that_never_began() -> None:
     assert "</html>" in render(report(Record(began_ms=START, ended_ms=START + 10), comparison=None))
+
+
+def test_the_report_tells_of_a_subjob_that_needs_a_look() -> None:
+    of = record()
+    of.degraded["beats"] = "beats was OOM-killed 2 times at the same place"
+    subjobs = report(of).to_json()["subjobs"]
+    assert [name for name, told in subjobs.items() if "degraded" in told] == ["beats"]
+    assert subjobs["beats"]["degraded"] == of.degraded["beats"]

@@ -10,9 +10,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch
+from understudy.runtime.ports import Unreachable
 
 CONTENDER = """
 import sys
@@ -106,6 +109,10 @@ def test_there_is_no_start_time_until_it_is_set(tmp_path: Path) -> None:
 def test_acks_to_sources_are_kept_until_newer_ones_come(tmp_path: Path) -> None:
     here = LocalSurroundings(tmp_path)
     assert here.kept_acks("beats") is None
-    here.keep_acks("beats", "old")
-    here.keep_acks("beats", "new")
+    first = here.try_lease("beats", None, "beats-0", "a:1")
+    here.keep_acks("beats", "old", Epoch(1))
+    assert here.try_lease("beats", first, "beats-1", "b:1") is not None
+    here.keep_acks("beats", "new", Epoch(2))
+    with pytest.raises(Unreachable):
+        here.keep_acks("beats", "late", Epoch(1))
     assert LocalSurroundings(tmp_path).kept_acks("beats") == "new"

@@ -209,3 +209,11 @@ def test_determinants_that_are_never_confirmed_make_the_secondary_begin_anew() -
     assert do.Publish(OUT, Seq(1), False) in freed, "nobody can win the Lease with other choices any more"
     (ship,) = (c for c in freed if isinstance(c, do.Ship))
     assert ship.checkpoint.elements["job"].held.stop == 1
+
+
+def test_no_determinants_are_sent_while_a_lost_secondary_is_fenced_off() -> None:
+    """They are dropped when that is done: nobody waits for them any more."""
+    primary, _ = pair(determinants=True)
+    primary.handle(on.SecondaryLeft("job-1"))
+    primary.handle(step(10))
+    assert not [c for c in primary.handle(on.Tick(Millis(1))) if isinstance(c, do.ShipDeterminants)]

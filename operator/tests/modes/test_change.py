@@ -12,6 +12,7 @@ from understudy.modes.change import Change
 from understudy.modes.instance import Commands, Instance, Role
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
@@ -20,6 +21,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.told import Told
 
 IN, OUT, SINK = Stream("in"), Stream("win"), Consumer("sink/out")
 WIRING = Wiring({"win": (IN,)}, {"win": (SINK,)})
@@ -91,7 +93,7 @@ def test_upstream_releases_what_neither_mode_needs(successor: Callable[[], Insta
         said += change.handle(on.Tick(Millis(1_000 + at * 10)))
         said += change.handle(on.CheckpointStored(Epoch(1), former.number))
     assert releases(said), "it goes on to release"
-    confirmed = former.covered(IN)
+    confirmed = former.replays_from(IN, Told())
     assert max(releases(said)) <= min(confirmed, 90), "no more than the standby of the former mode has"
 
 
@@ -145,3 +147,17 @@ def test_settings_of_the_same_mode_are_taken_over_without_a_change() -> None:
     core.retune(PassiveStandby("win-0", WIRING, Detector.of(50, 5), interval=20))
     assert (core.interval, core.detector.interval, core.detector.misses) == (20, 50, 5)
     assert core.protected
+
+
+@pytest.mark.parametrize("core", [PassiveStandby, ActiveStandby, ReplicaBackup, UpstreamBackup, LoggedBackup])
+def test_settings_of_the_same_mode_are_taken_over(core: Callable[..., Instance]) -> None:
+    found = core("win-0", WIRING, DETECTOR, interval=100)
+    found.retune(core("win-0", WIRING, Detector.of(200, 3), interval=700))
+    assert getattr(found, "interval", None) == 700
+    assert found.detector.tau == Detector.of(200, 3).tau
+
+
+def test_settings_of_another_mode_are_not() -> None:
+    found = PassiveStandby("win-0", WIRING, DETECTOR, interval=100)
+    found.retune(Amnesia("win-0", WIRING, DETECTOR))
+    assert found.interval == 100

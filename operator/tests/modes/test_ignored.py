@@ -12,7 +12,7 @@ from understudy.modes.instance import Role
 from understudy.modes.migration import Phase
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.protocol.ids import Epoch, Millis, Seq
+from understudy.protocol.ids import Epoch, Millis, Range, Seq
 
 
 def test_an_epoch_that_is_not_newer_ends_nobodys_lead() -> None:
@@ -73,3 +73,43 @@ def test_what_a_replica_says_of_another_epoch_is_not_taken(epoch: int) -> None:
     assert do.SendAck(UP, 1, Seq(20)) not in first.handle(on.Tick(Millis(50)))
     first.handle(on.SecondaryAt(Epoch(1), {UP: Seq(20)}))
     assert do.SendAck(UP, 1, Seq(20)) in first.handle(on.Tick(Millis(100)))
+
+
+def test_a_producer_that_says_again_that_it_began_anew_does_not_move_where_new_tuples_begin() -> None:
+    _, checkpoint = protected()
+    found = instance("job-1")
+    found.handle(on.LeaseSeen(lease("job-0", 1)))
+    found.handle(on.CheckpointArrived(checkpoint))
+    found.handle(on.LeaseWon(lease("job-1", 2)))
+    found.handle(on.Arrived(UP, Range(Seq(10), Seq(20)), Epoch(2), anew=Seq(12)))
+    found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(1)))
+    assert found.anew == {OUT: Seq(5)}
+    found.handle(processed(20, 5))
+    found.handle(on.Arrived(UP, Range(Seq(20), Seq(30)), Epoch(2), anew=Seq(12)))
+    assert found.anew == {OUT: Seq(5)}
+
+
+def test_a_move_waits_for_its_target_and_takes_no_other_secondary() -> None:
+    primary, _ = active.pair()
+    assert do.HandOver not in kinds(primary.handle(on.MigrationRequested("job-7", "planned")))
+    primary, _ = active.pair()
+    assert do.HandOver in kinds(primary.handle(on.MigrationRequested("job-1", "planned")))
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_a_secondary_takes_no_word_of_another_epoch(epoch: int) -> None:
+    primary, secondary = active.pair(determinants=True)
+    for upto in (10, 20, 30):
+        active.both(primary, secondary, upto)
+    assert secondary.handle(on.QueueTrimming(Epoch(epoch), {OUT: {UP: Seq(30)}})) == ()
+    assert secondary.handle(on.DeterminantsArrived(Epoch(epoch), 1, ())) == ()
+
+
+def test_a_state_that_a_replica_has_stored_in_another_epoch_does_not_count() -> None:
+    first, _ = replicas.pair()
+    (ship,) = first.handle(on.SecondaryJoined("job-2"))
+    assert isinstance(ship, do.Ship)
+    first.handle(on.CheckpointStored(Epoch(2), ship.checkpoint.number))
+    assert not first.protected
+    first.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    assert first.protected

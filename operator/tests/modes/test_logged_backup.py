@@ -201,8 +201,10 @@ def test_an_older_log_does_not_count() -> None:
     _, standby = pair()
     standby.handle(on.KeepAlive(Millis(10), SECOND))
     assert not standby.could_continue()
-    late = taken_over(pair()[1], held=0, has=3, epoch=3)
-    assert do.Number("job", Seq(3), None, as_new=True) in late
+    primary, late = pair()
+    primary.handle(step(10, 4))
+    deliver(primary, late, 1)
+    assert do.Number("job", Seq(4), None, as_new=True) in taken_over(late, held=0, has=4, epoch=3)
 
 
 def test_without_the_log_all_is_sent_as_new_tuples() -> None:
@@ -310,6 +312,13 @@ def test_what_is_passed_over_is_not_settled_by_a_message_that_ends_before() -> N
     standby.handle(on.Arrived(UP, Range(Seq(10), Seq(12)), SECOND))
     commands = standby.handle(on.Arrived(UP, Range(Seq(12), Seq(22)), SECOND, anew=Seq(12)))
     assert do.ReportLoss(UP, Range(Seq(12), Seq(20))) in commands
+
+
+def test_what_is_passed_over_is_settled_by_a_message_that_goes_beyond() -> None:
+    standby = passing_over(SECOND)
+    standby.handle(on.Arrived(UP, Range(Seq(10), Seq(22)), SECOND))
+    commands = standby.handle(on.Arrived(UP, Range(Seq(22), Seq(30)), SECOND, anew=Seq(12)))
+    assert do.ReportLoss not in {type(command) for command in commands}
 
 
 def test_a_producer_may_say_during_the_roll_call_that_it_makes_other_tuples() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Commands, Instance, Role
-from understudy.modes.migration import PATIENCE, Phase
+from understudy.modes.migration import Phase
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
@@ -18,6 +18,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
+from understudy.protocol.moves import PATIENCE
 from understudy.protocol.watermarks import Step
 
 UP, OUT, NEXT = Stream("up"), Stream("job"), Consumer("next")
@@ -124,6 +125,20 @@ def test_a_target_that_dies_is_fenced_off_before_processing_resumes() -> None:
     assert fence.expected == MINE
     assert kinds(core.handle(on.LeaseWon(LeaseRecord("job-0", "here", Epoch(2))))) == [do.Resume]
     assert core.move is None
+
+
+def test_a_target_is_fenced_off_once() -> None:
+    core = leading(amnesia("job-0"))
+    core.handle(MOVE)
+    core.handle(on.Paused())
+    assert do.TryLease in kinds(core.handle(on.SecondaryLeft("job-1")))
+    assert core.handle(on.SecondaryLeft("job-1")) == ()
+
+
+def test_a_move_begins_once() -> None:
+    core = leading(amnesia("job-0"))
+    assert kinds(core.handle(MOVE)) == [do.Pause]
+    assert core.handle(on.SecondaryJoined("job-1")) == ()
 
 
 def test_a_target_that_dies_before_the_hand_over_needs_no_fence() -> None:
@@ -242,3 +257,61 @@ def test_a_growing_backlog_asks_for_a_move() -> None:
         core.handle(on.Arrived(UP, Range(Seq(10 * n), Seq(10 * n + 10)), Epoch(1)))
         asked += kinds(core.handle(on.Tick(Millis(100 * n))))
     assert do.RequestMigration in asked
+
+
+NAMED = replace(MINE, successor="job-1")
+
+
+def asked() -> Instance:
+    core = leading(amnesia("job-0"))
+    assert kinds(core.handle(on.LeaseSeen(NAMED))) == [do.Pause]
+    return core
+
+
+def test_a_primary_goes_on_when_the_lease_no_longer_names_where_it_was_to_move() -> None:
+    core = asked()
+    assert core.handle(on.LeaseSeen(NAMED)) == ()
+    assert kinds(core.handle(on.LeaseSeen(MINE))) == [do.Resume]
+    assert core.move is None
+
+
+def test_after_the_hand_over_it_takes_the_lease_again_before_it_goes_on() -> None:
+    core = asked()
+    (hand_over,) = core.handle(on.Paused())
+    assert isinstance(hand_over, do.HandOver)
+    assert hand_over.lease.successor == "job-1"
+    assert kinds(core.handle(on.LeaseSeen(MINE))) == [do.TryLease]
+    assert core.handle(on.LeaseSeen(MINE)) == (), "it stands still until the Lease has decided"
+    assert kinds(core.handle(on.LeaseWon(LeaseRecord("job-0", "here", Epoch(2))))) == [do.Resume]
+
+
+def test_another_successor_ends_the_move_to_the_first() -> None:
+    core = asked()
+    assert kinds(core.handle(on.LeaseSeen(replace(MINE, successor="job-2")))) == [do.Resume]
+    core.handle(on.LeaseSeen(replace(MINE, successor="job-2")))
+    assert core.move is not None
+    assert core.move.target == "job-2"
+
+
+def test_a_target_takes_the_lease_only_while_that_names_it() -> None:
+    for lease, planned in ((NAMED, "job-1"), (MINE, None)):
+        (*_, take) = following().handle(on.HandedOver(lease, None))
+        assert isinstance(take, do.TryLease)
+        expected = take.condition("job-1")
+        assert expected is not None
+        assert expected.successor == planned
+
+
+def following() -> Instance:
+    core = amnesia("job-1")
+    core.handle(on.LeaseSeen(MINE))
+    return core
+
+
+def test_a_standby_whose_primary_dies_in_the_middle_of_a_move_takes_the_lease_whomever_it_names() -> None:
+    standby = amnesia("job-1")
+    standby.handle(on.LeaseSeen(replace(NAMED, successor="job-2")))
+    (take,) = (c for c in standby.handle(on.PeerClosed(Millis(0))) if isinstance(c, do.TryLease))
+    expected = take.condition("job-1")
+    assert expected is not None
+    assert expected.successor is None

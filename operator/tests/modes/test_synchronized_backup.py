@@ -199,3 +199,39 @@ def test_a_backup_that_consumers_do_not_ack_in_time_is_followed_by_one_that_need
     assert ship.checkpoint.elements["join"].held == Range(Seq(0), Seq(6))
     released = core.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
     assert {(c.stream, c.upto) for c in released if isinstance(c, do.SendAck)} == {(A, 4), (B, 3)}
+
+
+def test_who_has_nobody_to_keep_a_backup_makes_none_for_a_request() -> None:
+    core = primary()
+    at(core, 4, 4, 3)
+    core.handle(on.SecondaryLeft("job-1"))
+    assert core.handle(on.BackupRequested(A, Seq(6), Epoch(1))) == ()
+
+
+def test_an_extension_of_another_backup_is_not_added() -> None:
+    core, secondary = primary(extended=True), instance("job-1", extended=True)
+    at(core, 4, 2, 3)
+    backup = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1))))
+    secondary.handle(on.CheckpointArrived(backup))
+    assert secondary.handle(on.BackupExtended(Epoch(1), backup.number + 1, B, Range(Seq(2), Seq(3)))) == ()
+    assert secondary.handle(on.BackupExtended(Epoch(1), backup.number, B, Range(Seq(3), Seq(4)))) == ()
+
+
+def test_one_extension_of_the_permanent_backup_at_a_time() -> None:
+    core = primary(extended=True)
+    (extend,) = core.handle(on.BackupRequested(B, Seq(1), Epoch(1)))
+    assert isinstance(extend, do.ExtendBackup)
+    assert do.ExtendBackup not in kinds(core.handle(on.BackupRequested(A, Seq(1), Epoch(1))))
+
+
+def test_a_state_without_the_input_that_an_extension_released_cannot_be_taken_up_again() -> None:
+    core = primary(extended=True)
+    at(core, 4, 2, 3)
+    number = shipped(core.handle(on.BackupRequested(A, Seq(4), Epoch(1)))).number
+    core.handle(on.BackupRequested(B, Seq(3), Epoch(1)))
+    acked(core, 3)
+    released = core.handle(on.CheckpointStored(Epoch(1), number))
+    assert do.SendAck(B, 1, Seq(3)) in released
+    assert core.kept_back() is None, "it is at 2 of B"
+    at(core, 5, 3, 1)
+    assert core.kept_back() is not None

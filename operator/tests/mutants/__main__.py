@@ -19,8 +19,9 @@ from tests.mutants.sites import Mutant
 from tests.mutants.suite import Suite, with_suite
 from tests.mutants.trial import Killers, Verdict, apart, judge
 
-EXCUSED = 10
-"""One of so many may survive without a reason: who changes the core cannot look at all of them at once."""
+LEAST_CAUGHT = 0.55
+"""Of a sample. Of all mutants about 0.8 are caught today; a sample of 20 is far from that now and then, so this notices
+only that the suites have stopped to look. The goal, 0.95, is held against the whole page."""
 
 
 def main() -> int:
@@ -84,7 +85,7 @@ def trials(left: list[Mutant], record: Record, suite: Suite) -> int:
     unknown = [key for key in survivors if key not in reasons.known()]
     caught = f"{len(left) - len(survivors)} of {len(left)} caught"
     print(f"{caught}; survived without a reason: {len(unknown)}", *unknown, sep="\n")
-    return int(len(unknown) * EXCUSED > len(left))
+    return int(len(unknown) > (1 - LEAST_CAUGHT) * len(left))
 
 
 def told(mutant: Mutant, verdict: Verdict) -> str:

@@ -50,9 +50,14 @@ def text(every: Sequence[Mutant], found: Found, reasons: Mapping[str, str]) -> s
 def _summary(every: Sequence[Mutant], found: Found, reasons: Mapping[str, str]) -> str:
     caught, explored = _share(v.caught for _, v in found), _share(v.explored for _, v in found)
     silent = sum(not v.caught and m.key not in reasons for m, v in found)
+    part = (
+        " The others are not known yet, and fare worse: unit tests have been written for survivors of these."
+        if len(found) < len(every)
+        else ""
+    )
     return (
         f"On {date.today():%-d %B %Y}: {len(every)} mutants, of which {len(found)} were run. **{caught} were caught, "
-        f"{explored} by exploration alone.** {silent} survived without a reason."
+        f"{explored} by exploration alone.** {silent} survived without a reason.{part}"
     )
 
 

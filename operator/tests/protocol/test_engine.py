@@ -164,3 +164,17 @@ def test_the_sentence_stays_as_it_was_when_the_stall_was_noticed() -> None:
     assert noticed is not None
     assert stopped.run(30, answers=False, steps=False, load=0).watch.stalled == noticed
     assert stopped.watch.quiet_ms > 30_000
+
+
+def test_where_nobody_looks_whether_the_processor_was_wanted_only_its_use_counts() -> None:
+    watch = EngineWatch()
+    for now in range(0, TIMEOUT + 2 * LOOK, LOOK):
+        watch = watch.look(Millis(now), Signs({JVM: 1}), TIMEOUT)
+    assert watch.stalled == "the JVM did not answer for 3.1 s"
+
+
+def test_an_engine_that_uses_less_processor_time_than_before_is_a_new_one_and_is_given_time() -> None:
+    watch = EngineWatch().look(Millis(0), Signs({JVM: 1}, ran_ms=9_000), TIMEOUT)
+    for now in range(LOOK, TIMEOUT + 2 * LOOK, LOOK):
+        watch = watch.look(Millis(now), Signs({JVM: 1}, ran_ms=0), TIMEOUT)
+    assert watch.stalled is None

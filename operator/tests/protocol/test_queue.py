@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.protocol.ids import Consumer, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.queue import OutputQueue
 
 DOWN = Consumer("down")
@@ -28,3 +28,9 @@ def test_who_asks_for_everything_lacks_as_many_as_were_not_held_any_more() -> No
 
 def test_what_was_trimmed_since_is_missing() -> None:
     assert held_from(60).known_until(Seq(40), Range(Seq(38), Seq(50))) == 50
+
+
+def test_a_stranger_is_not_heard_and_has_not_been_replaced() -> None:
+    queue, stranger = held_from(50), Consumer("stranger")
+    assert queue.acked(stranger, 1, Seq(50), Epoch(1)) == queue
+    assert not queue.replaced(stranger, Epoch(1))

@@ -11,7 +11,8 @@ from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.epochs import LeaseRecord
-from understudy.runtime.leases import LeaseKeeper, News
+from understudy.protocol.leasing import News
+from understudy.runtime.leases import LeaseKeeper
 from understudy.runtime.ports import Unreachable
 
 PATIENCE = 30

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from understudy.backends.local.surroundings import LocalSurroundings
+from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Stream
 
 from .troupe import CHAIN, FORK, SIZE, SLIDE, Player, Troupe, expected, patient, until
@@ -66,6 +69,40 @@ def test_a_move_to_a_new_instance_loses_nothing_and_repeats_nothing(troupe: Trou
     assert taken["planned"]
     assert taken["lost"] == 0
     assert troupe.players[f"{subjob}-1"].status()["losses"] == []
+
+
+class Stopped(LocalSurroundings):
+    """Of a target that is stopped when it has been handed to, and before it takes the Lease."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.reached, self.wakes, self.tried = threading.Event(), threading.Event(), threading.Event()
+
+    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+        self.reached.set()
+        self.wakes.wait()
+        won = super().try_lease(subjob, expected, holder, address)
+        self.tried.set()
+        return won
+
+
+def test_a_move_that_is_given_up_while_its_target_is_stopped_never_takes_place(troupe: Troupe) -> None:
+    source, at = troupe.players["first-0"], Stopped(troupe.surroundings.folder)
+    troupe.begin()
+    troupe.flows()
+    target = troupe.add("first-1", at)
+    until(lambda: target.status()["state"] in ("waiting", "ready") and source.shell.peers.secondary == target.name)
+    troupe.surroundings.set_successor("first", source.name, target.name)
+    until(at.reached.is_set)
+    assert troupe.surroundings.take_successor_away("first", target.name)
+    troupe.flows(200)
+    assert troupe.leader("first") == source.name
+    at.wakes.set()
+    until(at.tried.is_set)
+    troupe.flows(100)
+    assert troupe.leader("first") == source.name
+    assert not has_left(source)
+    assert_right(troupe)
 
 
 @pytest.mark.parametrize("troupe", some("passiveStandby", "savepoint", "replicaBackup"), indirect=True)

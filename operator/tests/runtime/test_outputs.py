@@ -17,7 +17,7 @@ def test_only_what_the_earlier_life_had_come_to_counts_however_much_has_waited_s
     try:
         first = troupe.players["first-0"]
         with first.scene.lock:
-            first.scene.story.take_over = TakeOver("first-9", "it is gone", now_ms())
+            first.scene.story.take_over = TakeOver("first-9", "it is gone")
             first.scene.story.primary_positions = {"numbers": 50}
             first.shell.outputs.number(do.Number("first", Seq(0), None, as_new=True))
         troupe.surroundings.set_start_time(now_ms() - 1_000)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +156,17 @@ def test_a_sink_that_was_stopped_and_goes_on_beside_its_successor_neither_writes
     assert [row["_seq"] for row in written] == list(range(len(written)))
     assert [row["n"] for row in written] == expected(len(written))
     assert heard(troupe).released <= len(written)
+
+
+def test_a_sink_that_is_started_again_knows_how_long_ago_the_life_before_wrote(troupe: Troupe, tmp_path: Path) -> None:
+    log = LineLog(tmp_path / "out", Life("a", 1))
+    log.write(rows(0, 5))
+    long_ago = time.time() - 100
+    os.utime(log.path, (long_ago, long_ago))
+    sink = SinkProcess(troupe.job, troupe.job.sinks[0], tmp_path / "out", troupe.surroundings, Life("a", 2))
+    (age,) = sink.ages("second")
+    assert (age["epoch"], age["ms"] >= 100_000) == (0, True)
+    assert sink.status()["quietMs"] >= 100_000
 
 
 def test_a_sink_without_a_file_ends_when_its_producer_has_heard_a_later_life(troupe: Troupe, tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from hypothesis import given
@@ -24,6 +26,16 @@ def test_a_new_log_begins_at_zero_and_goes_on_where_it_ended(tmp_path: Path) -> 
     assert log.next == 5
     log.write(rows(5, 7))
     assert lines(log.path) == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_log_knows_how_long_ago_earlier_lives_wrote_however_often_it_was_opened_since(tmp_path: Path) -> None:
+    log = LineLog(tmp_path, Life())
+    assert log.age_ms is None
+    log.write(rows(0, 5))
+    long_ago = time.time() - 100
+    os.utime(log.path, (long_ago, long_ago))
+    ages = [LineLog(tmp_path, Life()).age_ms or 0 for _ in range(3)]
+    assert min(ages) >= 100_000
 
 
 @given(cut=st.integers(min_value=0, max_value=400))

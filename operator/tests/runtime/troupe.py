@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,13 @@ from understudy.model.elements import elements_of
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 from understudy.modes.build import instance_of, sink_consumer, wiring_of
-from understudy.runtime.clock import now_ms
+from understudy.protocol.watermarks import Step
+from understudy.runtime.clock import now_ms, steady_ms
 from understudy.runtime.credentials import own
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.lane import WIRE, InputKind, InputSpec
 from understudy.runtime.engine.plan import BatchPlan
+from understudy.runtime.hearing import Hearing
 from understudy.runtime.reader import Asking, Handler, Incoming, StreamReader
 from understudy.runtime.replicas import reading_of
 from understudy.runtime.scene import Scene
@@ -187,9 +190,19 @@ def _table(numbers: list[int], times: list[Any]) -> pa.Table:
 class Reader(Handler):
     """The end of the chain: takes what is new and acks it."""
 
-    def __init__(self, job: StreamJob, surroundings: LocalSurroundings, rows: list[int]) -> None:
-        self.rows = rows
-        asking = Asking("second", sink_consumer("end"))
+    def __init__(
+        self,
+        job: StreamJob,
+        surroundings: LocalSurroundings,
+        rows: list[int],
+        sink: str = "end",
+        last: Step | None = None,
+    ) -> None:
+        """`last`: the watermark of the last of `rows`."""
+        self.rows, self.last = rows, last
+        self.arrivals: list[int] = []  # when tuples came, on the steady clock
+        self._hearing = Hearing()
+        asking = Asking("second", sink_consumer(sink))
         self._reading = reading_of(job, asking, self, lambda: surroundings.addresses("second"), 1_000)
         self._reading.start()
         self._stopping = threading.Event()
@@ -203,11 +216,26 @@ class Reader(Handler):
     def expected(self, stream: str) -> int:
         return len(self.rows)
 
+    def mark(self, stream: str) -> Step | None:
+        return self.last
+
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        return self._hearing.ages(stream, steady_ms())
+
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        self.last = message.mark or self.last
+        new: list[int] = []
         if message.rows.num_rows:
             known = len(self.rows) - message.rows["_seq"][0].as_py()
             assert known >= 0, "a hole"
-            self.rows += message.rows["n"].to_pylist()[known:]
+            new = message.rows["n"].to_pylist()[known:]
+        self.rows += new
+        self.arrivals += [steady_ms()] * bool(new)
+        self._hearing.heard("second", message.epoch, steady_ms(), message.still_ms, new_tuples=bool(new))
+
+    def longest_gap_ms(self, since: int) -> int:
+        """Of the times between two arrivals, of which the second was after that moment."""
+        return max(b - a for a, b in pairwise(self.arrivals) if b > since)
 
     def resumes(self, reader: StreamReader, released: int, start: int) -> None:
         raise AssertionError(f"tuples from {released} to {start} are lost")

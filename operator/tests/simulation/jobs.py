@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from understudy.backends.simulation.cluster import Build, Cluster, Monitor, SourceSpec, SubjobSpec
+from understudy.backends.simulation.cluster import Cluster, Monitor
 from understudy.backends.simulation.operators import Aggregate, Filter, Row, mix, reference
 from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.specs import Build, SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS, SECOND, World
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
@@ -39,7 +40,7 @@ class Seen(Monitor):
         self.rows: list[Row | None] = []
         self.losses: list[tuple[str, str, Range]] = []
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None]) -> None:
+    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
         if process.spec.family == "sink":
             self.rows += rows
 

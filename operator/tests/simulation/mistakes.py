@@ -20,6 +20,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.duplicates import DuplicateFilter
+from understudy.protocol.engine import Stand
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Range, Seq, Stream
@@ -106,6 +107,27 @@ class TakesOverWithNothing(PassiveStandby):
 
     def could_continue(self) -> bool:
         return True
+
+
+class TakesARefusedConnectionForADeath(PassiveStandby):
+    """A connection that could not be made counts as one that has closed."""
+
+    def handle(self, event: Event) -> Commands:
+        return super().handle(on.PeerClosed(event.now) if isinstance(event, on.PeerUnreachable) else event)
+
+
+class AsksNoHolder(PassiveStandby):
+    """Takes the Lease of a primary that it does not hear, though it has nothing to continue from."""
+
+    def _ask_holder(self, why: str) -> Commands:
+        return self._try(why)
+
+
+class GivesUpItsStateForAHang(PassiveStandby):
+    """A primary whose engine stands still ends at once, though its state is nowhere else."""
+
+    def stand(self, *, follows: bool) -> Stand:
+        return replace(super().stand(follows=follows), needed=False)
 
 
 # --- duplicate filter, epochs: in every mode
@@ -546,11 +568,14 @@ MISTAKES = [
     _of("the secondary forgets the sequencer", ForgetsTheSequencer, "passiveStandby", 0),
     _of("the secondary reads on from the newest input", ReadsOnFromTheNewest, "passiveStandby", 12),
     _of("an arbitrary network forwards before the checkpoint", ForwardsBeforeTheCheckpoint, "passiveStandby", 12),
-    _of("a divergent queue is sent under old seqs", SendsADivergentQueueUnderOldSeqs, "passiveStandby", 77),
+    _of("a divergent queue is sent under old seqs", SendsADivergentQueueUnderOldSeqs, "passiveStandby", 239),
     _of("the secondary confirms a checkpoint it does not keep", StoresAnOlderCheckpoint, "passiveStandby", 0),
     _of("a restarted primary overtakes the standby with the state", TakesOverWithNothing, "passiveStandby", 118),
-    _of("the filter accepts equal ids", AcceptsEqualIds, "passiveStandby", 27),
-    _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby", 1),
+    _of("a refused connection counts as a death", TakesARefusedConnectionForADeath, "passiveStandby", 85),
+    _of("the holder of a Lease is not asked", AsksNoHolder, "passiveStandby", 0),
+    _of("the only state is given up for a short hang", GivesUpItsStateForAHang, "passiveStandby", 145),
+    _of("the filter accepts equal ids", AcceptsEqualIds, "passiveStandby", 34),
+    _of("the filter accepts what it has", AcceptsOldTuples, "passiveStandby", 25),
     _of("an old epoch is accepted", LeadsInTheOldEpoch, "passiveStandby", 0),
     _of("a primary that was replaced leads on", NeverStepsDown, "passiveStandby", 15),
     _of("level-1 acks what was received", AcksWhatWasReceived, "upstreamBackup", 5),
@@ -560,28 +585,28 @@ MISTAKES = [
     _of("what is made again is numbered as new", RestartsNumberingAtTheFurthest, "upstreamBackup", 5),
     _of("one step too many is dropped", DropsOneStepTooMany, "upstreamBackup", 5),
     _of("a replacement does not wait for its consumers", DoesNotWaitForTheRollCall, "upstreamBackup", 1),
-    _of("tuples are sent before their step is logged", SendsBeforeTheLog, "upstreamBackup", 3),
+    _of("tuples are sent before their step is logged", SendsBeforeTheLog, "upstreamBackup", 8),
     _of("a standby confirms a part of the log and loses it", ConfirmsWithoutKeeping, "upstreamBackup", 7),
     _of("the log is trimmed too far", TrimsTheLogTooFar, "upstreamBackup", 16),
     _of("a take-over ignores the logged choices", IgnoresTheLoggedChoices, "upstreamBackup", 8),
     _of("input is released by steps that are not logged", ReleasesByStepsThatAreNotConfirmed, "upstreamBackup", 21),
     _of("a new standby gets no log", OffersNoLog, "upstreamBackup", 75),
-    _of("elements that share a stream begin at one place", BeginsAtOnePlace, "upstreamBackup", 163),
+    _of("elements that share a stream begin at one place", BeginsAtOnePlace, "upstreamBackup", 306),
     _of("a secondary trims what is not duplicate", TrimsEqualWatermarks, "activeStandby", 0),
     _of("a secondary keeps no log", SecondaryTrimsWhatItMade, "activeStandby", 0),
-    _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby", 1),
-    _of("tuples are sent before their determinants are stored", SendsBeforeTheDeterminants, "activeStandby", 47),
+    _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby", 3),
+    _of("tuples are sent before their determinants are stored", SendsBeforeTheDeterminants, "activeStandby", 90),
     _of("a secondary ignores determinants", SecondaryIgnoresDeterminants, "activeStandby", 3),
     _of("a secondary numbers from zero", SecondaryNumbersFromZero, "activeStandby", 387),
     _of("a secondary leads without the Lease", SecondaryAlsoSends, "activeStandby", 0),
     _of("a replica releases what its peer still needs", ReplicaReleasesAlone, "replicaBackup", 2),
     _of("a joining replica starts empty", JoinerStartsEmpty, "replicaBackup", 0),
     _of("the savepoint is the present selection", SavepointOfThePresent, "savepoint", 31),
-    _of("the savepoint's sequencer is one off", SavepointForgetsTheSequencer, "savepoint", 1),
+    _of("the savepoint's sequencer is one off", SavepointForgetsTheSequencer, "savepoint", 3),
     _of("the savepoint has positions but no selection", SavepointWithoutSelection, "savepoint", 17),
     _of("the savepoint with the lower seq is taken", TakesTheLowerSavepoint, "savepoint", 34),
     _of("a recovered operator forgets the trees below", ForgetsTheTreesBelow, "savepoint", 132),
-    _of("an operator does not wait for all predecessors", NeverRequestsAgain, "savepoint", 1),
+    _of("an operator does not wait for all predecessors", NeverRequestsAgain, "savepoint", 3),
     _of("a recovered operator forgets its inner elements", ForgetsItsOtherElements, "savepoint", 5),
     _of("a synchronized backup is made permanent too early", PermanentTooEarly, "passiveStandby/synchronized", 0),
     _of("one consumer's backup is enough", PermanentAtTheFirstAck, "passiveStandby/synchronized", 0),
@@ -589,9 +614,9 @@ MISTAKES = [
     _of("a temporary backup is acked", AcksATemporaryBackup, "passiveStandby/synchronized", 0),
     _of("a backup request is acked without a backup", AnswersARequestWithoutABackup, "passiveStandby/synchronized", 0),
     _of("an extension is acked before it is stored", AcksAnExtensionBeforeItIsStored, "passiveStandby/extended", 0),
-    _of("an extended backup is restored without its extension", ForgetsTheExtension, "passiveStandby/extended", 201),
+    _of("an extended backup is restored without its extension", ForgetsTheExtension, "passiveStandby/extended", 8),
     _of("the last backup before a move has no queue", LastBackupWithoutTheQueue, "passiveStandby/synchronized", 59),
-    _of("a move forgets the sequencer", MovesWithoutTheSequencer, "upstreamBackup", 9),
+    _of("a move forgets the sequencer", MovesWithoutTheSequencer, "upstreamBackup", 0),
     _of("the target of a move leads without the Lease", TargetLeadsWithoutTheLease, "passiveStandby", 2),
     _of("inner seqs of a restarted subjob begin at zero", InnerSeqsFromZero, "upstreamBackup", 5),
     _of("a replacement uses seqs again", AmnesiaReusesSeqs, "amnesia", 1),

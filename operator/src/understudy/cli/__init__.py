@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Final
 
 from understudy import __version__
+from understudy.cli.pipes import until_closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,17 @@ An example session:
   understudy run examples/telemonitoring.yaml --duration 40s --kill beats@15s --output out
   understudy verify out                                               nothing lost, nothing twice
 
-Exit codes: 0 done, 1 a promise was not kept, 2 bad input, 3 the environment lacks something.
+Exit codes: 0 done, 1 a promise was not kept, 2 bad input, 3 the environment lacks something;
+141 the reader of its output was gone, as with `| head`.
 Documentation: README.md, docs/architecture.md, docs/reference/streamjob.md.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    return until_closed(lambda: _main(argv))
+
+
+def _main(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     commands = {command.name: command for command in COMMANDS if command.exists}
     if words and words[0] in commands:
@@ -109,6 +115,3 @@ def _run(command: Command, words: Sequence[str]) -> int:
         return int(module.run(parser.parse_args(words)))
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0

@@ -53,7 +53,7 @@ def result(name: str, status: Mapping[str, Any]) -> str:
     told = [
         f"{label}: {figures[key]}{unit}"
         for key, label, unit in (
-            ("recoverySeconds", "fault to first new output", " s"),
+            ("recoverySeconds", "without output", " s"),
             ("lost", "tuples lost", ""),
             ("duplicated", "tuples duplicated", ""),
         )

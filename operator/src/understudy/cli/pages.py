@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from understudy.control.pages import Lag
 from understudy.control.times import millis
 
 Json = Mapping[str, Any]
@@ -28,7 +29,7 @@ def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
         parts.append(_subjobs(status["subjobs"]))
     if status.get("sinks"):
         parts.append(_sinks(status["sinks"]))
-    parts += [line for line in (_problem(status), _objective(status), _refusal(status)) if line]
+    parts += [line for line in (_changes(status), _problem(status), _objective(status), _refusal(status)) if line]
     if incidents:
         parts.append(f"Newest incidents:\n{incident_table(incidents, RECENT)}")
     measured = millis(status.get("measuredAt"))
@@ -91,12 +92,31 @@ def cost(now: Json | None) -> str:
 
 
 def _sinks(sinks: Sequence[Json]) -> str:
-    rows = [("SINK", "STATE", "TUPLES", "POD", "NOTE")]
-    rows += [
-        (s["name"], s["state"], str(s.get("tuples", "-")), f"{s.get('pod', '-')} on {s.get('node', '-')}", s["note"])
-        for s in ({"note": "", **sink} for sink in sinks)
-    ]
+    rows = [("SINK", "STATE", "TUPLES", "LAG", "POD", "NOTE"), *(_sink(sink) for sink in sinks)]
     return table(rows)
+
+
+def _changes(status: Json) -> str | None:
+    """What was done on purpose, and how long that stopped the output."""
+    found = [(s["name"], last) for s in status.get("subjobs") or () if (last := s.get("lastChange"))]
+    lines = [f"{name}: {last['to']} for {last['from']}, {_pause(last)}; {last['cause']}" for name, last in found]
+    return "\n".join(("Newest planned changes:", *lines)) if lines else None
+
+
+def _pause(change: Json) -> str:
+    pause = change.get("pauseSeconds")
+    return "no output yet" if pause is None else f"no output for {pause:.2f} s"
+
+
+def _sink(sink: Json) -> tuple[str, ...]:
+    pod = f"{sink.get('pod', '-')} on {sink.get('node', '-')}"
+    return sink["name"], sink["state"], str(sink.get("tuples", "-")), lag(sink), pod, sink.get("note", "")
+
+
+def lag(sink: Json) -> str:
+    """By how much a sink is behind, and for how long."""
+    tuples, seconds = sink.get("lag"), sink.get("lagSeconds")
+    return "-" if tuples is None or seconds is None else str(Lag(tuples, round(seconds * 1000)))
 
 
 def _problem(status: Json) -> str | None:

@@ -40,10 +40,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(job: str, plans: Mapping[str, SubjobPlan]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from understudy.cli.terminal import Terminal
+
+    console = Terminal()
     console.print(f"[bold]{job}[/bold]")
     for name, one in plans.items():
         console.print(f"\n[bold]{name}[/bold]  class {one.verdict.operator_class}: {one.verdict.why}", highlight=False)

@@ -11,7 +11,8 @@ credentials are the ones in use.
   fence JOB SUBJOB POD          take an instance away for good, and wait until it can not write any more
   migrate JOB SUBJOB --to NODE  move the primary to a node, with no loss
 
-Exit codes: 0 safe, completed or passed, 1 not safe now, refused or failed, 2 no such job, 3 no kubectl or no answer.
+Exit codes: 0 safe, completed or passed, 1 not safe now, refused or failed, 2 no such job, 3 no kubectl or no answer,
+141 the reader of its output was gone, as with `| head`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from understudy.cli import drilling, fencing, moving, pages, reporting
+from understudy.cli.pipes import until_closed
 from understudy.control import names
 
 # Follows the newest part of a sink's files, $1 their folder, $2 how many lines to begin with. Ends when nobody listens.
@@ -51,6 +53,10 @@ class NoSuchJob(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    return until_closed(lambda: _main(argv))
+
+
+def _main(argv: Sequence[str] | None) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     try:
@@ -136,9 +142,10 @@ class Kubectl:
 
     def attach(self, *arguments: str) -> int:
         try:
-            return subprocess.run([*self._common, *arguments], check=False).returncode
+            code = subprocess.run([*self._common, *arguments], check=False).returncode
         except FileNotFoundError as error:
             raise NoAnswer("kubectl is not on the PATH") from error
+        return code if code >= 0 else 128 - code  # a signal, as a shell says it: 141 if nobody reads on
 
 
 def _status(kubectl: Kubectl, args: argparse.Namespace) -> int:

@@ -1,7 +1,8 @@
 """`kubectl understudy report`: what a local run's `report.json` tells, of a job on the cluster.
 
 Nothing is compared here: how many tuples were lost or came twice is what the take-overs say of themselves, and of a
-sink only the number of tuples is known. Times are in milliseconds since the last sign of life of the one that failed.
+sink only the number of tuples is known, and how far it is behind. Times are in milliseconds since the last sign of life
+of the one that failed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from understudy.control.times import millis
 Json = Mapping[str, Any]
 
 STEPS = ("detected", "promoted", "firstOutput", "caughtUp")
+SINK = ("tuples", "lag", "lagSeconds")
 COSTS = ("replayed", "lost", "duplicated")
 
 
@@ -24,7 +26,7 @@ def report_of(job: Json, incidents: Sequence[Json]) -> dict[str, Any]:
     oldest_first = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]))
     return {
         "job": job["metadata"]["name"],
-        "sinks": {sink["name"]: {"tuples": sink.get("tuples")} for sink in status.get("sinks") or ()},
+        "sinks": {sink["name"]: {key: sink.get(key) for key in SINK} for sink in status.get("sinks") or ()},
         "incidents": [_incident(i["spec"], i.get("status") or {}) for i in oldest_first],
         "migrations": [_move(subjob["name"], move) for subjob in subjobs if (move := subjob.get("lastMove"))],
         "subjobs": {s["name"]: {key: s[key] for key in ("mode", "operatorClass", "guarantee")} for s in subjobs},
@@ -37,7 +39,9 @@ def _incident(spec: Json, status: Json) -> dict[str, Any]:
     since = {f"{step}Ms": at - began if at is not None and began is not None else None for step, at in reached.items()}
     told = {"subjob": spec.get("subjob"), "role": spec.get("role", "primary"), "sink": spec.get("sink")}
     told |= {key: spec.get(key) for key in ("mode", "cause")}
-    return told | since | {key: status.get(key) for key in COSTS}
+    recovery = status.get("recoverySeconds")
+    took = {"recoveryMs": round(recovery * 1000) if recovery is not None else None}
+    return told | since | took | {key: status.get(key) for key in COSTS}
 
 
 def _move(subjob: str, move: Json) -> dict[str, Any]:
@@ -47,10 +51,11 @@ def _move(subjob: str, move: Json) -> dict[str, Any]:
 
 def as_text(report: Json) -> str:
     """Tables; - is what is not known."""
+    steps = [f"{step}Ms" for step in STEPS]
     parts = [
         _section("SUBJOB", report["subjobs"], ("mode", "operatorClass", "guarantee")),
-        _section("SINK", report["sinks"], ("tuples",)),
-        _rows("INCIDENT", report["incidents"], ("role", "mode", *(f"{step}Ms" for step in STEPS), *COSTS, "cause")),
+        _section("SINK", report["sinks"], SINK),
+        _rows("INCIDENT", report["incidents"], ("role", "mode", *steps, "recoveryMs", *COSTS, "cause")),
         _rows("MOVE", report["migrations"], ("from", "to", "pauseSeconds", "movedBytes", "lost", "why")),
     ]
     count = len(report["incidents"])

@@ -147,12 +147,12 @@ def _write_index(found: Sequence[Experiment], args: argparse.Namespace, seconds:
 
 
 def _show(experiment: Experiment) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from understudy.backends.simulation.experiments.page import is_close, texts
+    from understudy.cli.terminal import Terminal
 
-    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    console = Terminal(width=None if sys.stdout.isatty() else WIDE)
     console.print(f"\n[bold]{experiment.title}[/bold]", highlight=False)
     table = Table("", "", "metric", experiment.against, "measured", "± 95 %", "ratio", box=None, padding=(0, 2))
     for cell in experiment.cells:
@@ -171,11 +171,11 @@ def _show(experiment: Experiment) -> None:
 
 
 def _faults(args: argparse.Namespace) -> int:
-    from understudy.backends.simulation.exploration import explore
+    from understudy.backends.simulation.exploration import explore, has_weather
     from understudy.backends.simulation.faults import story
 
     if args.story:
-        print(story(args.first, args.mode))
+        print(story(args.first, args.mode, has_weather(args.first)))
         return 0
     report = explore(args.first, args.seeds, args.mode, _progress("faults"), args.jobs, args.record)
     if args.json:

@@ -19,6 +19,7 @@ from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import Incident
 from understudy.backends.local.migrations import Migration
 from understudy.backends.local.report import Blame, blame
+from understudy.cli.terminal import Terminal
 
 REDRAW_SECONDS: Final = 0.25
 LINE_SECONDS: Final = 5.0
@@ -27,7 +28,7 @@ STYLES: Final = {"ready": "green", "finished": "dim", "failed": "red", "dead": "
 
 def audience(stream: IO[str] | None = None) -> LiveTable | Lines:
     """Standard error unless told: standard output stays free for `--json`."""
-    console = Console(file=stream or sys.stderr)
+    console = Terminal(file=stream or sys.stderr)
     return LiveTable(console) if console.is_terminal else Lines(console)
 
 
@@ -63,8 +64,13 @@ def _summary(observed: Observed, tuples: Mapping[str, int]) -> str:
         ready = sum(s.ready for s in observed.seen)
         return f"{ready} ready, waiting for {', '.join(waiting) or 'the next ones'}"
     primaries = [_primary_words(s) for s in observed.seen if s.alive and s.status.get("role") == "primary"]
-    sinks = [f"{name} {count} tuples" for name, count in tuples.items()]
+    sinks = [f"{name} {count} tuples{_behind(observed, name)}" for name, count in tuples.items()]
     return "; ".join([f"running for {_elapsed(observed):.0f} s", *primaries, *sinks])
+
+
+def _behind(observed: Observed, sink: str) -> str:
+    lag = observed.lag(sink)
+    return f", behind by {lag}" if lag is not None and lag.tuples else ""
 
 
 def _primary_words(seen: Seen) -> str:
@@ -117,16 +123,17 @@ def _table(observed: Observed, tuples: Mapping[str, int]) -> Table:
         table.add_column(head, justify="right")
     shown = [s for s in observed.seen if s.alive or s.process.kind is Kind.SINK or s.age_ms < 600_000][-40:]
     for seen in sorted(shown, key=lambda s: (s.process.kind is Kind.SINK, s.process.owner, s.process.number)):
-        table.add_row(*_row(seen, tuples))
+        table.add_row(*_row(seen, observed, tuples))
     return table
 
 
-def _row(seen: Seen, tuples: Mapping[str, int]) -> list[Text | str]:
+def _row(seen: Seen, observed: Observed, tuples: Mapping[str, int]) -> list[Text | str]:
     gone = not seen.alive and seen.exit_code != 0
     state = "dead" if gone else seen.state if seen.state != "starting" else f"starting, {seen.age_ms / 1000:.0f} s"
     said = Text(state, style=STYLES.get(state, "yellow"))
     if seen.process.kind is Kind.SINK:
-        return [seen.process.name, "sink", said, "", "", "", "", f"{tuples.get(seen.process.owner, 0):,}"]
+        lag, written = observed.lag(seen.process.owner), tuples.get(seen.process.owner, 0)
+        return [seen.process.name, "sink", said, "", "" if lag is None else str(lag), "", "", f"{written:,}"]
     if gone:
         return [seen.process.name, "", said, "", "", "", "", ""]
     status, leads = seen.status, seen.status.get("role") == "primary"
@@ -169,7 +176,7 @@ def _elapsed(observed: Observed) -> float:
 
 def print_report(told: Telling, folder: Folder, file: IO[str]) -> None:
     report = told.report
-    console = Console(file=file, highlight=False)
+    console = Terminal(file=file, highlight=False)
     for incident, caused in zip(report.incidents, blame(report), strict=True):
         console.print(f"[bold]{incident.victim}[/bold]: {incident.cause}", _steps(incident, caused), soft_wrap=True)
     for migration in report.migrations:
@@ -178,10 +185,13 @@ def print_report(told: Telling, folder: Folder, file: IO[str]) -> None:
     table = Table("sink", box=None, padding=(0, 2), header_style="dim")
     for head in ("tuples", "lost", "duplicated", "out of order"):
         table.add_column(head, justify="right")
-    table.add_column("recovery")
+    for head in ("recovery", "furthest behind", "behind at the end"):
+        table.add_column(head)
     for name, found in report.to_json()["sinks"].items():
         counts = ["?" if found[k] is None else f"{found[k]:,}" for k in ("tuples", "lost", "duplicated", "reordered")]
-        table.add_row(name, *counts, found["recovery"] or "not compared")
+        lags = report.record.lags.get(name)
+        behind = (str(lags.most), str(lags.last)) if lags else ("?", "?")
+        table.add_row(name, *counts, found["recovery"] or "not compared", *behind)
     console.print(table)
     for sentence in told.broken():
         console.print("[bold red]not kept[/bold red]", Text(sentence), soft_wrap=True)
@@ -196,6 +206,8 @@ def _steps(incident: Incident, caused: Blame) -> str:
         "caught up": incident.caught_up_ms,
     }
     said = ", ".join(f"{name} {at:,} ms" for name, at in steps.items() if at is not None)
+    if incident.recovery_ms is not None:
+        said += f"; no output for {incident.recovery_ms:,} ms"
     return f"→ {said or 'nobody noticed'}; {incident.replayed:,} replayed, {caused.lost:,} lost"
 
 

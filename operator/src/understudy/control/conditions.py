@@ -16,14 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.control.health import fresh, loss_of
+from understudy.control.kills import kills_of
 from understudy.control.observed import Observed, Pod
 from understudy.control.pages import InstancePage, Queue, State
+from understudy.control.retirement import is_planned
 from understudy.control.times import iso
 from understudy.control.views import SubjobView
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.model.plan import warnings
 from understudy.model.status import Condition, ConditionStatus, ConditionType
+from understudy.protocol.poison import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def conditions_of(seen: Observed, views: Sequence[SubjobView]) -> list[Finding]:
         ready(seen, seen.job, views),
         protected(views),
         progressing(seen, views),
-        degraded(seen),
+        degraded(seen, views),
         objective(seen, views),
     ]
 
@@ -162,13 +165,22 @@ def progressing(seen: Observed, views: Sequence[SubjobView]) -> Finding:
     return finding(ConditionType.PROGRESSING, False, "Settled", "every instance is where it should be")
 
 
-def degraded(seen: Observed) -> Finding:
-    problems = problems_of(seen)
+def degraded(seen: Observed, views: Sequence[SubjobView] = ()) -> Finding:
+    problems = [*poison_plans(seen, views), *problems_of(seen)]
     if not problems:
         return finding(ConditionType.DEGRADED, False, "AllWell", "nothing needs a look")
     reason, sentence = problems[0]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return finding(ConditionType.DEGRADED, True, reason, sentence + more)
+
+
+def poison_plans(seen: Observed, views: Sequence[SubjobView]) -> list[tuple[str, str]]:
+    found = [(view, kills) for view in views if (kills := kills_of(seen, view)).poisonous]
+    return [("PoisonPlan", sentence(view.subjob.name, kills, _limit(view))) for view, kills in found]
+
+
+def _limit(view: SubjobView) -> str:
+    return next((pod.memory_limit for pod in view.pods if pod.memory_limit), "unknown size")
 
 
 def problems_of(seen: Observed) -> list[tuple[str, str]]:
@@ -219,7 +231,7 @@ def objective(seen: Observed, views: Sequence[SubjobView]) -> Finding:
 
 def _last_recovery(seen: Observed, view: SubjobView) -> int | None:
     taken = view.page.take_over if view.page and view.page.leads else None
-    if taken and taken.recovery_ms is not None:
+    if taken and taken.recovery_ms is not None and not is_planned(seen, taken):
         return taken.recovery_ms
     seconds = (seen.before(view.subjob.name).get("lastFailover") or {}).get("recoverySeconds")
     return round(seconds * 1000) if seconds is not None else None

@@ -14,6 +14,7 @@ from understudy.control.foundation import plan_foundation, plan_leftovers
 from understudy.control.incidents import plan_incidents
 from understudy.control.instances import plan_instances
 from understudy.control.intents import Intent, PatchStatus
+from understudy.control.kills import plan_kills
 from understudy.control.lifecycle import has_ended, plan_end, plan_start
 from understudy.control.moves import plan_moves
 from understudy.control.news import news
@@ -56,6 +57,7 @@ def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tu
         *plan_leftovers(seen, job),
         *plan_start(seen, job, found),
         *plan_incidents(seen, found),
+        *(intent for view in found for intent in plan_kills(seen, view)),
         *plan_branches(seen, found),
         *plan_room(seen, found),
     )

@@ -262,10 +262,10 @@ def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
     before, incident = incident, _incident(seen, seen.status.epoch or 0, made)
     if before is not None and incident is None:
         return _once_more(seen)
-    if incident is None or not incident.status.get("firstOutput"):
+    if incident is None or incident.status.get("recoverySeconds") is None:
         late = seen.now_ms - made >= TOO_LONG_MS
         return _ended(seen, incident, f"no new output within {TOO_LONG_MS // 1000} s") if late else ()
-    first = millis(incident.status["firstOutput"]) or made
+    first = millis(incident.status.get("firstOutput")) or made
     if not incident.status.get("caughtUp") and seen.now_ms - first < CATCH_UP_MS:
         return ()
     return _ended(seen, incident, None)
@@ -298,11 +298,11 @@ def _incident(seen: SeenDrill, before: int, since: int = 0) -> IncidentSeen | No
     later = [i for i in taken_over if i.spec["epoch"] > before]
     later = [i for i in later if (millis(i.status.get("detected")) or since) >= since]
     later.sort(key=lambda incident: incident.spec["epoch"])
-    return next((i for i in later if i.status.get("firstOutput")), later[0] if later else None)
+    return next((i for i in later if i.status.get("recoverySeconds") is not None), later[0] if later else None)
 
 
 def _ended(seen: SeenDrill, incident: IncidentSeen | None, trouble: str | None) -> tuple[Step, ...]:
-    measured = _measured(seen, incident) if incident else None
+    measured = _measured(incident) if incident else None
     misses = [trouble] if trouble else _misses(seen.spec, measured)
     phase = DrillPhase.FAILED if misses else DrillPhase.PASSED
     message = "; ".join(misses) or _praise(seen, measured)
@@ -321,10 +321,9 @@ def _ended(seen: SeenDrill, incident: IncidentSeen | None, trouble: str | None) 
     return WriteDown(status), Tell(severity, reason, f"drill {seen.name}: {message}")
 
 
-def _measured(seen: SeenDrill, incident: IncidentSeen) -> Measured:
-    made, first = millis(seen.status.made_at), millis(incident.status.get("firstOutput"))
+def _measured(incident: IncidentSeen) -> Measured:
     return Measured(
-        recovery_seconds=max(0, first - made) / 1000 if made is not None and first is not None else None,
+        recovery_seconds=incident.status.get("recoverySeconds"),
         lost=incident.status.get("lost"),
         duplicated=incident.status.get("duplicated"),
     )
@@ -355,4 +354,4 @@ def _said(figure: float | None) -> str:
 def _praise(seen: SeenDrill, measured: Measured | None) -> str:
     took = _said(measured.recovery_seconds if measured else None)
     lost = measured.lost if measured else 0
-    return f"{seen.spec.fault} to {seen.status.target}: first new output after {took} s, {lost} tuples lost"
+    return f"{seen.spec.fault} to {seen.status.target}: no output for {took} s, {lost} tuples lost"

@@ -11,6 +11,7 @@ from understudy.control.intents import Intent, Kind, RecordIncident, Remove
 from understudy.control.losses import plan_losses
 from understudy.control.observed import IncidentSeen, Observed
 from understudy.control.pages import InstancePage, TakeOver
+from understudy.control.retirement import is_planned
 from understudy.control.times import iso_ms
 from understudy.control.views import SubjobView
 from understudy.model.kinds import FailureClass, IncidentSpec, IncidentStatus
@@ -29,7 +30,7 @@ def _incident(seen: Observed, view: SubjobView) -> RecordIncident | None:
     page = view.page
     if page is None or page.take_over is None or not page.leads:
         return None
-    if page.take_over.planned and _overload(seen, view, page.take_over) is None:
+    if is_planned(seen, page.take_over) and _overload(seen, view, page.take_over) is None:
         return None  # nothing has failed
     name = names.incident(seen.name, view.subjob.name, page.epoch)
     before = seen.incident(name)
@@ -59,7 +60,7 @@ def _spec(seen: Observed, view: SubjobView, page: InstancePage, taken: TakeOver)
         from_=taken.gone,
         to=page.instance,
         epoch=page.epoch,
-        failed_at=_moment(taken.heard),
+        failed_at=_moment(taken.heard or taken.stopped),
     )
     return spec.manifest()
 
@@ -76,7 +77,8 @@ def _status(seen: Observed, view: SubjobView, taken: TakeOver, before: Mapping[s
         first_output=_moment(taken.first_output),
         caught_up=_moment(taken.caught_up),
         reprotected=reprotected,
-        recovery_seconds=taken.recovery_ms / 1000 if taken.recovery_ms is not None else None,
+        silent_since=_moment(taken.stopped),
+        recovery_seconds=taken.recovery_seconds,
         replayed=taken.replayed,
         lost=taken.lost,
         duplicated=taken.duplicated,

@@ -89,6 +89,15 @@ class NameSuccessor:
 
 
 @dataclass(frozen=True, slots=True)
+class WithdrawSuccessor:
+    """Take this successor out of the subjob's Lease, if it still stands there."""
+
+    subjob: str
+    instance: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropOrder:
     """Take the order to move the subjob off the StreamJob."""
 
@@ -240,6 +249,7 @@ class Reason(StrEnum):
     BRANCH_ENDED = "BranchEnded"
     PROCESS_RUN = "ProcessRun"
     COMPLETED = "Completed"
+    CHANGED = "Changed"
     MOVE_STARTED = "MoveStarted"
     MOVED = "Moved"
     MOVE_FAILED = "MoveFailed"
@@ -272,6 +282,7 @@ Intent = (
     | IssueCertificate
     | EnsureLease
     | NameSuccessor
+    | WithdrawSuccessor
     | DropOrder
     | Record
     | CreateInstance

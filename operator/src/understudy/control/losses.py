@@ -27,11 +27,11 @@ from understudy.control.retirement import is_emptied, is_evicted, is_retired
 from understudy.control.times import iso_ms, millis
 from understudy.control.views import SubjobView
 from understudy.model.kinds import FailureClass, IncidentSpec, IncidentStatus
-from understudy.model.sinks import Sink
+from understudy.model.sinks import OF_THE_POD, Sink
 from understudy.model.status import Role, SinkState, SubjobState
 
 LIFE: Final = 8  # so much of a uid tells the pods of a sink from each other
-TIED: Final = frozenset({"emptyDir", "hostPath"})  # volumes that a pod elsewhere does not find again
+TIED: Final = frozenset({*OF_THE_POD, "hostPath"})  # volumes that a pod elsewhere does not find again
 
 Json = Mapping[str, Any]
 

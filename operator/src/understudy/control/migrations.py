@@ -3,24 +3,24 @@
 | phase | until |
 |---|---|
 | Pending | the job is there and the subjob is not ordered elsewhere; then it says that it runs, and only then orders |
-| Running | the job's record tells how the move that this Migration asked for ended |
+| Running | the job's record tells how the move that this Migration asked for ended, or it could not begin within the limit of `protocol.moves` |
 | Completed, Failed | |
 
 The job itself carries it out (`moves`). An order that is still to be given is given again: the record,
-which is written first and read last, says whether it was.
-"""
+which is written first and read last, says whether it was. One that could not be begun in time is taken back first; only
+then has the Migration failed. A move that has begun has the same limit of its own.
+"""  # noqa: E501
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 from understudy.control.observed import Moved, Order
 from understudy.control.times import iso_ms, millis
 from understudy.model.kinds import MigrationPhase, MigrationSpec, MigrationStatus
-
-LOST_MS: Final = 600_000  # a move of which nothing is told for so long has no end
+from understudy.protocol.moves import is_late_to_begin, is_overdue, too_late
 
 Json = Mapping[str, Any]
 
@@ -59,7 +59,14 @@ class Give:
     node: str
 
 
-Step = WriteDown | Give
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """The order to move this subjob."""
+
+    subjob: str
+
+
+Step = WriteDown | Give | TakeBack
 
 
 def decide_migration(seen: SeenMigration) -> tuple[Step, ...]:
@@ -107,12 +114,20 @@ def _go_on(seen: SeenMigration) -> tuple[Step, ...]:
     if seen.job is None or seen.subjob is None:
         return _failed(seen, "the job is gone")
     order = seen.orders.get(seen.spec.subjob)
-    under_way = (order is not None and order.by == seen.name) or seen.moves.get(seen.spec.subjob) == seen.name
-    if under_way:
+    if seen.moves.get(seen.spec.subjob) == seen.name:
         return ()
-    if seen.now_ms - (started or seen.now_ms) >= LOST_MS:
-        return _failed(seen, "nothing was heard of the move")
-    return () if order is not None or seen.spec.subjob in seen.moves else (Give(seen.spec.subjob, seen.spec.to_node),)
+    stands = order is not None and order.by == seen.name
+    if is_late_to_begin(started or seen.now_ms, seen.now_ms):
+        return (TakeBack(seen.spec.subjob),) if stands else _never_began(seen, started)
+    if order is not None or seen.spec.subjob in seen.moves:
+        return ()
+    return (Give(seen.spec.subjob, seen.spec.to_node),)
+
+
+def _never_began(seen: SeenMigration, started: int | None) -> tuple[Step, ...]:
+    """The job may have begun it while the order was taken back: then its record says so before the limit."""
+    late = is_overdue(started or seen.now_ms, seen.now_ms)
+    return _failed(seen, f"{seen.spec.subjob} could not begin to move: {too_late()}") if late else ()
 
 
 def _ended(seen: SeenMigration, last: Moved) -> MigrationStatus:

@@ -10,7 +10,8 @@ emptied, or is overloaded.
 | the target holds the Lease | what it cost is written down |
 | another leads, and the move was ordered | it goes on from that one |
 | another leads, and it was to leave its node | why it is over is written down |
-| the target is lost, or it takes too long | why is written down |
+| the target is lost, or the limit of `protocol.moves` has passed, and the Lease names it | the Lease no longer does |
+| the same, and the Lease does not name it | why is written down |
 
 Cut anywhere, it goes on: what was not written down is ordered still, and what was is seen through.
 """
@@ -33,6 +34,7 @@ from understudy.control.intents import (
     Reason,
     Record,
     Severity,
+    WithdrawSuccessor,
 )
 from understudy.control.observed import Move, Moved, Observed, Order, Pod, Run, Spread
 from understudy.control.pages import Departure, State, TakeOver
@@ -41,8 +43,8 @@ from understudy.control.record import move_to_text, moved_to_text
 from understudy.control.revision import digests_of
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
+from understudy.protocol.moves import is_overdue, too_late
 
-TOO_LONG_MS: Final = 300_000
 REST_MS: Final = 120_000  # between two moves because of overload: the new place gets a chance
 FIGURES_MS: Final = 15_000  # how long the figures of a move that is over are waited for
 WARM: Final = (State.WAITING, State.READY, State.FINISHED)
@@ -190,7 +192,7 @@ def _go_on(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
     if holder == move.target:
         return _arrived(seen, view, move)
     if failure := _failure(seen, view, move, holder):
-        return _ended(view, _result(seen, move, None, None, failure))
+        return _give_up(seen, view, move, failure)
     if holder is not None and holder != move.source:
         return _follow(view, move, holder)
     page = seen.instance_page(move.target) if fresh(seen, move.target) else None
@@ -219,8 +221,15 @@ def _failure(seen: Observed, view: SubjobView, move: Move, holder: str | None) -
         return f"{move.target} is lost"
     if holder is not None and holder != move.source and not move.ordered:
         return f"{holder} took over meanwhile"
-    late = seen.now_ms - move.at_ms >= TOO_LONG_MS
-    return f"it had not taken place after {TOO_LONG_MS // 1000} s" if late else None
+    return too_late() if is_overdue(move.at_ms, seen.now_ms) else None
+
+
+def _give_up(seen: Observed, view: SubjobView, move: Move, failure: str) -> tuple[Intent, ...]:
+    """It has failed when it can't take place any more: when the Lease no longer names the target."""
+    if view.lease is not None and view.lease.successor == move.target:
+        why = f"{view.subjob.name} is not to move to {move.target} any more: {failure}"
+        return (WithdrawSuccessor(view.subjob.name, move.target, why),)
+    return _ended(view, _result(seen, move, None, None, failure))
 
 
 def _arrived(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:

@@ -54,6 +54,7 @@ def _of_subjob(old: Json, new: Json, started: bool) -> Iterator[Emit]:
     if new.get("state") == "Serving" and old.get("state") in (None, "Starting"):
         yield Emit(Severity.NORMAL, Reason.PRIMARY_READY, f"{new.get('currentPrimary')} serves {name}")
     yield from _of_failover(old, new)
+    yield from _of_change(old, new)
     yield from _of_replicas(old, new)
     if started and new.get("protected") and not old.get("protected"):
         standby: Json = next((r for r in new["replicas"] if r["role"] != "primary"), {})
@@ -70,6 +71,16 @@ def _of_failover(old: Json, new: Json) -> Iterator[Emit]:
         Reason.FAILOVER_COMPLETED,
         f"{last['to']} took over {new['name']} from {last['from']} with epoch {last['epoch']}: {last['cause']}",
     )
+
+
+def _of_change(old: Json, new: Json) -> Iterator[Emit]:
+    """When it is known for how long there was no output."""
+    last, before = new.get("lastChange") or {}, old.get("lastChange") or {}
+    pause = last.get("pauseSeconds")
+    if pause is None or (before.get("epoch"), before.get("pauseSeconds") is None) == (last["epoch"], False):
+        return
+    what = f"{last['to']} took the place of {last['from']} in {new['name']}, with no output for {pause:g} s"
+    yield Emit(Severity.NORMAL, Reason.CHANGED, f"{what}: {last['cause']}")
 
 
 def _of_replicas(old: Json, new: Json) -> Iterator[Emit]:

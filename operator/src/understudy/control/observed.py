@@ -40,6 +40,8 @@ class Death:
     why: str
     """In Kubernetes' words: `OOMKilled`, `Error: …`."""
     at_ms: int | None = None
+    out_of_memory: bool = False
+    """The kernel killed it, because of its memory limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Pod:
     """Somebody empties its node, or wants it elsewhere, and asked politely."""
     death: Death | None = None
     """How its container ended last."""
+    memory_limit: str = ""
+    """Of its container, as Kubernetes writes it; empty: none."""
 
     @property
     def is_sink(self) -> bool:
@@ -181,6 +185,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Retired:
+    """A pod that goes because somebody wants it to."""
+
+    uid: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """What the operator wrote down (ConfigMap `JOB-run`), so that it survives the operator and the status."""
 
@@ -208,8 +220,10 @@ class Run:
     certificate_until_ms: int = 0
     certificate_from: int = 1
     """Certificates before this one were removed."""
-    retired: Mapping[str, str] = field(default_factory=dict)
-    """Pods that go because somebody wants them to → their uid; written before they are removed."""
+    retired: Mapping[str, Retired] = field(default_factory=dict)
+    """Pods that go because somebody wants them to; written before they are removed."""
+    kills: Mapping[str, str] = field(default_factory=dict)
+    """Subjob → how often it was OOM-killed since an instance last caught up, and where (`control.kills`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -23,6 +23,24 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a consumer is behind the end of its stream."""
+
+    tuples: int
+    milliseconds: int
+    """For how long the oldest of these tuples has been there."""
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any]) -> Lag | None:
+        """None where nobody knows."""
+        tuples, milliseconds = _int(raw, "lag"), _int(raw, "lagMs")
+        return cls(tuples, milliseconds) if tuples is not None and milliseconds is not None else None
+
+    def __str__(self) -> str:
+        return f"{self.tuples:,} tuples, {self.milliseconds / 1000:.1f} s" if self.tuples else "none"
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """An output queue: what it holds, and how far each consumer has come."""
 
@@ -32,6 +50,8 @@ class Queue:
     released: Mapping[str, int]
     full: bool = False
     """Whether a micro-batch waits for room in it."""
+    lags: Mapping[str, Lag] = field(default_factory=dict)
+    """Of each consumer, as far as its primary knows."""
 
     @property
     def slowest(self) -> str:
@@ -46,7 +66,7 @@ class TakeOver:
     gone: str
     cause: str
     heard: int | None
-    """The last sign of life of the one that failed."""
+    """The last sign of life that the new primary had of the one that failed."""
     detected: int | None
     lease: int | None
     promoted: int | None
@@ -58,12 +78,14 @@ class TakeOver:
     duplicated: int
     planned: bool = False
     """The former primary handed over."""
+    stopped: int | None = None
+    """The last tuple that anybody had of the former primary, or the last sign of life if that was later."""
+    recovery_ms: int | None = None
+    """For how long output stood still, from `stopped` on; None: it still does."""
 
     @property
-    def recovery_ms(self) -> int | None:
-        """From the last sign of life, else from the suspicion, to the first new output."""
-        began = self.heard or self.detected
-        return None if began is None or self.first_output is None else self.first_output - began
+    def recovery_seconds(self) -> float | None:
+        return None if self.recovery_ms is None else self.recovery_ms / 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +137,8 @@ class SinkPage:
     state: State
     error: str | None
     tuples: int
+    next: int | None
+    """The seq of the next tuple that it will write."""
     lost: int
     latencies: Mapping[str, float]
     stalled: str | None = None
@@ -135,6 +159,7 @@ def read(raw: Mapping[str, Any]) -> Page | None:
                 _state(raw),
                 raw.get("error"),
                 _int(raw, "tuples") or 0,
+                _int(raw, "next"),
                 _int(raw, "lost") or 0,
                 _latencies(raw),
                 raw.get("stalled"),
@@ -188,7 +213,8 @@ def _queue(raw: Mapping[str, Any]) -> Queue:
     consumers = raw.get("consumers") or {}
     released = {name: _int(acks, "released") or 0 for name, acks in consumers.items()}
     trimmed, following = _int(raw, "trimmed") or 0, _int(raw, "next") or 0
-    return Queue(trimmed, following, bool(raw.get("ended")), released, bool(raw.get("full")))
+    lags = {name: lag for name, acks in consumers.items() if (lag := Lag.of(acks))}
+    return Queue(trimmed, following, bool(raw.get("ended")), released, bool(raw.get("full")), lags)
 
 
 def _take_over(raw: Mapping[str, Any]) -> TakeOver:
@@ -206,6 +232,8 @@ def _take_over(raw: Mapping[str, Any]) -> TakeOver:
         lost=_int(raw, "lost") or 0,
         duplicated=_int(raw, "duplicated") or 0,
         planned=bool(raw.get("planned")),
+        stopped=_int(raw, "stoppedMs"),
+        recovery_ms=_int(raw, "recoveryMs"),
     )
 
 

@@ -14,7 +14,8 @@
 | move.SUBJOB | a move that is under way, as JSON |
 | moved.SUBJOB | the last one that is over, as JSON |
 | certificate, certificateUntil | the certificate that new pods get, and when it ends, milliseconds since 1970 |
-| retired.POD | it goes because somebody wants it to: its uid |
+| retired.POD | it goes because somebody wants it to: its uid, and the reason as a sentence |
+| kills.SUBJOB | how often it was OOM-killed since an instance last caught up, and where, as JSON |
 | certificateFrom | the oldest certificate that was not removed |
 """
 
@@ -25,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TypeVar
 
-from understudy.control.observed import Move, Moved, Run
+from understudy.control.observed import Move, Moved, Retired, Run
 
 T = TypeVar("T", Move, Moved)
 
@@ -45,8 +46,18 @@ def read_record(entries: Mapping[str, str]) -> Run:
         certificate=_number(entries.get("certificate")) or 0,
         certificate_until_ms=_number(entries.get("certificateUntil")) or 0,
         certificate_from=_number(entries.get("certificateFrom")) or 1,
-        retired={k.removeprefix("retired."): uid for k, uid in entries.items() if k.startswith("retired.")},
+        kills={k.removeprefix("kills."): text for k, text in entries.items() if k.startswith("kills.")},
+        retired={k.removeprefix("retired."): _retired(v) for k, v in entries.items() if k.startswith("retired.")},
     )
+
+
+def _retired(text: str) -> Retired:
+    uid, _, why = text.partition(" ")
+    return Retired(uid, why)
+
+
+def retired_to_text(retired: Retired) -> str:
+    return f"{retired.uid} {retired.why}".rstrip()
 
 
 def _numbers(entries: Mapping[str, str], prefix: str) -> dict[str, int]:

@@ -5,7 +5,8 @@
 | the operator: an edit, a move, a certificate, room elsewhere, one too many | the plan removes a pod that is not lost |
 | a person or an autoscaler that empties a node | the pod is being evicted, or its node is cordoned |
 
-It is written down before the pod is removed, and forgotten when no status speaks of the pod any more.
+It is written down with the reason before the pod is removed. It is forgotten when no status speaks of the pod any more
+and nobody is about to take over from it, or has: a take-over from such a pod is a planned change and no failure.
 """
 
 from __future__ import annotations
@@ -14,24 +15,37 @@ from collections.abc import Mapping, Sequence
 
 from understudy.control.health import loss_of
 from understudy.control.intents import DeletePod, Intent, Record
-from understudy.control.observed import Observed, Pod
+from understudy.control.observed import Observed, Pod, Retired
+from understudy.control.pages import InstancePage, Page, TakeOver
+from understudy.control.record import retired_to_text
 
 
 def retire(seen: Observed, plan: Sequence[Intent]) -> tuple[Intent, ...]:
     """The plan, with what it removes written down first."""
     if seen.run is None or seen.completed:
         return tuple(plan)
-    wanted = _retired(seen, {intent.name for intent in plan if isinstance(intent, DeletePod)})
+    wanted = _retired(seen, {intent.name: intent.why for intent in plan if isinstance(intent, DeletePod)})
     known = seen.run.retired
     entries: dict[str, str | None] = {f"retired.{name}": None for name in known if name not in wanted}
-    entries |= {f"retired.{name}": uid for name, uid in wanted.items() if known.get(name) != uid}
+    entries |= {f"retired.{name}": retired_to_text(r) for name, r in wanted.items() if known.get(name) != r}
     return (Record(entries, _why(wanted)), *plan) if entries else tuple(plan)
 
 
 def is_retired(seen: Observed, name: str, uid: str | None = None) -> bool:
     """`uid`: this one of the pods of that name."""
     written = seen.run.retired.get(name) if seen.run else None
-    return written is not None and uid in (None, written)
+    return written is not None and uid in (None, written.uid)
+
+
+def reason_to_go(seen: Observed, name: str) -> str | None:
+    """Why somebody wanted this pod to go; None if nobody did."""
+    written = seen.run.retired.get(name) if seen.run else None
+    return (written.why or "it was removed on purpose") if written is not None else None
+
+
+def is_planned(seen: Observed, taken: TakeOver) -> bool:
+    """Whether the former primary handed over, or was removed because somebody wanted it to go."""
+    return taken.planned or is_retired(seen, taken.gone)
 
 
 def is_evicted(seen: Observed, pod: Pod) -> bool:
@@ -44,28 +58,37 @@ def is_emptied(seen: Observed, node: str | None) -> bool:
     return found is not None and found.ready and found.cordoned
 
 
-def _retired(seen: Observed, removed: set[str]) -> dict[str, str]:
+def _retired(seen: Observed, removed: Mapping[str, str]) -> dict[str, Retired]:
     found = dict(seen.run.retired) if seen.run else {}
-    kept = {name: uid for name, uid in found.items() if _is_going(seen, name, uid)}
-    new = {pod.name: pod.uid for pod in seen.pods if _goes(seen, pod, removed)}
-    return {**kept, **new}
+    kept = {name: retired for name, retired in found.items() if _is_going(seen, name, retired.uid)}
+    new = {pod.name: Retired(pod.uid, why) for pod in seen.pods if (why := _goes(seen, pod, removed)) is not None}
+    return {**new, **kept}
 
 
-def _goes(seen: Observed, pod: Pod, removed: set[str]) -> bool:
-    return is_evicted(seen, pod) or (pod.name in removed and loss_of(seen, pod) is None)
+def _goes(seen: Observed, pod: Pod, removed: Mapping[str, str]) -> str | None:
+    """Why it goes; None if it stays, or is lost."""
+    if is_evicted(seen, pod):
+        return f"{pod.node} is to be empty" if is_emptied(seen, pod.node) else "it is evicted"
+    return removed.get(pod.name) if loss_of(seen, pod) is None else None
 
 
 def _is_going(seen: Observed, name: str, uid: str) -> bool:
-    """It has been asked to, or is gone and the status does not say so yet. One that lives on may fail later."""
+    """It has been asked to, or is gone and that is not told yet. One that lives on may fail later."""
     pod = seen.pod(name)
     if pod is not None and pod.uid == uid:
         return pod.terminating
+    if any(lease.holder == name for lease in seen.leases) or any(_took_over(s.page, name) for s in seen.pages.values()):
+        return True
     replicas = [replica for subjob in seen.status.get("subjobs") or () for replica in subjob.get("replicas") or ()]
     sinks = seen.status.get("sinks") or ()
     return any(r.get("pod") == name for r in replicas) or any(s.get("uid") == uid for s in sinks)
 
 
-def _why(retired: Mapping[str, str]) -> str:
+def _took_over(page: Page, gone: str) -> bool:
+    return isinstance(page, InstancePage) and page.leads and page.take_over is not None and page.take_over.gone == gone
+
+
+def _why(retired: Mapping[str, Retired]) -> str:
     if not retired:
         return "nobody waits for a pod to go any more"
     return f"{', '.join(sorted(retired))} {'goes' if len(retired) == 1 else 'go'} as planned: nothing has failed"

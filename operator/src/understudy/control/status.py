@@ -8,8 +8,9 @@ from typing import Any, Final
 from understudy.control import names
 from understudy.control.conditions import conditions_of, sink_runs, stall_of, stamped
 from understudy.control.observed import Observed, Pod
-from understudy.control.pages import State
+from understudy.control.pages import Lag, State
 from understudy.control.promises import promise_of
+from understudy.control.retirement import is_planned, reason_to_go
 from understudy.control.times import iso, iso_ms
 from understudy.control.views import SubjobView, views
 from understudy.model.job import StreamJob
@@ -20,6 +21,7 @@ from understudy.model.status import (
     Edge,
     Failover,
     IfItFailedNow,
+    LastChange,
     LastMove,
     Replica,
     SinkState,
@@ -30,6 +32,7 @@ from understudy.model.status import (
     Summary,
 )
 from understudy.model.status import Phase as JobPhase
+from understudy.modes.build import sink_consumer
 
 MEASURE_MS: Final = 10_000  # figures that change all the time are written so often; everything else at once
 CONFIRM_MS: Final = 60_000  # the same figures again
@@ -37,7 +40,7 @@ _FIGURES: Final = ("measuredAt",)
 _SUBJOB_FIGURES: Final = ("edges", "ifItFailedNow")
 _REPLICA_FIGURES: Final = ("lag",)
 _SUMMARY_FIGURES: Final = ("ifItFailedNow",)
-_SINK_FIGURES: Final = ("tuples",)
+_SINK_FIGURES: Final = ("tuples", "next", "lag", "lagSeconds")
 
 Json = dict[str, Any]
 
@@ -55,7 +58,7 @@ def status_of(seen: Observed) -> Json:
         completion_time=iso(run.completed_ms) if run and run.completed_ms is not None else None,
         measured_at=iso(seen.now_ms) if job else None,
         subjobs=tuple(_subjob(seen, job, view) for view in found) if job else (),
-        sinks=tuple(_sink(seen, sink) for sink in job.sinks) if job else (),
+        sinks=tuple(_sink(seen, sink, found) for sink in job.sinks) if job else (),
     )
     return status.manifest()
 
@@ -152,6 +155,7 @@ def _subjob(seen: Observed, job: StreamJob, view: SubjobView) -> SubjobStatus:
         edges=_edges(seen, job, view),
         last_failover=last_failover(seen, view),
         last_move=_last_move(seen, view.subjob.name),
+        last_change=last_change(seen, view),
     )
 
 
@@ -228,13 +232,13 @@ def last_failover(seen: Observed, view: SubjobView) -> Failover | None:
     """From the page of the one who took over; after that, what was known of it."""
     page = view.page
     taken = page.take_over if page and page.leads else None
-    if page is None or taken is None or not taken.promoted or taken.planned:
+    if page is None or taken is None or not taken.promoted or is_planned(seen, taken):
         before = seen.before(view.subjob.name).get("lastFailover")
         return Failover.model_validate(before) if before else None
     return Failover(
         time=iso(taken.first_output or taken.promoted),
         incident=names.incident(seen.name, view.subjob.name, page.epoch),
-        recovery_seconds=taken.recovery_ms / 1000 if taken.recovery_ms is not None else None,
+        recovery_seconds=taken.recovery_seconds,
         from_=taken.gone,
         to=page.instance,
         epoch=page.epoch,
@@ -244,11 +248,32 @@ def last_failover(seen: Observed, view: SubjobView) -> Failover | None:
     )
 
 
+def last_change(seen: Observed, view: SubjobView) -> LastChange | None:
+    """The take-over from a primary that was removed on purpose; a move is told by `lastMove`."""
+    page = view.page
+    taken = page.take_over if page and page.leads else None
+    why = reason_to_go(seen, taken.gone) if taken and not taken.planned else None
+    if page is None or taken is None or not taken.promoted or why is None:
+        before = seen.before(view.subjob.name).get("lastChange")
+        return LastChange.model_validate(before) if before else None
+    return LastChange(
+        time=iso(taken.first_output or taken.promoted),
+        from_=taken.gone,
+        to=page.instance,
+        epoch=page.epoch,
+        cause=why,
+        pause_seconds=taken.recovery_seconds,
+        replayed=taken.replayed,
+        lost=taken.lost,
+        duplicated=taken.duplicated,
+    )
+
+
 # ---- sinks -----------------------------------------------------------------------------------------------
 
 
-def _sink(seen: Observed, sink: Sink) -> SinkStatus:
-    pod = seen.sink_pod(sink.name)
+def _sink(seen: Observed, sink: Sink, found: Sequence[SubjobView]) -> SinkStatus:
+    pod, lag = seen.sink_pod(sink.name), _lag(sink, found)
     page = seen.sink_page(pod.name) if pod else None
     before: Json = next((s for s in seen.status.get("sinks") or () if s.get("name") == sink.name), {})
     return SinkStatus(
@@ -259,9 +284,19 @@ def _sink(seen: Observed, sink: Sink) -> SinkStatus:
         node=pod.node if pod else None,
         restarts=pod.restarts if pod else None,
         tuples=page.tuples if page else before.get("tuples"),
-        durable=sink.files is not None and sink.files.volume is not None,
-        note="no volume: the files die with the pod" if sink.files and sink.files.volume is None else "",
+        next=page.next if page else before.get("next"),
+        lag=lag.tuples if lag else None,
+        lag_seconds=lag.milliseconds / 1000 if lag else None,
+        durable=sink.files is not None and sink.files.dies_with_the_pod is None,
+        note=(sink.files and sink.files.dies_with_the_pod) or "",
     )
+
+
+def _lag(sink: Sink, found: Sequence[SubjobView]) -> Lag | None:
+    """What the primary of its producer says: a sink that hangs says nothing. None while nobody leads."""
+    page = next((view.page for view in found if view.subjob.name == sink.input), None)
+    queue = page.outputs.get(sink.input) if page else None
+    return queue.lags.get(sink_consumer(sink.name)) if queue else None
 
 
 def _sink_state(seen: Observed, pod: Pod | None) -> SinkState:

@@ -106,7 +106,7 @@ KINDS: Final = (
             Column("SUBJOB", ".spec.subjob", "The subjob to hurt."),
             Column("FAULT", ".spec.fault", "What is done to it."),
             Column("PHASE", ".status.phase", "Pending, Running, Passed or Failed."),
-            Column("RECOVERY", ".status.measured.recoverySeconds", "From the fault to the first new output.", "number"),
+            Column("RECOVERY", ".status.measured.recoverySeconds", "For how long there was no output.", "number"),
             Column("LOST", ".status.measured.lost", "Tuples lost.", "integer"),
             AGE,
         ),

@@ -82,8 +82,13 @@ class IncidentStatus(Value):
     reprotected: Moment | None = None
     """A new standby was ready; after the loss of a sink, it wrote again."""
 
+    silent_since: Moment | None = None
+    """The last tuple came out before, or the last sign of life of the one that failed was heard by anybody, if that was
+    later."""
+
     recovery_seconds: Seconds | None = None
-    """From the last sign of life of the one that failed (else from the detection) to the first new output."""
+    """From `silentSince` (else from the detection) to the first new tuple; if none is due, until all input that waited
+    is processed. A consumer counts it on its own clock."""
 
     replayed: Tuples | None = None
     """Tuples processed again."""
@@ -111,7 +116,7 @@ class Expectation(Value):
     """What must hold for the drill to pass."""
 
     recovery: Duration | None = None
-    """The longest time from the fault to the first new output."""
+    """The longest time without output."""
 
     lost: Tuples = 0
     """The most tuples that may be lost. Default: 0."""
@@ -164,7 +169,7 @@ class Measured(Value):
     """What the drill measured."""
 
     recovery_seconds: Seconds | None = None
-    """From the fault to the first new output."""
+    """For how long there was no output: `recoverySeconds` of the Incident."""
 
     lost: Tuples | None = None
     """Tuples lost."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field
 
 from .value import Name, OneOf, Path, Value, one_of_rule
+
+OF_THE_POD: Final = ("emptyDir", "ephemeral", "csi")
+"""Kinds of volume that are made with a pod and removed with it."""
 
 
 class SinkFormat(StrEnum):
@@ -25,8 +28,16 @@ class FilesSink(Value):
     """Default: jsonl."""
 
     volume: Mapping[str, Any] | None = None
-    """On Kubernetes: the pod volume source for the path, such as a persistentVolumeClaim. Without one the
-    files die with the pod."""
+    """On Kubernetes: the pod volume source for the path, such as a persistentVolumeClaim. Without one, or on an
+    emptyDir, ephemeral or csi volume, the files die with the pod."""
+
+    @property
+    def dies_with_the_pod(self) -> str | None:
+        """Why what was written does not survive the pod; None if it does."""
+        if not self.volume:
+            return "no volume: the files die with the pod"
+        kind = next((kind for kind in OF_THE_POD if kind in self.volume), None)
+        return f"the volume is of kind {kind}: the files die with the pod" if kind else None
 
 
 class ConsoleSink(Value):

@@ -166,7 +166,8 @@ class Failover(Value):
     """The Incident that tells it."""
 
     recovery_seconds: Seconds | None = None
-    """From the last sign of life of the one that failed (else from the detection) to the first new output."""
+    """From the last tuple that came out before, or the last sign of life of the one that failed if that was later, to
+    the first new tuple; if none is due, until all input that waited is processed."""
 
     from_: Annotated[Short, Field(alias="from")] = ""
     """The pod that was primary."""
@@ -224,6 +225,37 @@ class LastMove(Value):
     """Tuples that nobody could bring back."""
 
 
+class LastChange(Value):
+    """The last time that a primary was removed on purpose and another took its place: an edit, an upgrade, a drain."""
+
+    time: Moment
+    """When output flowed again."""
+
+    from_: Annotated[Short, Field(alias="from")] = ""
+    """The pod that was primary."""
+
+    to: Short = ""
+    """The pod that took its place."""
+
+    epoch: StrictInt | None = None
+    """The epoch that began with it."""
+
+    cause: Text = ""
+    """Why the pod was removed."""
+
+    pause_seconds: Seconds | None = None
+    """For how long there was no output; absent while there is none."""
+
+    replayed: Tuples | None = None
+    """Tuples processed again."""
+
+    lost: Tuples | None = None
+    """Tuples that nobody could bring back."""
+
+    duplicated: Tuples | None = None
+    """Tuples that came out twice."""
+
+
 class SubjobStatus(Value):
     """How one subjob is."""
 
@@ -269,6 +301,9 @@ class SubjobStatus(Value):
     last_failover: Failover | None = None
     """The last take-over."""
 
+    last_change: LastChange | None = None
+    """The last planned change of the primary that was no move."""
+
     last_move: LastMove | None = None
     """The last planned move."""
 
@@ -297,8 +332,17 @@ class SinkStatus(Value):
     tuples: Tuples | None = None
     """Tuples written."""
 
+    next: Tuples | None = None
+    """The seq of the next tuple that it will write."""
+
+    lag: Tuples | None = None
+    """Tuples by which it is behind the end of its producer's queue; absent while no primary can tell."""
+
+    lag_seconds: Seconds | None = None
+    """For how long the oldest of these tuples has been there."""
+
     durable: bool | None = None
-    """Whether what it wrote survives its pod."""
+    """Whether what it wrote survives its pod: on an emptyDir, ephemeral or csi volume it does not."""
 
     note: Text = ""
     """What to know about it."""

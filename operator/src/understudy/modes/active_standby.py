@@ -45,6 +45,7 @@ class ActiveStandby(Resuming):
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.exact = exact or determinants
+        self.always_new = not self.exact
         self.determinants = self.hold_back = determinants
         self.forget()
 
@@ -262,7 +263,7 @@ class ActiveStandby(Resuming):
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        log = (*self._begin_again(now), *self._log_message())
+        log = (*self.roll_tick(now), *self._begin_again(now), *self._log_message())
         if not self._due(now) or self._peer is None:
             return log
         return (*log, *self._acks(self._peer), *self._queue_trimming())

@@ -3,8 +3,9 @@
 The replacement is a new process, or a spare that waits: it knows no more than a new process does, but is warm.
 
 No run-time cost: an input is released as soon as it is processed. A replacement first hears from all its consumers how
-far its stream had come, so that seqs go on without being used twice, and only then takes input. A producer knows what
-was released, so it can tell what was lost; of a source the watermarks tell it, which came back from the consumers.
+far its stream had come, so that seqs go on without being used twice, and only then takes input. It waits only for a
+while for those that do not answer: one that comes back later counts on from where it was. A producer knows what was
+released, so it can tell what was lost; of a source the watermarks tell it, which came back from the consumers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.watermarks import Step, StepLog, newest
 
@@ -57,6 +58,11 @@ class Amnesia(Instance):
                 return self._begin(self._roll) if self._roll.complete else ()
             case _:
                 return ()
+
+    def lead_tick(self, now: Millis) -> Commands:
+        if self._roll is None or not self.without_the_silent(self._roll, now):
+            return ()
+        return self._begin(self._roll)
 
     @property
     def protected(self) -> bool:

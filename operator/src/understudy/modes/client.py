@@ -13,15 +13,27 @@ from understudy.protocol.timer import due
 
 
 class Client(Instance):
-    def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        wiring: Wiring,
+        detector: Detector,
+        *,
+        interval: int,
+        life: Epoch = Epoch(1),
+        begins: Seq = Seq(0),
+    ) -> None:
+        """`life`: its number, which fences off the lives before it; `begins`: what those have written already."""
         super().__init__(name, wiring, detector)
         self.interval = interval
-        self.role, self.epoch = Role.PRIMARY, Epoch(1)
+        self.role, self.epoch = Role.PRIMARY, life
+        for stream in wiring.entering:
+            self.ledger = self.ledger.moved(stream, begins)
         self._acked_at: Millis | None = None
 
     def handle(self, event: Event) -> Commands:
         if isinstance(event, on.Started):
-            return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
+            return tuple(do.ReadInput(s, self.ledger.received(s)) for s in self.wiring.entering)
         return super().handle(event)
 
     def lead(self, event: Event) -> Commands:

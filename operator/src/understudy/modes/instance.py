@@ -22,13 +22,14 @@ from enum import Enum
 
 from understudy.modes.migration import Move, Phase
 from understudy.modes.moving import Moving
-from understudy.modes.roll import RollCall
+from understudy.modes.roll import Reader, RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Command
 from understudy.protocol.detector import Detector
 from understudy.protocol.duplicates import Hole
+from understudy.protocol.engine import Stand
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
@@ -36,11 +37,13 @@ from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.inquiry import Inquiry
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Tree, Trees
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
 WAIT = 6  # times τ that who has no state leaves to those who have it: what they have is lost otherwise
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
+ROLL = 2_000  # milliseconds that consumers have at least to answer: they give up a silent producer after one second
 PATIENCE = 6_000  # milliseconds that a holder has to answer a question in its Lease, at which it looks every second
 
 
@@ -60,6 +63,7 @@ class Instance:
     replicated = False  # whether all instances send
     holds_nothing = False  # whether a standby has nothing of its primary: then it must have heard it to suspect it
     patience = PATIENCE
+    roll_patience = ROLL
     stands_still = True  # whether a move begins with a pause, and can be given up only by fencing off the target
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
@@ -81,6 +85,8 @@ class Instance:
         self._only_here: dict[Stream, Seq] = {}  # input before these seqs came from a producer that began anew since
         self._of_before: dict[Stream, Seq] = {}  # what this life had of an earlier producer; until the next one sends
         self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # newest acks that came during a roll call
+        self.late: set[Reader] = set()  # consumers that said nothing in the roll call, and have not come back yet
+        self.shifts: dict[Reader, int] = {}  # late consumers that count a stream's tuples from further on, by so many
         self._trying = False
         self._contact = False  # whether the connection to the primary has carried a keep-alive
         self._inquiry = Inquiry()  # as a standby that does not hear the holder
@@ -153,14 +159,18 @@ class Instance:
         self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
         self.detector = self.detector.forget()
         checkpoint, live = self._inheritance(record)
-        self.keep_what_others_said(checkpoint)
-        self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
-        self.lossy, self.anew, self.resumed, self._only_here, self._early = False, {}, {}, {}, {}
-        self._of_before = {}
+        self.open_books(checkpoint)
         if checkpoint is not None and live:
             return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
         return (do.Lead(record.epoch, checkpoint, why), *self.start_inputs(checkpoint))
+
+    def open_books(self, checkpoint: Checkpoint | None) -> None:
+        """A new life begins with what is in the checkpoint, or with nothing."""
+        self.keep_what_others_said(checkpoint)
+        self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
+        self.lossy, self.anew, self.resumed, self._only_here, self._early = False, {}, {}, {}, {}
+        self._of_before, self.late = {}, set()
 
     def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
         """What a new primary continues from, and whether that is exactly where the former one stood still.
@@ -192,7 +202,9 @@ class Instance:
 
     def _tick(self, now: Millis) -> Commands:
         if self.role is Role.PRIMARY:
-            return (*self.lead_tick(now), *self.moves.tick(now), *self.moves.watch_load(now))
+            done = self.lead_tick(now)
+            early = self._after_roll_call() if self._early else ()
+            return (*done, *early, *self.moves.tick(now), *self.moves.watch_load(now))
         self.detector = self.detector.on_tick(now)
         if self.detector.suspects(now):
             return self._suspect(f"no keep-alive for {self.detector.tau} ms")
@@ -232,12 +244,12 @@ class Instance:
             return (do.AskHolder(self.lease, f"{why}, and there is nothing here to continue from"),)
         return (do.ReadLease("to see whether the holder has answered"),)
 
-    def _try(self, why: str) -> Commands:
+    def _try(self, why: str, *, planned: bool = False) -> Commands:
         """Whatever others have asked the holder."""
         if self._trying:
             return ()
         self._trying = True
-        return (do.TryLease(replace(self.lease, question=None) if self.lease else None, why),)
+        return (do.TryLease(replace(self.lease, question=None) if self.lease else None, why, planned),)
 
     def _newer(self, epoch: Epoch) -> Commands:
         if epoch <= self.epoch or self.role is not Role.PRIMARY:
@@ -257,6 +269,7 @@ class Instance:
         self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
         self.moves.forget()
         self._inquiry, self._early, self._of_before = Inquiry(), {}, {}
+        self.late, self.shifts = set(), {}
 
     # --- migration
 
@@ -267,7 +280,7 @@ class Instance:
             return ()
         self.lease, self.epoch, self._handed = event.lease, event.lease.epoch, event
         kept = (do.Store(event.checkpoint),) if event.checkpoint is not None else ()
-        return (*kept, *self._try(f"{event.lease.holder} hands over"))
+        return (*kept, *self._try(f"{event.lease.holder} hands over", planned=event.lease.successor is not None))
 
     @property
     def move(self) -> Move | None:
@@ -299,6 +312,8 @@ class Instance:
                 return (*self.processed(event), *self._acked_ahead(Stream(event.element)))
             case on.Acked() if self.roll_open and event.stream in self.wiring.leaving:
                 return self._too_early(event)
+            case on.Acked() if (event.stream, event.consumer) in self.late:
+                return self._too_early(event)
             case on.Acked():
                 self.ledger, held_from = self.ledger.acked(event)
                 if event.tree is not None:
@@ -311,6 +326,8 @@ class Instance:
                 return self._resumes(event)
             case on.Subscribed() if self.ledger.queues[event.stream].replaced(event.consumer, event.epoch):
                 return ()  # it may have had more than the life that has taken its place
+            case on.Subscribed() if (event.stream, event.consumer) in self.late:
+                return self._late_answer(event)
             case on.Subscribed():
                 self.ledger = self.ledger.subscribed(event)
                 return (*self._rebase(), *self.lead(event))
@@ -351,8 +368,45 @@ class Instance:
         """Seqs are settled: they go on from those of the earlier life, or begin behind all that a consumer has."""
         if self.roll_open:
             return ()
-        early, self._early = self._early, {}
-        return tuple(c for event in early.values() for c in self._in_the_books(event))
+        waiting = {key: ack for key, ack in self._early.items() if key[:2] in self.late}
+        early = [ack for key, ack in self._early.items() if key not in waiting]
+        self._early = waiting
+        return tuple(c for event in early for c in self._in_the_books(event))
+
+    # --- consumers that were lost in the same failure
+
+    def without_the_silent(self, roll: RollCall | None, now: Millis) -> bool:
+        """Whether a roll call ends here though some have not answered: they were lost in the same failure."""
+        if roll is None or not roll.waited(now, max(WAIT * self.detector.tau, self.roll_patience)):
+            return False
+        self.late = roll.silent
+        return True
+
+    def _late_answer(self, event: on.Subscribed) -> Commands:
+        """A consumer comes back that said nothing in the roll call. The seqs were settled without it."""
+        self.late.discard((event.stream, event.consumer))
+        first, held = self.anew.get(event.stream), self.ledger.queues[event.stream].held
+        if event.start < held.start if first is None else event.start > first:
+            return self.late_consumer_differs(event)
+        self.ledger = self.ledger.subscribed(event)
+        return self.lead(event)
+
+    def late_consumer_differs(self, event: on.Subscribed) -> Commands:
+        """It has tuples of the former life under seqs that this one gave to others. It counts on from there: what is
+        sent to it, and what it says, is shifted."""
+        reader, first = (event.stream, event.consumer), self.anew[event.stream]
+        self.shifts[reader] = event.start - first
+        self._early = {key: ack for key, ack in self._early.items() if key[:2] != reader}
+        self.ledger = self.ledger.subscribed(replace(event, start=first))
+        return ()
+
+    def ours(self, stream: Stream, consumer: Consumer, seq: int) -> Seq:
+        """What a consumer calls `seq` is this tuple here."""
+        return Seq(max(0, seq - self.shifts.get((stream, consumer), 0)))
+
+    def theirs(self, stream: Stream, consumer: Consumer, seq: int) -> Seq:
+        """What is `seq` here is this tuple to the consumer."""
+        return Seq(seq + self.shifts.get((stream, consumer), 0))
 
     def _arrived(self, event: on.Arrived) -> Commands:
         self.ledger, new = self.ledger.arrived(event)
@@ -489,6 +543,7 @@ class Instance:
         """The watermarks of the producers and the savepoints of the consumers."""
         self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
         self.keep_trees(checkpoint.trees if checkpoint else {})
+        self.shifts = {(s, c): n for s, per in checkpoint.shifts.items() for c, n in per.items()} if checkpoint else {}
 
     def kept_trees(self) -> Trees:
         """As they are now."""
@@ -497,7 +552,9 @@ class Instance:
     def state(self, number: int) -> Checkpoint:
         """All that another instance needs to go on from here."""
         marks = {s: m for s in self.marks if (m := self.mark_of(s, self.ledger.position(s))) is not None}
-        return replace(self.ledger.checkpoint(self.epoch, number), trees=self.kept_trees(), marks=marks)
+        shifts = {s: {c: n for (of, c), n in self.shifts.items() if of == s} for s, _ in self.shifts}
+        books = self.ledger.checkpoint(self.epoch, number)
+        return replace(books, trees=self.kept_trees(), marks=marks, shifts=shifts)
 
     # --- a live change of mode
 
@@ -506,6 +563,7 @@ class Instance:
         self.role, self.epoch, self.lease = former.role, former.epoch, former.lease
         self.ledger, self.lossy = former.ledger, former.lossy
         self.anew, self.resumed = dict(former.anew), former.resumed
+        self.late, self.shifts = set(former.late), dict(former.shifts)
         self.marks, self.trees = former.marks, former.trees
         self.number = former.number  # states have higher ones: a late word about one of the former mode counts for none
         self.taken_up()
@@ -521,8 +579,15 @@ class Instance:
 
     @property
     def settled(self) -> bool:
-        """Whether the mode may be changed now."""
-        return not self.roll_open and self.move is None
+        """Whether the mode may be changed now. Another mode may not know that a late consumer counts otherwise."""
+        return not self.roll_open and self.move is None and not self.late and not self.shifts
+
+    def stand(self, *, follows: bool) -> Stand:
+        """What would become of the subjob if this process ended now. `follows`: as a standby, it hears a primary whose
+        engine works."""
+        if self.role is Role.PRIMARY:
+            return Stand(leads=True, covered=self.protected, needed=self.ships_state)
+        return Stand(leads=False, covered=follows, needed=self.could_continue())
 
     @property
     def rehearsed(self) -> bool:
@@ -554,7 +619,11 @@ class Instance:
 
     def ready_for(self, target: str) -> bool:
         """Whether a move to this instance can begin."""
-        return self.moves.follower == target and not self.roll_open
+        return self.moves.follower == target and not self.roll_open and not self.late
+
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        """As a primary: the position on an input at which a take-over at this moment would begin."""
+        return self.ledger.position(stream)
 
     def move_state(self) -> Commands:
         """Processing stands still: give the state away. The number of a live state is 0: it is no checkpoint."""

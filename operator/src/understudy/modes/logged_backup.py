@@ -34,12 +34,14 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.replay import Replay, ReplayLog
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Marks
 
 
 class LoggedBackup(UpstreamBackup):
     hold_back = True
     holds_nothing = False
+    _log_again: ReplayLog | None = None  # with which this life begins again
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
         super().__init__(name, wiring, detector, interval=interval, forward=False)
@@ -93,10 +95,18 @@ class LoggedBackup(UpstreamBackup):
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         counts = self.logged_in is not None and self.logged_in + 1 == self.epoch
-        log = self.log if counts else None
+        log, self._log_again = self.log if counts else self._log_again, None
         commands = super().start_inputs(checkpoint)
         self.log = log or self.log
         return commands
+
+    def late_consumer_differs(self, event: on.Subscribed) -> Commands:
+        """The log still counts, unless this life gave other seqs than it says. What no standby has confirmed yet was
+        sent to nobody. A standby that was about to be fenced off still has to be."""
+        self._log_again = self.log if event.stream not in self.anew else None
+        fencing = self._confirming.fencing
+        commands = super().late_consumer_differs(event)
+        return (*commands, *(self._confirming.left() if fencing else ()))
 
     def _begin(self, roll: RollCall) -> Commands:
         replay = self._replay(roll)
@@ -249,13 +259,16 @@ class LoggedBackup(UpstreamBackup):
         replay = self._behind_all()
         return dict(replay.begins) if replay is not None else dict(self._starts)
 
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        return self.needed().get(stream, Seq(0))
+
     def _behind_all(self) -> Replay | None:
         """How to make again what no consumer has acked at level 0, of steps that the standby holds."""
         return self.log.replay({s: self.ledger.queues[s].received_by_all for s in self.wiring.leaving})
 
     def lead_tick(self, now: Millis) -> Commands:
         acks = super().lead_tick(now)
-        replay = self._behind_all() if acks else None
+        replay = self._behind_all() if acks and not self.late else None
         if replay is not None:
             self._trimmed = replay.begins
             self.log.trim(replay.begins)

@@ -2,19 +2,20 @@
 
 | phase        | on                                   | becomes      | does |
 |--------------|--------------------------------------|--------------|------|
-| —            | MigrationRequested                   | joining      |      |
+| —            | the Lease names a successor, or MigrationRequested | joining |      |
 | joining      | the target follows                   | pausing      | Pause: at the end of a micro-batch state is only positions, tails and queues |
 | pausing      | Paused                               | shipping or handing over | ships the last checkpoint, or HandOver with all of the state |
 | shipping     | the target has it                    | handing over | HandOver |
 | handing over | a newer epoch: the target leads      | —            | StepDown |
 | pausing, shipping | the target left, or patience is over | —       | Resume |
-| handing over | the same                             | withdrawing  | takes the Lease anew, so that the target can't win it |
+| joining, pausing, shipping | the Lease no longer names the target as successor | — | Resume |
+| handing over | the target left, patience is over, or the Lease no longer names it | withdrawing  | takes the Lease anew, so that the target can't win it |
 | withdrawing  | Lease won                            | —            | Resume |
 | withdrawing  | a newer epoch: the target was faster | —            | StepDown |
 
 Until the target leads, the side that moves away stands still and keeps its state, also when it steps down: if the
 target fails at once, it can take over from there. A mode whose secondary runs in parallel (active standby) hands over
-without a pause, and need not withdraw.
+without a pause, and need not withdraw. `protocol.moves` says how long all of this may take, and how it is given up.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from understudy.protocol.ids import Millis
-
-PATIENCE = 10  # times τ that a target has for each phase
+from understudy.protocol.moves import PATIENCE
 
 
 class Phase(Enum):
@@ -41,6 +41,7 @@ class Move:
 
     target: str
     why: str
+    in_lease: bool = False  # the Lease names the target: without that it ends
     phase: Phase = Phase.JOINING
     since: Millis | None = None  # seen by a tick
 

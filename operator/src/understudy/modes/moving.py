@@ -6,6 +6,7 @@ resource failure is noticed by the side that it affects.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from understudy.modes.migration import Move, Phase
@@ -32,8 +33,7 @@ class Moving:
     def handle(self, event: Event) -> Commands:
         match event:
             case on.MigrationRequested() if self.move is None:
-                self.move = Move(event.target, event.why)
-                return self._advance()
+                return self._begin(Move(event.target, event.why))
             case on.Paused() if self.move is not None and self.move.phase is Phase.PAUSING:
                 return self._core.move_state()
             case on.SecondaryJoined(name):
@@ -46,10 +46,14 @@ class Moving:
                 return ()
 
     def asked_by(self, record: LeaseRecord | None) -> Commands:
-        """Whoever deploys the job writes into the Lease to whom its holder should move."""
-        if record is None or record.successor in (None, self._core.name):
+        """Whoever deploys the job writes into the Lease to which instance its holder should move, and takes that back
+        when it gives the move up."""
+        named = record.successor if record is not None else None
+        if self.move is not None:
+            return self._give_up() if self.move.in_lease and named != self.move.target else ()
+        if named in (None, self._core.name):
             return ()
-        return self.handle(on.MigrationRequested(str(record.successor), "the Lease names it as successor"))
+        return self._begin(Move(str(named), "the Lease names it as successor", in_lease=True))
 
     def tick(self, now: Millis) -> Commands:
         if self.move is None:
@@ -58,6 +62,10 @@ class Moving:
         return self._give_up() if self.move.overdue(now, self._core.detector.tau) else self._advance()
 
     # --- the phases
+
+    def _begin(self, move: Move) -> Commands:
+        self.move = move
+        return self._advance()
 
     def _advance(self) -> Commands:
         """Begin the move as soon as the target is ready for it, and producers can send it what waits here."""
@@ -78,7 +86,8 @@ class Moving:
         if self.move is None or self._core.lease is None:
             return ()
         self.enter(Phase.HANDING_OVER)
-        return (do.HandOver(self.move.target, self._core.lease, checkpoint),)
+        lease = replace(self._core.lease, successor=self.move.target if self.move.in_lease else None)
+        return (do.HandOver(self.move.target, lease, checkpoint),)
 
     def _target_left(self) -> Commands:
         """It failed, or it leads already: then the Lease says so."""

@@ -35,6 +35,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 RESEND = 8  # intervals after which an unconfirmed checkpoint counts as lost
@@ -64,6 +65,7 @@ class PassiveStandby(Resuming):
         self.interval = interval
         self.hold_back = hold_back
         self.exact = exact or hold_back
+        self.always_new = not self.exact
         self.strategy = strategy
         self.forget()
 
@@ -201,6 +203,9 @@ class PassiveStandby(Resuming):
     def lead_tick(self, now: Millis) -> Commands:
         """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
         self._now = now
+        return (*self.roll_tick(now), *self._ship_if_due(now))
+
+    def _ship_if_due(self, now: Millis) -> Commands:
         if self._in_flight is not None and now - (self._shipped_at or 0) > self.interval * RESEND:
             self._unconfirmed()
         if self._secondary is None or self._fencing or self._in_flight or self._roll is not None:
@@ -331,7 +336,7 @@ class PassiveStandby(Resuming):
     def secondary(self) -> str | None:
         return self._secondary
 
-    def covered(self, stream: Stream) -> Seq:
-        """The input position that a take-over now would continue from."""
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        """What the secondary has stored covers the input before."""
         found = self._confirmed.covers(stream) if self._confirmed else None
         return found or Seq(0)

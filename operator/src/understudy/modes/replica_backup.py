@@ -134,7 +134,8 @@ class ReplicaBackup(Resuming):
         if self.role is not Role.PRIMARY or event.lease.epoch < self.epoch:
             return ()
         self.lease = event.lease
-        return (do.TryLease(event.lease, f"{event.lease.holder} hands over"),)
+        planned = event.lease.successor is not None
+        return (do.TryLease(event.lease, f"{event.lease.holder} hands over", planned),)
 
     # --- life
 

@@ -2,6 +2,10 @@
 
 Then what it makes is not what the former life made, and must not take the seqs of that. Which seqs are taken is known
 only when all consumers have subscribed: until then, nothing that is made anew leaves, and no ack counts.
+
+A mode in which every life makes other tuples (`always_new`) does not wait for consumers that were lost in the same
+failure: a late one counts on from where it was. Elsewhere only a life that has lost its state calls the roll. It waits
+for all: the lives after it go on with its seqs.
 """
 
 from __future__ import annotations
@@ -11,10 +15,12 @@ from collections.abc import Mapping
 from understudy.modes.instance import Commands, Instance
 from understudy.modes.roll import RollCall
 from understudy.protocol import events as on
-from understudy.protocol.ids import Epoch, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Seq, Stream
 
 
 class Resuming(Instance):
+    always_new = False
+
     def forget(self) -> None:
         self._roll: RollCall | None = None
         self._answers = RollCall(self.wiring)  # what consumers said when they subscribed to this life
@@ -24,6 +30,8 @@ class Resuming(Instance):
         """This life begins at `at`. `differs`: it makes other tuples than the former one in any case."""
         self._answers, self._differs_from = RollCall(self.wiring), {}
         self._roll = self._answers if differs and self.epoch > Epoch(1) else None
+        if differs:
+            self.late, self.shifts = set(), {}
         self.resumed = dict(at) if self.epoch > Epoch(1) else {}
 
     @property
@@ -33,6 +41,11 @@ class Resuming(Instance):
     def hear(self, event: on.Subscribed) -> Commands:
         self._answers.heard(event)
         return self._send_as_new(self._roll) if self._roll is not None and self._roll.complete else ()
+
+    def roll_tick(self, now: Millis) -> Commands:
+        if not self.always_new or self._roll is None or not self.without_the_silent(self._roll, now):
+            return ()
+        return self._send_as_new(self._roll)
 
     def adopt(self, former: Instance) -> None:
         """Consumers that have subscribed to this process do not do so again because its mode is another."""

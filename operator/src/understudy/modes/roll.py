@@ -1,14 +1,17 @@
 """The roll call of a replacement: from where each consumer of each stream wants to go on (Hwang §6: "the failover node
 must ask downstream neighbors for the identifiers of the last tuples they received").
 
-Consumers answer by subscribing again. Until all have, the replacement can't know which seqs are taken.
+Consumers answer by subscribing again. A consumer that was lost in the same failure does not answer. The replacement
+waits for it only for a while, and then serves those that have answered: the others are *late*.
 """
 
 from __future__ import annotations
 
 from understudy.protocol import events as on
-from understudy.protocol.ids import Consumer, Seq, Stream
+from understudy.protocol.ids import Consumer, Millis, Seq, Stream
 from understudy.protocol.ledger import Wiring
+
+Reader = tuple[Stream, Consumer]
 
 
 class RollCall:
@@ -17,6 +20,7 @@ class RollCall:
         self._heard: dict[Stream, dict[Consumer, on.Subscribed | None]] = {
             s: dict.fromkeys(c for c in wiring.consumers[s] if c not in inner) for s in wiring.leaving
         }
+        self._since: Millis | None = None
 
     def heard(self, event: on.Subscribed) -> None:
         if event.consumer in self._heard.get(event.stream, {}):
@@ -24,10 +28,20 @@ class RollCall:
 
     @property
     def complete(self) -> bool:
-        return all(None not in per.values() for per in self._heard.values())
+        return not self.silent
+
+    @property
+    def silent(self) -> set[Reader]:
+        return {(s, c) for s, per in self._heard.items() for c, answer in per.items() if answer is None}
+
+    def waited(self, now: Millis, patience: int) -> bool:
+        """Whether it has lasted for longer than `patience`, and there is a consumer of each stream to serve."""
+        self._since = now if self._since is None else self._since
+        answered = all(any(per.values()) for per in self._heard.values())
+        return answered and now - self._since > patience
 
     def furthest(self, stream: Stream) -> Seq:
-        """No consumer has received a tuple at or after this seq."""
+        """No consumer that has answered has received a tuple at or after this seq."""
         return Seq(max((e.start for e in self._answers(stream)), default=0))
 
     def answers(self, stream: Stream) -> list[on.Subscribed]:

@@ -25,6 +25,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Savepoint, Tree, latest
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 
@@ -229,6 +230,12 @@ class SavepointMode(Resuming):
         (element,) = self.wiring.readers(stream)
         tree = self._sent.get(element)
         return (self._ack(stream, element, tree),) if tree is not None else ()
+
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        """The savepoint that would be chosen is the latest that those before the element have."""
+        (element,) = self.wiring.readers(stream)
+        tree = latest(told.trees.get(s) for s in self.wiring.inputs[element])
+        return tree.root.selection[stream] if tree is not None else Seq(0)
 
     def step_after(self, stream: Stream, oldest: Seq) -> Step:
         """f⁻¹ of the first event that follows the acked ones; if it is still to come, the present selection."""

@@ -9,6 +9,10 @@ A replacement hears from its consumers what they have, replays what upstream hol
 - with `forward` (precise recovery, Hwang §6: watermarks go downstream with the tuples and come back with the roll call)
   drops what it makes before the step of the hindmost consumer, and numbers that step as it was numbered before;
 - without, sends all it makes as new tuples: duplicates, but no loss (rollback recovery).
+
+It waits only for a while for consumers that do not answer, then serves those that have answered. Until the others are
+back, upstream is told to keep all that it holds. One that comes back and can't be served from what was made by then (it
+needs earlier tuples, or has others under these seqs) makes this life begin again, with its answer.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog, cause, traced
 
 
@@ -51,6 +56,7 @@ class UpstreamBackup(Instance):
         self._unlogged: dict[Stream, Seq] = {}  # what precedes was made in another mode
         self._named: dict[tuple[Stream, Consumer], Step | None] = {}  # the steps with which consumers subscribed
         self._silent: set[tuple[Stream, Consumer]] = set()  # consumers of a queue that moved here, not heard of yet
+        self._kept: dict[Stream, Seq] = {}  # where the input begins that upstream held for this life
 
     # --- take-over
 
@@ -110,10 +116,23 @@ class UpstreamBackup(Instance):
 
     def _begin_if_ready(self) -> Commands:
         roll = self._roll
-        if roll is None or not roll.complete or any(s not in self._starts for s in self.wiring.entering):
-            return ()
-        self._roll = None
+        return self._settle(roll) if roll is not None and roll.complete and self._knows_its_inputs else ()
+
+    @property
+    def _knows_its_inputs(self) -> bool:
+        return all(s in self._starts for s in self.wiring.entering)
+
+    def _settle(self, roll: RollCall) -> Commands:
+        self._roll, self._kept = None, dict(self._starts)
         return self._begin(roll)
+
+    def late_consumer_differs(self, event: on.Subscribed) -> Commands:
+        """All begins again, as if another instance took over: with what upstream has kept, and this answer."""
+        self.open_books(None)
+        lead = do.Lead(self.epoch, None, f"begins again: {event.consumer} is back, and goes on from {event.start}")
+        inputs = self.start_inputs(None)
+        self.ledger = self.ledger.subscribed(event)
+        return (lead, *inputs, *self._subscribed(event))
 
     def _begin(self, roll: RollCall) -> Commands:
         """It is known what consumers have, and what upstream holds."""
@@ -283,10 +302,13 @@ class UpstreamBackup(Instance):
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        if not due(self._acked_at, now, self.interval) or self._roll is not None:
+        if self._roll is not None:
+            ready = self._knows_its_inputs and self.without_the_silent(self._roll, now)
+            return self._settle(self._roll) if ready else ()
+        if not due(self._acked_at, now, self.interval):
             return ()
         self._acked_at = now
-        needed = self.needed()
+        needed = dict(self._kept) if self.late else self.needed()
         inner = tuple(do.SendAck(s, 1, p) for s, p in needed.items() if s in self.logs)
         level0 = (do.SendAck(s, 0, self.ledger.position(s)) for s in self.wiring.external)
         return (*inner, *level0, *(self._level1(s, needed) for s in self.wiring.entering))
@@ -328,6 +350,17 @@ class UpstreamBackup(Instance):
         acks = self.ledger.queues[stream].acks if not self._all_received(stream) else {}
         named = ((acks[c], mark) for (s, c), mark in self._named.items() if s == stream and c in acks)
         return (m for known, m in named if m is not None and known.received <= m.stop and self._reaches(m))
+
+    def replays_from(self, stream: Stream, told: Told) -> Seq:
+        """Producers hold the input from their last ack on. A source is read from the watermarks of the hindmost
+        consumer, if it has some, else from the ack that is kept."""
+        released = told.released.get(stream, self._starts.get(stream, Seq(0)))
+        if stream not in self.wiring.replayable:
+            return released
+        had = {s: max(self.ledger.queues[s].received_by_all, told.sent.get(s, Seq(0))) for s in self.wiring.leaving}
+        marks = [self.mark(s, Seq(position)) for s, position in had.items()]
+        lows = [m.entering() for m in marks if m is not None]
+        return min((low[stream] for low in lows if stream in low), default=released)
 
     @property
     def protected(self) -> bool:

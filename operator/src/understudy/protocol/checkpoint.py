@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.savepoints import Trees
 from understudy.protocol.watermarks import Step
 
@@ -38,6 +38,7 @@ class Checkpoint:
     steps: Mapping[Stream, tuple[Step, ...]] = field(default_factory=dict)  # behind the queues, where a mode logs them
     log: tuple[Determinant, ...] = ()  # where a mode logs determinants to do its steps again
     extended: Mapping[Stream, Seq] = field(default_factory=dict)  # input kept beyond a position (Brettlecker §4.6)
+    shifts: Mapping[Stream, Mapping[Consumer, int]] = field(default_factory=dict)  # of consumers that count otherwise
 
     def position(self, stream: Stream) -> Seq | None:
         """The position on a subjob input that this checkpoint covers: the least of all elements that read it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.determinants import Determinant
@@ -20,6 +20,11 @@ class TryLease:
 
     expected: LeaseRecord | None
     why: str
+    planned: bool = False  # only while the Lease names us as successor: the move may have been given up
+
+    def condition(self, me: str) -> LeaseRecord | None:
+        """What the Lease must say. A successor that it names is of no concern to a take-over that is not planned."""
+        return replace(self.expected, successor=me if self.planned else None) if self.expected is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the end of a connection to the primary tells its secondary.
+"""What the end of a connection to the primary tells its secondary, and what the secondary does next.
 
 Only a connection that has carried a keep-alive and is then closed proves something: a living kernel says that the
 process behind it is dead. A connection that could not be made (a refused port, a certificate that is not accepted, a
@@ -11,6 +11,16 @@ time-out, a path that works in one direction only) proves nothing: others may re
 | the other side answered: not primary | REFUSED                     | REFUSED     |
 | it answered: another follows already | BEHIND                      | BEHIND      |
 | a message could not be understood    | REFUSED                     | REFUSED     |
+
+What follows depends on where the secondary stands. `leads`: it is a replica that runs beside its peer. `behind`: the
+primary said lately that it has another secondary, which has the state and so the first chance.
+
+| verdict     | leads              | behind              | else               |
+|-------------|--------------------|---------------------|--------------------|
+| CLOSED      | SAY_CLOSED         | LOOK_AGAIN          | SAY_CLOSED         |
+| UNREACHABLE | SAY_UNREACHABLE    | SAY_UNREACHABLE     | SAY_UNREACHABLE    |
+| REFUSED     | SAY_CLOSED         | LOOK_AGAIN          | LOOK_AGAIN         |
+| BEHIND      | STAND_BEHIND       | STAND_BEHIND        | STAND_BEHIND       |
 """
 
 from __future__ import annotations
@@ -48,3 +58,24 @@ def verdict(end: End, *, heard: bool) -> Verdict:
             return Verdict.REFUSED
         case End.ANOTHER:
             return Verdict.BEHIND
+
+
+class Step(Enum):
+    """What the shell does next. Both shells call `next_step`, the real one and the simulated one."""
+
+    SAY_CLOSED = "post PeerClosed"
+    SAY_UNREACHABLE = "post PeerUnreachable a moment later, unless something else has happened"
+    LOOK_AGAIN = "read the Lease a moment later"
+    STAND_BEHIND = "the same, and leave the first chance to the other secondary for a while"
+
+
+def next_step(found: Verdict, *, leads: bool, behind: bool) -> Step:
+    match found:
+        case Verdict.CLOSED:
+            return Step.LOOK_AGAIN if behind and not leads else Step.SAY_CLOSED
+        case Verdict.UNREACHABLE:
+            return Step.SAY_UNREACHABLE
+        case Verdict.REFUSED:
+            return Step.SAY_CLOSED if leads else Step.LOOK_AGAIN
+        case Verdict.BEHIND:
+            return Step.STAND_BEHIND

@@ -145,7 +145,7 @@ class Stand:
     """Whether the state of the mode is here and nowhere else while it is not covered."""
 
 
-def leaves(stand: Stand, stalled_ms: int, grace_ms: int) -> bool:
+def leaves(stand: Stand, stalled_ms: int, grace_ms: int, held_ms: int = HELD_MS, shown_ms: int = SHOWN_MS) -> bool:
     """Whether an instance whose engine is stalled ends its process now, to be restarted.
 
     Not before its status page could be read. A covered primary waits for `grace_ms`, in which its standby takes the
@@ -153,4 +153,4 @@ def leaves(stand: Stand, stalled_ms: int, grace_ms: int) -> bool:
     """
     if stand.covered and stand.leads:
         return stalled_ms >= grace_ms
-    return stalled_ms >= (HELD_MS if stand.needed and not stand.covered else SHOWN_MS)
+    return stalled_ms >= (held_ms if stand.needed and not stand.covered else shown_ms)

@@ -34,6 +34,10 @@ class Step:
     behind: Mapping[Stream, Step] = field(default_factory=dict)
     """Where inputs come from elements of the same subjob: the steps that made the first tuples needed."""
 
+    def renumbered(self, shift: int) -> Step:
+        """The same outputs under other seqs."""
+        return replace(self, first=Seq(self.first + shift), stop=Seq(self.stop + shift)) if shift else self
+
     def entering(self) -> dict[Stream, Seq]:
         """The oldest input from outside that is needed to do this step, and all behind it, again."""
         found = {s: p for s, p in self.low.items() if s not in self.behind}
@@ -87,9 +91,7 @@ class StepLog:
         """The steps behind the tuples from `start` on, which get the seqs from `first` on."""
         steps = self._steps[max(bisect_right(self._firsts, start) - 1, 0) :]
         shift = first - start
-        return StepLog(
-            replace(s, first=Seq(s.first + shift), stop=Seq(s.stop + shift)) for s in steps if s.stop > start
-        )
+        return StepLog(s.renumbered(shift) for s in steps if s.stop > start)
 
     def trim(self, upto: Seq) -> None:
         """Forget steps whose tuples all precede `upto`, but keep the one just before it: acks are mapped onto it."""

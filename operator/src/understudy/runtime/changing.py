@@ -101,7 +101,7 @@ class Changing:
         elif successor.sources_keep_acks:
             log.info("changing", to=ha.mode)
             self._inputs.forget_trees()
-            self._recovery.begin_anew()
+            self._recovery.forget_acks()
             self._change, self._towards, self._asked = Change(core, successor), ha, False
         else:
             successor.adopt(core)

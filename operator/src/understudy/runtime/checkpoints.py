@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from understudy.protocol.checkpoint import Checkpoint, ElementState, missing
-from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.runtime.spill import Kept, Spill
 from understudy.runtime.watermarks import (
     log_from_json,
@@ -189,7 +189,9 @@ def _checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:
     numbers = {"epoch": checkpoint.epoch, "number": checkpoint.number}
     steps = {s: [step_to_json(step) for step in log] for s, log in checkpoint.steps.items()}
     rest = {"trees": trees_to_json(checkpoint.trees), "steps": steps, "extended": dict(checkpoint.extended)}
-    return numbers | {"elements": elements, "marks": marks, "log": log_to_json(checkpoint.log)} | rest
+    shifts = {s: dict(per) for s, per in checkpoint.shifts.items()}
+    logged = {"marks": marks, "log": log_to_json(checkpoint.log)}
+    return numbers | {"elements": elements, "shifts": shifts} | logged | rest
 
 
 def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
@@ -206,7 +208,8 @@ def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
     steps = {Stream(s): tuple(filter(None, map(step_from_json, log))) for s, log in value["steps"].items()}
     trees, extended = trees_from_json(value["trees"]), positions_from_json(value["extended"])
     log = log_from_json(value["log"])
-    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees, steps, log, extended)
+    shifts = {Stream(s): {Consumer(c): n for c, n in per.items()} for s, per in value["shifts"].items()}
+    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees, steps, log, extended, shifts)
 
 
 def table_to_bytes(table: pa.Table) -> bytes:

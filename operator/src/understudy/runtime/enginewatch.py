@@ -14,7 +14,7 @@ import structlog
 from understudy.modes.build import millis
 from understudy.protocol.engine import JVM, PATIENCE, EngineWatch, Signs, Stand, default_timeout, leaves
 from understudy.protocol.ids import Millis
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import now_ms, steady_ms
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.family import family, time_used, time_waited
 from understudy.runtime.scene import Scene
@@ -59,7 +59,7 @@ class EngineWatcher:
         self._listed = 0
 
     def look(self) -> None:
-        now = Millis(time.monotonic_ns() // 1_000_000)
+        now = steady_ms()
         if now - self._listed >= FAMILY_MS:
             self._engine, self._listed = family(os.getpid())[1:], now
         waited = time_waited(self._engine) if self._watch.quiet_ms >= QUIET_MS else None
@@ -78,7 +78,7 @@ class EngineWatcher:
         elif why is None and self._since is not None:
             log.warning("engine works again")
             self._since = None
-        self._scene.story.engine_stalled = why
+        self._scene.story.engine_stalled, self._scene.story.engine_quiet_ms = why, self._watch.quiet_ms
 
     @property
     def timeout_ms(self) -> int:

@@ -27,7 +27,8 @@ SAY_SECONDS = 1.0
 class Hooks:
     """What the follower reports."""
 
-    alive: Callable[[int, dict[str, int], str | None], None]  # epoch, input positions, why the primary's engine stalls
+    alive: Callable[[int, dict[str, int], str | None, int], None]
+    """Epoch, input positions, why the primary's engine stalls, for how long its output has stood still."""
     dictated: Callable[[dict[str, Any]], None]  # the settings that are in force
     checkpoint: Callable[[Message], None]
     permanent: Callable[[int, int, dict[str, int], dict[str, Any]], None]  # epoch, number, how far extended, trees
@@ -81,19 +82,14 @@ class Follower(threading.Thread):
     def _follow_to_its_end(self, kept: ExitStack) -> None:
         try:
             end = self._follow(kept.enter_context(wire.connect(self.primary.address)))
-        except flight.FlightUnavailableError as error:
-            end = self._noted(End.TRANSPORT, error)
-        except flight.FlightTimedOutError as error:
-            end = self._noted(End.TIMED_OUT, error)
-        except (flight.FlightError, StopIteration) as error:
-            end = self._noted(End.NOT_PRIMARY, error)
         except Exception as error:  # whatever a peer's message does here, the next attempt must follow
-            log.exception("a message of the primary could not be handled", primary=self.primary.holder)
-            end = self._noted(End.BROKEN, error)
+            end = self._noted(wire.end_of(error), error)
         if end is not None:
             self._report(verdict(end, heard=self._heard))
 
     def _noted(self, end: End, error: Exception) -> End:
+        if end is End.BROKEN:
+            log.error("a message of the primary could not be handled", primary=self.primary.holder, exc_info=error)
         said = str(error).split("\n")[0][:160]
         log.info("following ended", primary=self.primary.holder, heard=self._heard, end=end.value, error=said)
         return end
@@ -110,7 +106,8 @@ class Follower(threading.Thread):
             with self._lock:
                 if not self._stopped.is_set():
                     self._heard = True
-                    self._hooks.alive(meta["epoch"], meta.get("positions", {}), meta.get("engine"))
+                    still = meta.get("still", 0)
+                    self._hooks.alive(meta["epoch"], meta.get("positions", {}), meta.get("engine"), still)
                     self._take(meta, chunk.data)
         return None
 

@@ -15,8 +15,10 @@ from understudy.protocol import events as on
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.savepoints import Tree
+from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.ports import Unreachable
 from understudy.runtime.reader import Asking, Handler, Incoming, Origin, Reading, StreamReader
 from understudy.runtime.replicas import reading_of
@@ -67,6 +69,8 @@ class Inputs(Handler):
         self._readers.clear()
         self._acks.clear()
         self._trees.clear()
+        self._scene.told = Told()
+        self._scene.sent.clear()
         self._sources.stop()
 
     def source_rows(self, source: str, wanted: Range) -> pa.Table | None:
@@ -140,6 +144,13 @@ class Inputs(Handler):
 
     # --- what readers report
 
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        """A new life has heard nothing of earlier producers. That its own output stopped is what it was told."""
+        now, take_over = steady_ms(), self._scene.story.take_over
+        stopped = take_over.stopped if take_over is not None else None
+        passed_on = [{"epoch": 0, "ms": now - stopped}] if stopped is not None else []
+        return [*self._scene.hearing.ages(stream, now), *passed_on]
+
     def expected(self, stream: str) -> int:
         with self._scene.lock:
             return self._scene.core.goes_on_from(Stream(stream))
@@ -154,7 +165,7 @@ class Inputs(Handler):
         with scene.lock:
             if reader.stopped:
                 return
-            generation = scene.generation
+            generation, received = scene.generation, scene.core.ledger.received(Stream(stream))
             scene.story.available[stream] = max(scene.story.available.get(stream, 0), message.available)
             scene.story.aim(stream, message.available)
             if message.share is not None:
@@ -164,6 +175,9 @@ class Inputs(Handler):
                 scene.post(_arrived(Stream(stream), self._range(stream, message), message))
                 self._arriving = None
             admitted = scene.core.ledger.admits(Stream(stream), Epoch(message.epoch))
+            if admitted:
+                new = scene.core.ledger.received(Stream(stream)) > received
+                scene.hearing.heard(stream, message.epoch, steady_ms(), message.still_ms, new_tuples=new)
             for name in self._wiring.readers(Stream(stream)) if admitted else ():
                 scene.inboxes[name].learn(stream, message.progress, message.end)
         self._wait_for_room(stream, generation)
@@ -235,8 +249,15 @@ class Inputs(Handler):
                 tree = tree_to_json(ack.tree)
                 if sent.get(reader) != ack and reader.ack(ack.levels, tree, ack.starved):
                     sent[reader] = ack
+                    self._note_told(reader, ack)
                     self._scene.story.acked_bytes += len(wire.pack([ack.levels, tree]))
             self._sent = sent
+
+    def _note_told(self, reader: Reading, ack: _Due) -> None:
+        with self._scene.lock:
+            for stream in (s for s, r in self._readers.items() if r is reader):
+                if (upto := dict(ack.levels).get(1)) is not None:
+                    self._scene.told = self._scene.told.with_ack(Stream(stream), Seq(upto), ack.tree)
 
     def forget_trees(self) -> None:
         self._trees.clear()
@@ -251,7 +272,9 @@ class Inputs(Handler):
         """Level 0: what is processed; what only waits here is lost to an instance that this one moves to. Level 1: what
         the mode has released. A new producer has to hear it again."""
         levels = {0: int(self._scene.core.ledger.position(Stream(stream))), **self._acks.get(stream, {})}
-        return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections, self._starved(stream))
+        starved, take_over = self._starved(stream), self._scene.story.take_over
+        stopped = take_over.stopped if take_over is not None else None
+        return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections, starved, stopped)
 
     def _starved(self, stream: str) -> int | None:
         found = (self._scene.starved_at(name, stream) for name in self._wiring.readers(Stream(stream)))
@@ -269,3 +292,4 @@ class _Due:
     tree: Tree | None
     connections: int
     starved: int | None = None
+    stopped: int | None = None  # a take-over learns it from its consumers, after it has subscribed here

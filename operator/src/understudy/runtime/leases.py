@@ -9,15 +9,16 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, assert_never
+from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 import structlog
 
 from understudy.protocol import commands as do
-from understudy.protocol import events as on
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch
+from understudy.protocol.leasing import News, Order, carry_out
 from understudy.runtime.ports import Surroundings, Unreachable
 
 log = structlog.get_logger()
@@ -25,8 +26,30 @@ WATCH_SECONDS = 1.0
 RETRY_SECONDS = 0.2
 LAST_SECONDS = 2.0
 
-Order = do.TryLease | do.ReadLease | do.AskHolder
-News = on.LeaseSeen | on.LeaseWon | on.HolderHeard
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """The Lease in the surroundings."""
+
+    surroundings: Surroundings
+    subjob: str
+    me: str
+    address: str
+    heard: Callable[[LeaseRecord], str | None]
+
+    def read(self) -> LeaseRecord | None:
+        return self.surroundings.read_lease(self.subjob)
+
+    def take(self, order: do.TryLease) -> LeaseRecord | None:
+        return self.surroundings.try_lease(self.subjob, order.condition(self.me), self.me, self.address)
+
+    def ask(self, expected: LeaseRecord) -> None:
+        log.info("asking the holder", subjob=self.subjob, holder=expected.holder)
+        self.surroundings.ask_holder(self.subjob, expected, f"{self.me} {uuid4().hex[:8]}")
+
+    def answer(self) -> None:
+        log.info("answering a question in the lease", subjob=self.subjob)
+        self.surroundings.answer(self.subjob)
 
 
 class LeaseKeeper(threading.Thread):
@@ -42,13 +65,9 @@ class LeaseKeeper(threading.Thread):
         unfit: Callable[[], str | None] = lambda: None,
     ) -> None:
         super().__init__(name="lease", daemon=True)
-        self._at = surroundings
-        self._subjob = subjob
-        self._me = me
-        self._address = address
+        self._store = _Store(surroundings, subjob, me, address, heard)  # `heard`: who else hears the holder
         self._post = post
         self._watching = watching  # whether to look at the Lease unasked: while we lead
-        self._heard = heard  # who else hears the holder
         self._unfit = unfit  # why this instance could not serve
         self._orders: queue.SimpleQueue[tuple[int, Order] | None] = queue.SimpleQueue()
         self._withdrawals = 0
@@ -82,7 +101,7 @@ class LeaseKeeper(threading.Thread):
         """Until one of them holds the Lease, or LAST_SECONDS have passed."""
         for _ in range(round(LAST_SECONDS / RETRY_SECONDS)):
             with suppress(Unreachable):
-                if self._at.read_lease(self._subjob) != command.expected:
+                if self._store.read() != command.expected:
                     return
             if self._unfit() is None or self._withdrawn(number, command):
                 return
@@ -90,46 +109,19 @@ class LeaseKeeper(threading.Thread):
 
     def _attempt(self, command: Order) -> bool:
         try:
-            self._post(self._carry_out(command))
+            self._post(carry_out(command, self._store, self._store.me, leads=self._watching()))
         except Unreachable as error:
-            log.warning("lease store unreachable", subjob=self._subjob, error=str(error))
+            log.warning("lease store unreachable", subjob=self._store.subjob, error=str(error))
             return False
         return True
-
-    def _carry_out(self, command: Order) -> News:
-        match command:
-            case do.TryLease(expected) if expected is not None and expected.question is not None:
-                by = self._heard(expected)
-                return on.HolderHeard(by) if by is not None else self._try(expected)
-            case do.TryLease(expected):
-                return self._try(expected)
-            case do.AskHolder(expected, why):
-                log.info("asking the holder", subjob=self._subjob, holder=expected.holder, why=why)
-                self._at.ask_holder(self._subjob, expected, f"{self._me} {uuid4().hex[:8]}")
-                return self._read()
-            case do.ReadLease():
-                return self._read()
-            case _:
-                assert_never(command)
-
-    def _try(self, expected: LeaseRecord | None) -> on.LeaseSeen | on.LeaseWon:
-        won = self._at.try_lease(self._subjob, expected, self._me, self._address)
-        return on.LeaseWon(won) if won is not None else self._read()
-
-    def _read(self) -> on.LeaseSeen:
-        found = self._at.read_lease(self._subjob)
-        if found is not None and found.question is not None and found.holder == self._me and self._watching():
-            log.info("answering a question in the lease", subjob=self._subjob, question=found.question)
-            self._at.answer(self._subjob)
-        return on.LeaseSeen(found)
 
     def stop(self) -> None:
         self._orders.put(None)
 
 
 def lease_to_json(lease: LeaseRecord) -> dict[str, Any]:
-    return {"holder": lease.holder, "address": lease.address, "epoch": lease.epoch}
+    return {"holder": lease.holder, "address": lease.address, "epoch": lease.epoch, "successor": lease.successor}
 
 
 def lease_from_json(value: Mapping[str, Any]) -> LeaseRecord:
-    return LeaseRecord(value["holder"], value["address"], Epoch(value["epoch"]))
+    return LeaseRecord(value["holder"], value["address"], Epoch(value["epoch"]), value.get("successor"))

@@ -25,6 +25,7 @@ from typing import IO, Any, Final
 
 import pyarrow as pa
 
+from understudy.runtime.clock import now_ms
 from understudy.runtime.disk import Disk
 from understudy.runtime.fence import Fence, Life, sync
 
@@ -44,6 +45,8 @@ class LineLog:
             folder.mkdir(parents=True, exist_ok=True)
             sync(folder.parent)
             self._strict = self._fence.take(fresh=not _parts(folder))
+        self.age_ms = self._age_ms()
+        """How long ago an earlier life wrote; None if there was none. By the clock of whoever keeps the files."""
         self._number, self._following, self._end, self._file = self._recover()
         self.next = self._following
 
@@ -51,6 +54,10 @@ class LineLog:
     def path(self) -> Path:
         """The file that is written to."""
         return _part(self._folder, self._number)
+
+    def _age_ms(self) -> int | None:
+        written = [at.st_mtime for n in _parts(self._folder) if (at := _part(self._folder, n).stat()).st_size]
+        return max(0, now_ms() - round(max(written) * 1000)) if written else None
 
     def _recover(self) -> tuple[int, int, int, int]:
         """The number of the last file, the seq after its last line, its length, and a copy of it that is open."""
@@ -62,6 +69,9 @@ class LineLog:
             with self._disk.step("syncing the copy of the last file"):
                 target.flush()
                 os.fsync(target.fileno())
+                if numbers:  # the time of the copy says nothing
+                    written = _part(self._folder, number).stat()
+                    os.utime(target.fileno(), ns=(written.st_atime_ns, written.st_mtime_ns))
             file = os.dup(target.fileno())
         with self._disk.step("renaming the copy of the last file"):
             self._fence.publish("part", _part(self._folder, number))
@@ -129,6 +139,7 @@ class ConsoleLog:
 
     def __init__(self, disk: Disk | None = None) -> None:
         self.next, self._disk = 0, disk or Disk()
+        self.age_ms: int | None = None
 
     def check(self) -> None:
         """Nobody else writes to this process's output."""

@@ -11,8 +11,7 @@ import structlog
 from understudy.model.ha import Overload as Limits
 from understudy.modes.build import millis
 from understudy.protocol.failures import LoadWatch, Overload, Resource, ShareWatch
-from understudy.protocol.ids import Millis
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.scene import Scene
 
 log = structlog.get_logger()
@@ -72,7 +71,7 @@ class LoadMeter(threading.Thread):
             return self._begin(limits)
         self._withheld, starved = self._withheld.look(withheld)
         self._memory, full = self._memory.look(memory)
-        self._backlog, behind = self._backlog.look(Millis(now_ms()), self._backlog_ms())
+        self._backlog, behind = self._backlog.look(steady_ms(), self._backlog_ms())
         for found in (starved, full, behind):
             self._tell(found)
 

@@ -6,7 +6,7 @@ import structlog
 
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.peers import Peers
 from understudy.runtime.scene import Scene
 from understudy.runtime.timeline import Departure
@@ -26,7 +26,7 @@ class Moves:
         move = self._scene.core.move
         if move is not None and not self._under_way:
             log.info("asked to move", target=move.target, why=move.why)
-            self._scene.story.departure = Departure(move.target, move.why, requested=now_ms())
+            self._scene.story.departure = Departure(move.target, move.why, requested=steady_ms())
         self._under_way = move is not None
 
     def pause(self, command: do.Pause) -> None:
@@ -35,7 +35,7 @@ class Moves:
         for inbox in self._scene.inboxes.values():
             inbox.hold()
         if (departure := self._scene.story.departure) is not None:
-            departure.paused = now_ms()
+            departure.paused = steady_ms()
 
     def settle(self) -> None:
         """Says so when no micro-batch is under way any more. Called under the lock, every few milliseconds."""
@@ -43,7 +43,7 @@ class Moves:
             return
         self._pausing = False
         if (departure := self._scene.story.departure) is not None:
-            departure.settled = now_ms()
+            departure.settled = steady_ms()
         self._scene.post(on.Paused())
 
     def resume(self, command: do.Resume) -> None:
@@ -56,13 +56,13 @@ class Moves:
         log.info("handing over", target=command.target, epoch=command.lease.epoch)
         self._peers.hand_over(command)
         if (departure := self._scene.story.departure) is not None:
-            departure.handed = now_ms()
+            departure.handed = steady_ms()
 
     def stepped_down(self) -> None:
         self._go_on()
         departure = self._scene.story.departure
         if departure is not None and departure.handed is not None and departure.left is None:
-            departure.left, departure.bytes = now_ms(), self._peers.shipped_to_secondary
+            departure.left, departure.bytes = steady_ms(), self._peers.shipped_to_secondary
 
     def _go_on(self) -> None:
         self._pausing = False

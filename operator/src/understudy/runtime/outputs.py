@@ -11,8 +11,8 @@ import structlog
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Range, Seq, Stream
-from understudy.runtime.clock import now_ms
+from understudy.protocol.ids import Millis, Range, Seq, Stream
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.determinants import determinant_of
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.plan import BatchPlan, Choice, Position
@@ -114,14 +114,32 @@ class Outputs:
         store.append(rows.add_column(0, pa.field("_seq", pa.int64()), seqs).cast(store.schema), start, progress)
 
     def _note(self, element: str, plan: BatchPlan, emitted: int) -> None:
-        story, now = self._scene.story, now_ms()
-        story.batch_count += 1
-        story.batch_ms.append(now - plan.cut_ms)
-        story.batch_rows.append(plan.stop - plan.start)
-        if story.take_over is not None:
-            if emitted and element == self._scene.subjob.name:
-                story.take_over.note_output(now)
-            story.take_over.note_positions(self._scene.positions(), now)
+        story = self._scene.story
+        story.note_batch(plan.stop - plan.start, steady_ms() - plan.cut_ms)
+        if story.take_over is not None and emitted and element == self._scene.subjob.name:
+            story.take_over.made_output = True
+            self._note_first_output(steady_ms())
+        self.note_progress()
+
+    def note_progress(self) -> None:
+        """A take-over that has processed all that waited, and has nothing to send, is over. A life that began without
+        the state of the one before owes its first output. Called under the lock."""
+        scene, now = self._scene, steady_ms()
+        take_over = scene.story.take_over
+        if take_over is None or not scene.leading or (take_over.caught_up is not None and take_over.over):
+            return
+        take_over.note_positions(scene.positions(), now)
+        queues = [scene.core.ledger.queues[s] for s in scene.core.wiring.leaving]
+        if not (scene.core.lossy or scene.core.roll_open or any(q.next > q.received_by_any for q in queues)):
+            take_over.note_idle(now)
+
+    def _note_first_output(self, now: Millis) -> None:
+        """What was made counts when it is published. An active standby makes what it does not publish, and a life whose
+        seqs are not settled holds it back."""
+        name = self._scene.subjob.name
+        published = self._scene.stores[name].published >= self._scene.core.ledger.queues[Stream(name)].next
+        if published and (taken := self._scene.story.take_over) is not None and taken.made_output:
+            taken.note_output(now)
 
     def finish(self) -> None:
         """Stream ends: an element whose inputs are over and done ends its own stream. Called under the lock."""
@@ -189,6 +207,7 @@ class Outputs:
 
     def publish(self, command: do.Publish) -> None:
         self._scene.stores[command.stream].publish(command.upto, command.ended)
+        self._note_first_output(steady_ms())
 
     def trim(self, command: do.Trim) -> None:
         self._scene.stores[command.stream].trim(command.upto)

@@ -16,14 +16,14 @@ from understudy.modes.build import millis
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.contact import Verdict
+from understudy.protocol.contact import Step, Verdict, next_step
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.watermarks import Marks
 from understudy.runtime import wire
 from understudy.runtime.checkpoints import QUEUE, Letter, Message, Shelf, Unpacking, encode, table_to_bytes, to_ship
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import now_ms, steady_ms
 from understudy.runtime.determinants import heard_of
 from understudy.runtime.engine.state import InboxState
 from understudy.runtime.following import Follower, Hooks, Me
@@ -84,7 +84,7 @@ class Peers:
         self.secondary_address: str | None = None
         self.secondary_mode: str | None = None
         self.changes: Changes
-        self.heard_ms: int | None = None  # the last sign of life of the other instance
+        self.heard_ms: Millis | None = None  # the last sign of life of the other instance
         self._followed: LeaseRecord | None = None
         self._primary_stalled: str | None = None  # as a secondary: why the primary's engine stands still
         self.shipped_to_secondary = 0  # bytes, since it joined
@@ -102,7 +102,7 @@ class Peers:
     def _detector(self) -> Detector:
         """Of the secondary, as of now."""
         fresh = Detector.of(self._interval, max(SILENCE, LEAST_SILENCE_MS // self._interval))
-        return fresh.on_keep_alive(Millis(now_ms()))
+        return fresh.on_keep_alive(steady_ms())
 
     def leave(self) -> None:
         """Leave the role: follow nobody, ship to nobody."""
@@ -119,7 +119,7 @@ class Peers:
         self._scene.story.take_over = None
         if command.primary != self._followed:
             self._followed, self.heard_ms, self._primary_stalled = command.primary, None, None
-        self._scene.post(on.FirstContact(Millis(now_ms() + FIRST_CONTACT_MS), command.primary.epoch))
+        self._scene.post(on.FirstContact(Millis(steady_ms() + FIRST_CONTACT_MS), command.primary.epoch))
         hooks = Hooks(
             self._heard,
             self._dictated,
@@ -160,13 +160,14 @@ class Peers:
     def follows_a_working_primary(self) -> bool:
         return self._follower is not None and self.heard_ms is not None and self._primary_stalled is None
 
-    def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None) -> None:
-        self.heard_ms, self._primary_stalled = now_ms(), stalled
+    def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None, still_ms: int) -> None:
+        self.heard_ms = Millis(max(steady_ms() - still_ms, self.heard_ms or 0))
+        self._primary_stalled = stalled
         self._behind_until = 0
         if positions:
             self._scene.story.primary_positions = positions
         found = positions_from_json(positions) if positions else None
-        self._scene.post(on.KeepAlive(Millis(now_ms()), Epoch(epoch), found, stalled))
+        self._scene.post(on.KeepAlive(steady_ms(), Epoch(epoch), found, stalled))
 
     def _checkpoint(self, message: Message) -> None:
         """Where it goes is for the core to say: on the shelf (`store`), or beside it for now (`keep_temporary`)."""
@@ -237,17 +238,19 @@ class Peers:
         self._scene.post(on.DeterminantsArrived(Epoch(meta["epoch"]), meta["number"], steps, meta["whole"], needed))
 
     def _ended(self, verdict: Verdict) -> None:
-        match verdict:
-            case Verdict.CLOSED:
-                self._closed()
-            case Verdict.UNREACHABLE:
+        behind = steady_ms() < self._behind_until
+        match next_step(verdict, leads=self._scene.leading, behind=behind):
+            case Step.SAY_CLOSED:
+                self._scene.post(on.PeerClosed(steady_ms()))
+            case Step.SAY_UNREACHABLE:
                 self._unreachable()
-            case Verdict.REFUSED:
-                self._refused()
-            case Verdict.BEHIND:
-                self._waiting()
-            case _:
-                assert_never(verdict)
+            case Step.LOOK_AGAIN:
+                self._look_again(f"the connection to the primary ended: {verdict.value}")
+            case Step.STAND_BEHIND:
+                self._behind_until = steady_ms() + FIRST_CHANCE_MS
+                self._look_again("the primary has another secondary")
+            case never:
+                assert_never(never)
 
     def _unreachable(self) -> None:
         """Said a moment later, since the next attempt may follow at once; not if something else has happened."""
@@ -256,28 +259,11 @@ class Peers:
         def say() -> None:
             with self._scene.lock:
                 if attempt is self._follower:
-                    self._scene.post(on.PeerUnreachable(Millis(now_ms())))
+                    self._scene.post(on.PeerUnreachable(steady_ms()))
 
         again = threading.Timer(CONNECT_AGAIN_SECONDS, say)
         again.daemon = True
         again.start()
-
-    def _closed(self) -> None:
-        if now_ms() < self._behind_until and not self._scene.leading:
-            return self._look_again("the secondary of the primary that is gone has the first chance")
-        self._scene.post(on.PeerClosed(Millis(now_ms())))
-
-    def _refused(self) -> None:
-        """It is no primary any more, or we are none of its secondaries. A replica has lost its peer by that."""
-        if self._scene.leading:
-            self._closed()
-        else:
-            self._look_again("the instance we follow is no primary")
-
-    def _waiting(self) -> None:
-        """It has a secondary. Should it die, that one has what is needed to continue, and this one has not."""
-        self._behind_until = now_ms() + FIRST_CHANCE_MS
-        self._look_again("the primary has another secondary")
 
     def _look_again(self, why: str) -> None:
         again = threading.Timer(LOOK_AGAIN_SECONDS, self._scene.reread_lease, (why,))
@@ -353,15 +339,15 @@ class Peers:
         """A secondary whose engine stands still could not take over: it counts as gone."""
         if name != self._secondary or self._outbox is None:
             return
-        self.heard_ms = now_ms()
-        self._watched = self._watched.on_keep_alive(Millis(self.heard_ms))
+        self.heard_ms = steady_ms()
+        self._watched = self._watched.on_keep_alive(self.heard_ms)
         if stalled is not None:
             log.warning("secondary stalled", secondary=name, why=stalled)
             self.left(name, self._outbox)
 
     def watch(self) -> None:
         """A secondary that lives says so; one that is silent is given up, and will find that out by itself."""
-        now = Millis(now_ms())
+        now = steady_ms()
         self._watched = self._watched.on_tick(now)
         if self._secondary is not None and self._outbox is not None and self._watched.suspects(now):
             log.info("secondary silent", secondary=self._secondary)
@@ -401,9 +387,10 @@ class Peers:
         return self._outbox is outbox
 
     def next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
-        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls."""
-        stalled = self._scene.story.engine_stalled
-        word = {} if stalled is None else {"engine": stalled}
+        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls, and
+        for how long our output has stood still."""
+        stalled, still = self._scene.story.engine_stalled, self._scene.still_ms(steady_ms())
+        word = ({} if stalled is None else {"engine": stalled}) | ({"still": still} if still else {})
         for letter, blobs in self._next_letters(outbox, timeout):
             yield letter | word, blobs
 

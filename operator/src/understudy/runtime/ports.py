@@ -6,6 +6,7 @@ from typing import Protocol
 
 from understudy.model.ha import Driver
 from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Epoch, WallMillis
 
 
 class Unreachable(Exception):
@@ -17,8 +18,8 @@ class Surroundings(Protocol):
         """Who holds the subjob's Lease. Raises Unreachable."""
 
     def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
-        """Compare-and-set: the new record if the Lease still was as expected, else None. If a question stands in
-        `expected`, it must still stand there. Raises Unreachable."""
+        """Compare-and-set: the new record if the Lease still was as expected, else None. A question or a
+        successor that stands in `expected` must still stand there. Raises Unreachable."""
 
     def ask_holder(self, subjob: str, expected: LeaseRecord, question: str) -> None:
         """Write a question into the Lease, if it still is as expected and has none. Raises Unreachable."""
@@ -38,8 +39,9 @@ class Surroundings(Protocol):
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """This process listens at `address`; its status page is at `status`."""
 
-    def keep_acks(self, subjob: str, acks: str) -> None:
-        """Keep what a subjob acks to the sources that it reads, in their place. Raises Unreachable."""
+    def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
+        """Keep what a subjob acks to the sources that it reads, in their place, unless its Lease has another epoch
+        meanwhile. Raises Unreachable, also in that case."""
 
     def kept_acks(self, subjob: str) -> str | None:
         """What was kept last. Raises Unreachable."""
@@ -50,5 +52,5 @@ class Surroundings(Protocol):
     def ends(self, subjob: str) -> dict[str, int]:
         """The sinks that have, and where that was. Raises Unreachable."""
 
-    def start_time(self) -> int | None:
+    def start_time(self) -> WallMillis | None:
         """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None: not yet."""

@@ -19,7 +19,7 @@ import structlog
 
 from understudy.protocol.watermarks import Step
 from understudy.runtime import wire
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.watermarks import step_from_json, step_to_json
 
 log = structlog.get_logger()
@@ -47,6 +47,7 @@ class Incoming:
     mark: Step | None = None  # watermarks of its last tuple, where the producer forwards them
     anew: int | None = None  # from there on, seqs name other tuples than in an earlier life of the producer
     share: int | None = None  # so many tuples at the most should be taken at a time: the queue has a bound
+    still_ms: int = 0  # for how long the producer's output has stood still
 
 
 class Handler:
@@ -60,6 +61,10 @@ class Handler:
         """The watermarks of the last tuple taken."""
         return None
 
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        """How long ago a tuple or a sign of life came, by the epoch of the producer."""
+        return []
+
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         raise NotImplementedError
 
@@ -72,6 +77,9 @@ class Handler:
 
     def replaced(self, reader: StreamReader, why: str) -> None:
         """A later life of this consumer has spoken to the producer. A subjob hears of that from its Lease."""
+
+    def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
+        """How far the stream goes now, and for how long the oldest tuple has been there that is not acked."""
 
     def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
         """The producer asks for a backup at this position. A sink's acks say as much."""
@@ -136,11 +144,12 @@ class StreamReader(threading.Thread):
         self._only = only  # read from this address, whoever else serves the stream
         self._stopping = threading.Event()
         self._call: flight.FlightStreamReader | None = None
-        self._heard = now_ms()
+        self._heard = steady_ms()
         self._delivering = False
         self._served_by: int | None = None
         self._standby: str | None = None
         self._serving: str | None = None
+        self._dismissed = False  # whether the last producer ended the call, and not a failure
         self._client: flight.FlightClient | None = None
 
     @property
@@ -160,6 +169,8 @@ class StreamReader(threading.Thread):
         if self._only is not None:
             yield self._only, True
             return
+        if self._dismissed and self._serving:
+            yield self._serving, False  # it ended the call by itself, so it lives: perhaps it begins again
         known = dict.fromkeys(a for a in (self._standby, self._serving) if a)
         yield from ((a, True) for a in known)
         others = [a for a in self._addresses() if a not in known]
@@ -167,17 +178,17 @@ class StreamReader(threading.Thread):
 
     def _pull(self, address: str, patient: bool) -> bool:
         """Read from one address until that ends; True if it served at all."""
-        served = False
+        served = self._dismissed = False
         client = wire.connect(address)  # not closed by hand: acks may be on their way in another thread
         try:
             # a call that was begun can be given up only afterwards
             pinged = wire.do(client, "ping", self._silence_ms / 1000)
-            self._heard = now_ms()
+            self._heard = steady_ms()
             if not patient and not wire.leads(pinged):
                 return False
             self._call = client.do_get(self._ticket(pinged.get("epoch")))
             for waited, (rows, meta) in enumerate(_messages(self._call)):
-                self._heard = now_ms()
+                self._heard = steady_ms()
                 if meta.get("waiting"):
                     if waited >= WAITING_LIMIT:
                         return False
@@ -192,9 +203,10 @@ class StreamReader(threading.Thread):
                     self._begin(address, client, meta["epoch"])
                 self._delivering = True
                 self._deliver(rows, meta)
-                self._heard, self._delivering = now_ms(), False
+                self._heard, self._delivering = steady_ms(), False
                 if self.stopped or self.finished:
                     return True
+            self._dismissed = served
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
             log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
         except Exception:  # whatever a producer's message does here, another attempt must follow
@@ -224,6 +236,7 @@ class StreamReader(threading.Thread):
             mark=step_to_json(self._handler.mark(self.stream)) if at_position else None,
             epoch=self._asking.epoch(),
             replica=self._asking.is_replica(),
+            ages=self._handler.ages(self.stream),
             meant=meant,
         )
 
@@ -238,7 +251,7 @@ class StreamReader(threading.Thread):
             self.origin = Origin.POSITION
         mark = step_from_json(meta.get("mark"))
         told = (meta.get("progress"), meta["next"], meta.get("end"), mark, meta.get("anew"), meta.get("share"))
-        message = Incoming(rows, meta["epoch"], *told)
+        message = Incoming(rows, meta["epoch"], *told, still_ms=meta.get("still", 0))
         self._handler.incoming(self, message)
         if "backup" in meta:
             self._handler.backup_requested(self, meta["backup"], meta["epoch"])
@@ -246,12 +259,12 @@ class StreamReader(threading.Thread):
 
     @property
     def served_by(self) -> int | None:
-        return self._served_by if now_ms() - self._heard <= self._silence_ms else None
+        return self._served_by if steady_ms() - self._heard <= self._silence_ms else None
 
     def watch(self) -> None:
         """While a message is handled here, as on a slow disk, nothing is known of the producer."""
         call = self._call
-        if call is not None and not self._delivering and now_ms() - self._heard > self._silence_ms:
+        if call is not None and not self._delivering and steady_ms() - self._heard > self._silence_ms:
             log.info("producer silent", stream=self.stream, address=self._serving)
             call.cancel()
 
@@ -261,11 +274,14 @@ class StreamReader(threading.Thread):
             return False
         said = {"stream": self.stream, "consumer": asking.consumer, "acks": acks, "epoch": asking.epoch()}
         try:
-            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved)
+            ages = self._handler.ages(self.stream)
+            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved, ages=ages)
         except (flight.FlightError, pa.ArrowException, StopIteration):
             return False
         if answer.get("replaced"):
             self._handler.replaced(self, answer["replaced"])
+        if "end" in answer:
+            self._handler.behind(self, answer["end"], answer["lagMs"])
         return True
 
     def stop(self) -> None:

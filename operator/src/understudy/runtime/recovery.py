@@ -1,13 +1,13 @@
 """Where a life without state begins: recovery requests (Koldehofe, Figure 7), and what sources keep.
 
 A request waits at its predecessor until that has recovered itself: that is the recovery notification. Sources are read
-inside the subjob, so the surroundings keep the acks to them. What is kept may be older than the newest ack: a source
-can be read again from wherever it says.
+inside the subjob, so the surroundings keep the acks to them (`protocol.keeping`). What is kept may be older than the
+newest ack: a source can be read again from wherever it says.
 """
 
 from __future__ import annotations
 
-import json
+import queue
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -21,17 +21,18 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Seq, Stream
+from understudy.protocol.keeping import Phase, SourceAcks, interval_for
 from understudy.protocol.savepoints import Tree
 from understudy.runtime import wire
 from understudy.runtime.ports import Unreachable
 from understudy.runtime.scene import Scene
-from understudy.runtime.watermarks import tree_from_json, tree_to_json
+from understudy.runtime.sourceacks import AckKeeper, read_kept
+from understudy.runtime.watermarks import tree_from_json
 
 log = structlog.get_logger()
-KEEP_SECONDS = 1.0
+LOOK_SECONDS = 1.0
 ROLL_SECONDS = 0.5
 ANSWER_SECONDS = 2.0
-PING_SECONDS = 0.5
 RETRY_SECONDS = 0.05
 
 
@@ -39,10 +40,9 @@ class Recovery:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._sources = scene.core.wiring.replayable
-        self._released: dict[Stream, Seq] = {}
-        self._tree: Tree | None = None
+        self._keeper = AckKeeper(scene.surroundings, scene.subjob.name)
+        self._acks = SourceAcks()
         self._answer: Tree | None = None
-        self.has_kept = False
 
     def start(self) -> None:
         threading.Thread(target=self._answer_for_who_left, name="roll-call", daemon=True).start()
@@ -86,26 +86,33 @@ class Recovery:
         if stream not in self._sources:
             return self._asked(stream)
         kept = self._kept()
-        return on.RecoveryInformation(stream, tree_from_json(kept["tree"])) if kept is not None else None
+        return on.RecoveryInformation(stream, kept.tree) if kept is not None else None
 
     def _start_of(self, source: Stream) -> Event | None:
         kept = self._kept()
-        return on.Released(source, Seq(kept["released"].get(source, 0))) if kept is not None else None
+        return on.Released(source, kept.released.get(source, Seq(0))) if kept is not None else None
 
     def _asked(self, stream: Stream) -> Event | None:
-        """The answer of whoever leads the producer; None if nobody does. Where nobody does, one is waited for."""
+        """The answer of whoever leads the producer; None if nobody does. All its instances are asked at the same time:
+        one may have been lost in the same failure, and would be waited for."""
         addresses = self._scene.surroundings.addresses(stream)
-        for address, patient in ((a, patient) for patient in (False, True) for a in addresses):
-            try:
-                with wire.connect(address) as client:
-                    if not patient and not wire.leads(wire.do(client, "ping", PING_SECONDS)):
-                        continue
-                    said = wire.do(client, "recover", ANSWER_SECONDS, stream=stream, consumer=self._scene.subjob.name)
-            except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
-                continue
-            if "tree" in said:
-                return on.RecoveryInformation(stream, tree_from_json(said["tree"]))
-        return None
+        answers: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        for address in addresses:
+            args = (address, stream, answers)
+            threading.Thread(target=self._ask_at, args=args, name="recovery-request", daemon=True).start()
+        found = (answers.get() for _ in addresses)
+        return next((event for event in found if event is not None), None)
+
+    def _ask_at(self, address: str, stream: Stream, answers: queue.SimpleQueue[Event | None]) -> None:
+        """Whoever does not lead yet is waited for."""
+        said: dict[str, Any] = {}
+        try:
+            with wire.connect(address) as client:
+                said = wire.do(client, "recover", ANSWER_SECONDS, stream=stream, consumer=self._scene.subjob.name)
+        except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
+            pass
+        finally:
+            answers.put(on.RecoveryInformation(stream, tree_from_json(said["tree"])) if "tree" in said else None)
 
     # --- in place of consumers that are through
 
@@ -131,33 +138,54 @@ class Recovery:
 
     def acked(self, command: do.SendAck) -> None:
         """An ack to a source. Called under the lock."""
-        self._released = {**self._released, command.stream: command.upto}
-        self._tree = command.tree
+        self._acks = self._acks.acked(command.stream, command.upto, command.tree)
 
-    def begin_anew(self) -> None:
-        """What was acked in another mode does not count."""
-        self._released, self._tree, self.has_kept = {}, None, False
+    @property
+    def has_kept(self) -> bool:
+        return self._keeper.kept is not None
 
-    def _kept(self) -> dict[str, Any] | None:
+    def forget_acks(self) -> None:
+        """The life that gave them has ended, or another mode begins. Called under the lock."""
+        self._acks = SourceAcks()
+        self._keeper.forget()
+
+    def keep_last(self) -> None:
+        """The process stops: the next life begins where this one ended."""
+        self._keep(Phase.LEAVING)
+
+    def _keep_forever(self) -> None:
+        while not self._scene.stopping.wait(LOOK_SECONDS):
+            self._keep(self._phase())
+
+    def _phase(self) -> Phase:
+        with self._scene.lock:
+            core = self._scene.core
+            if core.moving:
+                return Phase.LEAVING
+            ended = all(core.ledger.queues[stream].ended for stream in core.wiring.leaving)
+            return Phase.ENDED if ended else Phase.FLOWING
+
+    def _keep(self, phase: Phase) -> None:
+        with self._scene.lock:
+            acks, epoch, leading = self._acks, self._scene.core.epoch, self._scene.leading
+        if leading:
+            interval = interval_for(self._scene.subjob.ha.max_recovery)
+            written = self._keeper.look(acks, epoch, phase, interval)
+            self._scene.story.acked_bytes += written
+            if written:
+                self._note_kept()
+
+    def _kept(self) -> SourceAcks | None:
         try:
-            text = self._scene.surroundings.kept_acks(self._scene.subjob.name)
+            return read_kept(self._scene.surroundings, self._scene.subjob.name)
         except Unreachable as error:
             log.warning("kept acks unreachable", error=str(error))
             return None
-        found: dict[str, Any] = json.loads(text) if text else {"released": {}, "tree": None}
-        return found
 
-    def _keep_forever(self) -> None:
-        kept: str | None = None
-        while not self._scene.stopping.wait(KEEP_SECONDS):
-            with self._scene.lock:
-                released, tree = (self._released, self._tree) if self._scene.leading else ({}, None)
-            text = json.dumps({"released": released, "tree": tree_to_json(tree)}, separators=(",", ":"))
-            if not released or (text == kept and self.has_kept):
-                continue
-            try:
-                self._scene.surroundings.keep_acks(self._scene.subjob.name, text)
-                kept, self.has_kept = text, True
-                self._scene.story.acked_bytes += len(text)
-            except Unreachable as error:
-                log.warning("acks not kept", error=str(error))
+    def _note_kept(self) -> None:
+        with self._scene.lock:
+            kept = self._keeper.kept
+            if kept is None or not self._scene.leading:
+                return
+            for stream, upto in kept.released.items():
+                self._scene.told = self._scene.told.with_ack(stream, upto, kept.tree)

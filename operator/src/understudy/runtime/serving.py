@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import structlog
 
 from understudy.model.ha import Ha
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.runtime import wire
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.credentials import own
 from understudy.runtime.engine import serve as engine
 from understudy.runtime.frozen import freeze, hang, throttle
+from understudy.runtime.hearing import first_of, newest_before
 from understudy.runtime.partition import cut_off
 from understudy.runtime.reader import Origin
 from understudy.runtime.scene import Scene
@@ -55,7 +58,7 @@ class InstanceServing:
 
     def serve_stream(self, request: dict[str, Any]) -> Messages:
         scene = self._ready().scene
-        stream, consumer = Stream(request["stream"]), Consumer(request["consumer"])
+        stream, consumer, asked_at = Stream(request["stream"]), Consumer(request["consumer"]), steady_ms()
         nothing = _empty(self.schemas[stream])
         yield from _until(scene, lambda: scene.leading, nothing)
         with scene.lock:
@@ -63,6 +66,7 @@ class InstanceServing:
             replaced = _replaced(scene, stream, consumer, request["epoch"])
             refusal = replaced or self._refusal(scene, stream, consumer, request)
             if refusal is None:
+                _note_life(scene, request.get("ages", ()), asked_at)
                 self._hear(scene, stream, consumer, request)
         if refusal is not None:
             yield nothing, wire.pack({"refused": refusal, "replaced": replaced is not None})
@@ -72,7 +76,7 @@ class InstanceServing:
             if scene.generation != generation:
                 return
             at, first = self._begin(scene, stream, consumer, request)
-        yield from self._send(scene, stream, at, first, generation)
+        yield from self._send(scene, stream, consumer, at, first, generation, counts=not request["replica"])
 
     def _refusal(self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> str | None:
         meant = request.get("meant")
@@ -87,41 +91,58 @@ class InstanceServing:
         if request["replica"]:
             return
         at, _ = self._begin(scene, stream, consumer, request)
-        start = at if request["start"] is None else request["start"]
+        start = at if request["start"] is None else scene.core.ours(stream, consumer, request["start"])
         mark = step_from_json(request["mark"])
         scene.post(on.Subscribed(stream, consumer, Seq(start), Epoch(request["epoch"]), mark))
 
     def _begin(
         self, scene: Scene, stream: Stream, consumer: Consumer, request: dict[str, Any]
     ) -> tuple[int, dict[str, Any]]:
-        """From where to send, and what the first message must say."""
-        queue = scene.core.ledger.queues[stream]
+        """From where to send, and what the first message must say, in the consumer's own count."""
+        core, queue = scene.core, scene.core.ledger.queues[stream]
         released = queue.acks[consumer].released
+
+        def resumes(known: Seq, start: Seq) -> tuple[int, dict[str, Any]]:
+            said = {"released": core.theirs(stream, consumer, known), "start": core.theirs(stream, consumer, start)}
+            return start, {"resumes": said}
+
         match Origin(request["origin"]):
             case Origin.NEWEST:
-                return queue.next, {"resumes": {"released": released, "start": queue.next}}
+                return resumes(released, queue.next)
             case Origin.HELD:
-                held = max(released, queue.trimmed)
-                others = scene.core.anew_for(stream, consumer)
-                return held, {"held": held, "others": others, "released": released}
+                held, anew = Seq(max(released, queue.trimmed)), core.anew_for(stream, consumer)
+                said = {"held": held, "others": anew, "released": released}
+                return held, {k: n if n is None else core.theirs(stream, consumer, n) for k, n in said.items()}
             case Origin.POSITION:
-                start = request["start"]
-                if queue.refusal(Seq(start)) is None:
+                start = core.ours(stream, consumer, request["start"])
+                if queue.refusal(start) is None:
                     return start, {}
-                known = queue.known_until(Seq(start), scene.given_up.get(stream))
-                return queue.trimmed, {"resumes": {"released": known, "start": queue.trimmed}}
+                return resumes(queue.known_until(start, scene.given_up.get(stream)), queue.trimmed)
 
-    def _send(self, scene: Scene, stream: Stream, at: int, first: dict[str, Any], generation: int) -> Messages:
+    def _send(
+        self,
+        scene: Scene,
+        stream: Stream,
+        consumer: Consumer,
+        at: int,
+        first: dict[str, Any],
+        generation: int,
+        counts: bool,
+    ) -> Messages:
+        """`counts`: what is sent is output, not a copy for a silent second reader."""
         store, seen, is_new, asked, told = scene.stores[stream], None, True, 0, None
+        shift = scene.core.theirs(stream, consumer, 0)
         while True:
             delivery = store.wait(at, seen, scene.heartbeat)
             at += delivery.rows.num_rows
             with scene.lock:
                 if scene.generation != generation:
                     return
+                if counts and delivery.rows.num_rows:
+                    scene.note_sent(stream, consumer, at, steady_ms())
                 meta = {
                     "epoch": scene.core.epoch,
-                    "next": scene.core.ledger.queues[stream].next,
+                    "next": scene.core.ledger.queues[stream].next + shift,
                     "standby": self._ready().peers.secondary_address,
                     "replicas": scene.core.replicated,
                     **first,
@@ -130,20 +151,23 @@ class InstanceServing:
                 wanted = scene.backups_wanted.get(stream, 0)
                 anew = scene.core.anew.get(stream)
             if anew != told:
-                told = meta["anew"] = anew
+                told = anew
+                meta["anew"] = anew + shift if anew is not None else None
             if is_new:
                 meta["share"] = store.share
             first, is_new = {}, False
             if asked < wanted <= at:  # behind the tuples that it speaks of
-                asked = meta["backup"] = wanted
+                asked, meta["backup"] = wanted, wanted + shift
+            if still := scene.still_ms(steady_ms()):
+                meta["still"] = still
             seen = delivery.progress if delivery.progress is not None else seen
             if mark is not None:
-                meta["mark"] = step_to_json(mark)
+                meta["mark"] = step_to_json(mark.renumbered(shift))
             if delivery.progress is not None:
                 meta["progress"] = delivery.progress
             if delivery.ended:
-                meta["end"] = at
-            yield _one_batch(delivery.rows), wire.pack(meta)
+                meta["end"] = at + shift
+            yield _one_batch(_shifted(delivery.rows, shift)), wire.pack(meta)
 
     # --- the secondary
 
@@ -227,16 +251,21 @@ class InstanceServing:
         return {}
 
     def _ack(self, scene: Scene, body: dict[str, Any]) -> Any:
-        replaced = None
+        replaced, told = None, {}
         if scene.leading:
             stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
             with scene.lock:
                 replaced = _replaced(scene, stream, consumer, epoch)
+                _note_life(scene, body.get("ages", ()), steady_ms())
             for level, upto in body["acks"]:
                 tree = tree_from_json(body.get("tree")) if level == 1 else None
-                scene.post(on.Acked(stream, consumer, level, Seq(upto), epoch, tree))
-            scene.starved[stream, consumer] = body.get("starved") or 0
-        return {"epoch": scene.core.epoch, "replaced": replaced}
+                said = scene.core.ours(stream, consumer, upto)
+                scene.post(on.Acked(stream, consumer, level, said, epoch, tree))
+            scene.starved[stream, consumer] = scene.core.ours(stream, consumer, body.get("starved") or 0)
+            with scene.lock:
+                end = scene.core.theirs(stream, consumer, scene.core.ledger.queues[stream].next)
+                told = {"end": end, "lagMs": scene.lag(stream, consumer)[1]}
+        return {"epoch": scene.core.epoch, "replaced": replaced, **told}
 
     def _recover(self, shell: Shell, body: dict[str, Any]) -> Any:
         """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""
@@ -252,6 +281,15 @@ def _replaced(scene: Scene, stream: Stream, consumer: Consumer, epoch: int) -> s
     if not queue.replaced(consumer, Epoch(epoch)):
         return None
     return f"{consumer} speaks with epoch {epoch}, but {queue.acks[consumer].epoch} has begun"
+
+
+def _note_life(scene: Scene, ages: Sequence[dict[str, Any]], asked_at: int) -> None:
+    """What a consumer had of the primaries before. Called under the lock, while this instance leads."""
+    take_over = scene.story.take_over
+    if take_over is not None:
+        take_over.note_life(newest_before(scene.core.epoch, ages, asked_at))
+        if any(0 < age["epoch"] < scene.core.epoch for age in ages):  # else it has not seen the outage begin
+            take_over.note_received(first_of(scene.core.epoch, ages, asked_at))
 
 
 def _drill(kind: str, fault: Callable[[float], None], body: dict[str, Any]) -> Any:
@@ -273,6 +311,12 @@ def _until(scene: Scene, condition: Callable[[], bool], nothing: pa.RecordBatch)
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def _shifted(rows: pa.Table, by: int) -> pa.Table:
+    """To a consumer that counts from further on."""
+    place = rows.schema.get_field_index("_seq")
+    return rows.set_column(place, rows.schema.field(place), pc.add(rows["_seq"], by)) if by else rows
 
 
 def _one_batch(rows: pa.Table) -> pa.RecordBatch:

@@ -15,10 +15,10 @@ from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Command
 from understudy.protocol.engine import Stand
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Millis, Stream
+from understudy.protocol.ids import Stream
 from understudy.runtime.changing import Changing
 from understudy.runtime.checkpoints import QUEUE
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.determinants import choose, follow, lead
 from understudy.runtime.engine.inbox import Inbox
 from understudy.runtime.engine.state import InboxState
@@ -67,6 +67,7 @@ class Shell:
         threading.Thread(target=self._tick_forever, name="ticker", daemon=True).start()
 
     def stop(self) -> None:
+        self.recovery.keep_last()
         self.scene.stopping.set()
         self._lease.stop()
         with self.scene.lock:
@@ -74,12 +75,8 @@ class Shell:
 
     def stand(self) -> Stand:
         """What would become of the subjob if this process ended now."""
-        core = self.scene.core
         with self.scene.lock:
-            if self.scene.leading:
-                return Stand(leads=True, covered=core.protected, needed=core.ships_state)
-            covered = self.peers.follows_a_working_primary
-            return Stand(leads=False, covered=covered, needed=core.could_continue())
+            return self.scene.core.stand(follows=self.peers.follows_a_working_primary)
 
     def post(self, event: Event) -> None:
         with self.scene.lock:
@@ -88,17 +85,22 @@ class Shell:
             self.moves.notice()
             self._carry_out_all(commands)
             if was_open and not self.scene.core.roll_open:
+                late = sorted(consumer for _, consumer in self.scene.core.late)
+                log.info("the roll call is over", late=late)
                 self.scene.role_changed.notify_all()
 
     def _tick_forever(self) -> None:
         while not self.scene.stopping.wait(min(self.scene.heartbeat / 5, TICK_SECONDS)):
-            self.post(on.Tick(Millis(now_ms())))
+            self.post(on.Tick(steady_ms()))
             self.inputs.poll()
             with self.scene.lock:
+                self.scene.note_growth()
                 self.peers.watch()
                 self.changing.poll()
                 self.moves.settle()
                 self.outputs.feed_owed()
+                self.outputs.note_progress()
+                self.scene.story.note_arrivals(steady_ms())
                 if not self.scene.core.moving:
                     self.outputs.finish()
 
@@ -196,11 +198,13 @@ class Shell:
         log.info("trying the lease", why=command.why)
         renews = self.scene.leading and command.expected is not None and command.expected.holder == self.scene.core.name
         if command.expected is not None and not renews:
-            self.scene.story.take_over = TakeOver(command.expected.holder, command.why, now_ms(), self.peers.heard_ms)
+            self.scene.story.take_over = TakeOver(
+                command.expected.holder, command.why, steady_ms(), self.peers.heard_ms
+            )
         self._lease.order(command)
 
     def _lead(self, command: do.Lead) -> None:
-        promoted = now_ms()
+        promoted = steady_ms()
         if not command.beside:
             self.peers.leave()
         if command.live:
@@ -211,9 +215,18 @@ class Shell:
         take_over = self.scene.story.take_over
         if take_over is not None and take_over.promoted is None:
             take_over.lease = take_over.promoted = promoted
-            take_over.restored = now_ms()
-            self._count_replayed()
+            take_over.restored = steady_ms()
+            if command.live:
+                self._aim_at_what_is_there()
+            else:
+                self._count_replayed()
         self.scene.role_changed.notify_all()
+
+    def _aim_at_what_is_there(self) -> None:
+        """Of an instance that has run beside the primary. What the primary was ahead is not processed again."""
+        story = self.scene.story
+        for stream, position in self.scene.positions().items():
+            story.aim(stream, story.available.get(stream, position))
 
     def _run(self, command: do.Run) -> None:
         """As an active secondary: the same state, the same input, but nothing is published."""
@@ -270,6 +283,7 @@ class Shell:
 
     def _leave_role(self) -> None:
         self.scene.generation += 1
+        self.recovery.forget_acks()
         self.inputs.stop()
         self.peers.leave()
 

@@ -27,8 +27,10 @@ from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
 from understudy.protocol.watermarks import Step
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.disk import Disk
 from understudy.runtime.fence import Life, Superseded
+from understudy.runtime.hearing import Hearing
 from understudy.runtime.latencies import Latencies
 from understudy.runtime.lines import ConsoleLog, LineLog
 from understudy.runtime.ports import Surroundings, Unreachable
@@ -37,6 +39,7 @@ from understudy.runtime.replicas import reading_of
 
 log = structlog.get_logger()
 ACK_SECONDS = 0.05
+ASK_MS = 1_000  # an ack is repeated after so long: its answer says how far the stream goes
 SILENCE_MS = 1_000
 RETRY_SECONDS = 0.5
 STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
@@ -64,6 +67,10 @@ class SinkProcess(Handler):
         self._surroundings = surroundings
         self._latencies = Latencies(surroundings.neighbours)
         self._mark: Step | None = None
+        self._hearing = Hearing()
+        if self.log.age_ms is not None:
+            self._hearing.found(sink.input, steady_ms() - self.log.age_ms)
+        self._end, self._lag_ms = self.log.next, 0  # of the stream, as the producer said last
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
         asking = Asking(sink.input, sink_consumer(sink.name), epoch=lambda: life.number)
         self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
@@ -71,12 +78,12 @@ class SinkProcess(Handler):
     def run(self) -> int:
         """Until the stream has ended (0), a write fails (1) or somebody asks to stop (STOPPED)."""
         self._reader.start()
-        acked = None
+        acked = asked = None
         while not self.done.wait(ACK_SECONDS) and not self._stop.is_set() and not self.error:
             self._reader.watch()
-            upto = self.log.next
-            if upto != acked and self._ack(upto):
-                acked = upto
+            upto, now = self.log.next, steady_ms()
+            if (upto != acked or asked is None or now - asked >= ASK_MS) and self._ack(upto):
+                acked, asked = upto, now
         self._ack(self.log.next)
         self._reader.stop()
         if self.error:
@@ -99,6 +106,9 @@ class SinkProcess(Handler):
 
     def _fail(self, why: str) -> None:
         self.error = self.error or f"sink {self.sink.name} cannot write: {why}"
+
+    def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
+        self._end, self._lag_ms = end, lag_ms
 
     def replaced(self, reader: StreamReader, why: str) -> None:
         self._fail(why)
@@ -124,15 +134,21 @@ class SinkProcess(Handler):
     def mark(self, stream: str) -> Step | None:
         return self._mark
 
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        return self._hearing.ages(stream, steady_ms())
+
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         with self._lock:
             self._guard, admitted = self._guard.admit(Epoch(message.epoch))
             if not admitted or self.error:  # what follows a write that failed would be taken for the end of a hole
                 return
+            before = self.log.next
             try:
                 self._write(message)
             except (OSError, ValueError) as error:
                 self._fail(str(error))
+            new, stream = self.log.next > before, self.sink.input
+            self._hearing.heard(stream, message.epoch, steady_ms(), message.still_ms, new_tuples=new)
         if message.end is not None and self.log.next >= message.end:
             self.done.set()
 
@@ -170,6 +186,9 @@ class SinkProcess(Handler):
             "tuples": self.log.next,
             "next": self.log.next,
             "lost": self.lost,
+            "quietMs": self._hearing.quiet_ms(self.sink.input, steady_ms()),
+            "lag": max(0, self._end - self.log.next),
+            "lagMs": self._lag_ms if self._end > self.log.next else 0,
             "ended": self.done.is_set(),
             "latencies": self._latencies.figures(),
         }

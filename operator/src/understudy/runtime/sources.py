@@ -2,6 +2,11 @@
 
 A generator only says how far time has come; its fields are computed in the query. Files are read in the order of
 their names, a chunk at a time.
+
+The start of the job is a wall-clock time: its processes share no other clock. But a process reads the wall clock once,
+when it starts, and counts on from there with a clock that nobody sets. So a step of the wall clock neither stops a
+stream for as long as the step was, nor makes a burst of what was never missing. A process that starts after a step
+follows the new time.
 """
 
 from __future__ import annotations
@@ -18,8 +23,8 @@ import pyarrow.parquet
 
 from understudy.model.job import StreamJob
 from understudy.model.sources import Files, Format, Generator
-from understudy.protocol.ids import Range
-from understudy.runtime.clock import now_ms
+from understudy.protocol.ids import Range, WallMillis
+from understudy.runtime.clock import Anchor
 
 CHUNK_ROWS = 20_000
 
@@ -33,9 +38,9 @@ class GeneratorClock:
     """How many tuples of a generator are due: tuple n at start + n/rate."""
 
     generator: Generator
-    start_ms: int
+    start_ms: WallMillis
 
-    def due(self, now: int) -> int:
+    def due(self, now: WallMillis) -> int:
         elapsed = now - self.start_ms
         count = int(elapsed * self.generator.rate / 1000) + 1 if elapsed >= 0 else 0
         limit = self.generator.limit
@@ -96,7 +101,8 @@ class Sources:
         self._generators = {n: o for n, o in origins.items() if isinstance(o, Generator)}
         self._files = {n: FileRows(o, schemas[n], folder) for n, o in origins.items() if isinstance(o, Files)}
         self._begun: dict[str, int | None] = {}
-        self.start_ms: int | None = None  # when the job's time begins; None: not known yet
+        self._clock = Anchor.now()
+        self.start_ms: WallMillis | None = None  # when the job's time begins; None: not known yet
 
     def begin(self, source: str, start: int | None) -> None:
         """Read from `start` on; None: from what is newest when the job's time has begun."""
@@ -106,7 +112,7 @@ class Sources:
         self._begun.clear()
 
     def poll(self) -> None:
-        if self.start_ms is None or now_ms() < self.start_ms:
+        if self.start_ms is None or self._clock.wall_now() < self.start_ms:
             return
         for source in list(self._begun):
             if source in self._generators:
@@ -115,7 +121,7 @@ class Sources:
                 self._poll_files(source)
 
     def _poll_generator(self, source: str, clock: GeneratorClock) -> None:
-        due = clock.due(now_ms())
+        due = clock.due(self._clock.wall_now())
         skip_to = due if self._begun[source] is None else None
         self.advance(source, due, None, clock.ended(due), skip_to)
         self._begun[source] = due

@@ -8,10 +8,9 @@ from typing import Any
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Role
 from understudy.modes.passive_standby import PassiveStandby
-from understudy.protocol.ids import Stream
+from understudy.protocol.ids import Consumer, Stream
 from understudy.protocol.queue import OutputQueue
 from understudy.runtime.scene import Scene
-from understudy.runtime.store import Store
 
 
 def status_of(scene: Scene) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def status_of(scene: Scene) -> dict[str, Any]:
             "protected": core.protected,
             "secondary": core.secondary,
             "inputs": _inputs(scene),
-            "outputs": {s: _output(q, scene.stores[s]) for s, q in core.ledger.queues.items()},
+            "outputs": {s: _output(scene, q) for s, q in core.ledger.queues.items()},
             "checkpoint": _checkpoint(scene),
             "sent": {"checkpointBytes": scene.story.shipped_bytes, "ackBytes": scene.story.acked_bytes},
             "ifItFailedNow": _if_it_failed_now(scene),
@@ -67,10 +66,19 @@ def _inputs(scene: Scene) -> dict[str, Any]:
     return {s: {"position": n, "available": max(n, scene.story.available.get(s, 0))} for s, n in positions.items()}
 
 
-def _output(queue: OutputQueue, store: Store) -> dict[str, Any]:
-    acks = {c: {"received": a.received, "released": a.released} for c, a in queue.acks.items()}
+def _output(scene: Scene, queue: OutputQueue) -> dict[str, Any]:
+    store = scene.stores[queue.stream]
+    acks = {c: {"received": a.received, "released": a.released, **_lag(scene, queue, c)} for c, a in queue.acks.items()}
     held = {"bytes": store.bytes, "onDisk": store.bytes_on_disk, "full": store.full}
     return {"trimmed": queue.trimmed, "next": queue.next, **held, "ended": queue.ended, "consumers": acks}
+
+
+def _lag(scene: Scene, queue: OutputQueue, consumer: Consumer) -> dict[str, int]:
+    """How far a consumer is behind: only the one who sends knows."""
+    if scene.core.role is not Role.PRIMARY:
+        return {}
+    tuples, milliseconds = scene.lag(queue.stream, consumer)
+    return {"lag": tuples, "lagMs": milliseconds}
 
 
 def _checkpoint(scene: Scene) -> dict[str, Any] | None:
@@ -88,10 +96,10 @@ def _if_it_failed_now(scene: Scene) -> dict[str, Any] | None:
     if core.role is not Role.PRIMARY or not core.protected:
         return None
     if isinstance(core, Amnesia):
-        lost = sum(known["available"] - core.passed_on(Stream(s)) for s, known in _inputs(scene).items())
-        return {"replayTuples": 0, "replaySeconds": 0.0, "lostTuples": lost}
-    if not isinstance(core, PassiveStandby):
-        return {"replayTuples": 0, "replaySeconds": 0.0, "lostTuples": 0}
-    tuples = sum(n - core.covered(Stream(s)) for s, n in scene.positions().items())
-    seconds = tuples * scene.story.seconds_per_tuple()
-    return {"replayTuples": tuples, "replaySeconds": round(seconds, 3), "lostTuples": 0}
+        there = sum(known["available"] - core.passed_on(Stream(s)) for s, known in _inputs(scene).items())
+        coming = scene.story.tuples_per_ms * scene.heartbeat * 1000
+        return {"replayTuples": 0, "replaySeconds": 0.0, "lostTuples": there + round(coming)}
+    told = scene.told_to_all()
+    tuples = sum(max(0, n - core.replays_from(Stream(s), told)) for s, n in scene.positions().items())
+    seconds = round(scene.story.replay_seconds(tuples), 3)
+    return {"replayTuples": tuples, "replaySeconds": seconds, "lostTuples": 0}

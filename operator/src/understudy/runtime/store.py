@@ -126,6 +126,11 @@ class Store:
             del self._chunks[:gone]
             self._changed.notify_all()
 
+    @property
+    def published(self) -> int:
+        """What precedes this may be sent."""
+        return self._published
+
     # --- readers
 
     def wait(self, start: int, seen: int | None, timeout: float) -> Delivery:

@@ -7,6 +7,8 @@
 | get `rows` | data source → its own driver | one part of a batch plan |
 | get `peek` | standby → producer | a few held rows, to rehearse with |
 | do `ack` | consumer → producer | level-0 and level-1 acks, with a savepoint tree; that it needs more to go on |
+| in `stream` and `ack` | consumer → producer | how long ago it last heard of the stream's producers (`hearing.py`) |
+| in `stream` and `follow` | producer → both | for how long its output has stood still |
 | answer to `ack` | producer → consumer | its epoch; whether a later life of the consumer has spoken |
 | do `recover` | consumer → producer | a recovery request; the answer is the consumer's savepoint tree |
 | do `stored`, `chosen` | secondary → primary | a checkpoint is stored, determinants are |
@@ -27,6 +29,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from understudy.protocol.contact import End
 from understudy.runtime.credentials import Credentials, own, scheme
 from understudy.runtime.cuts import own as cuts_of_this_process
 
@@ -59,6 +62,19 @@ def do(client: flight.FlightClient, kind: str, timeout: float, **fields: Any) ->
     """One action, one answer."""
     results = client.do_action(flight.Action(kind, pack(fields)), flight.FlightCallOptions(timeout=timeout))
     return unpack(next(iter(results)).body)
+
+
+def end_of(error: Exception) -> End:
+    """How a call ended, by the error that it ended with. An error of our own means: what was said is not understood."""
+    match error:
+        case flight.FlightUnavailableError():
+            return End.TRANSPORT
+        case flight.FlightTimedOutError():
+            return End.TIMED_OUT
+        case flight.FlightError() | StopIteration():
+            return End.NOT_PRIMARY
+        case _:
+            return End.BROKEN
 
 
 def leads(pinged: dict[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from understudy.backends.kubernetes.writes import Outdated, Writer
 from understudy.control import intents as do
 from understudy.control import names
 from understudy.control.intents import Intent, Kind
+from understudy.control.observed import Lease
 from understudy.model.job import StreamJob
 from understudy.runtime.clock import now_ms
 from understudy.runtime.ports import Unreachable
@@ -91,6 +92,8 @@ class Actor:
                 self._create(LEASES, "leases", made)
             case do.NameSuccessor():
                 self._name_successor(intent)
+            case do.WithdrawSuccessor():
+                self._withdraw_successor(intent)
             case do.DropOrder():
                 dropped = {"metadata": {"annotations": {f"{names.MOVE}/{intent.subjob}": None}}}
                 self._writer.change(OURS, "streamjobs", self._owner.name, dropped)
@@ -175,11 +178,23 @@ class Actor:
 
     def _name_successor(self, intent: do.NameSuccessor) -> None:
         """Acks change a Lease all the time, so it is read again: only its holder has to be the same."""
-        name = names.lease(self._owner.name, intent.subjob)
-        found = lease_of(self._writer.read_again(LEASES, "leases", name))
+        found = self._lease(intent.subjob)
         if found.holder != intent.holder:
-            raise Outdated(409, f"{name} is held by {found.holder}, no longer by {intent.holder}")
-        self._writer.change(LEASES, "leases", name, {"metadata": {"annotations": {names.SUCCESSOR: intent.instance}}})
+            raise Outdated(409, f"{found.name} is held by {found.holder}, no longer by {intent.holder}")
+        self._annotate_lease(found.name, names.SUCCESSOR, intent.instance)
+
+    def _withdraw_successor(self, intent: do.WithdrawSuccessor) -> None:
+        """If it has taken the Lease meanwhile, the Lease names no successor; the next look sees that it has moved."""
+        found = self._lease(intent.subjob)
+        if found.successor != intent.instance:
+            raise Outdated(409, f"{found.name} names {found.successor}, no longer {intent.instance}")
+        self._annotate_lease(found.name, names.SUCCESSOR, None)
+
+    def _lease(self, subjob: str) -> Lease:
+        return lease_of(self._writer.read_again(LEASES, "leases", names.lease(self._owner.name, subjob)))
+
+    def _annotate_lease(self, name: str, key: str, value: str | None) -> None:
+        self._writer.change(LEASES, "leases", name, {"metadata": {"annotations": {key: value}}})
 
     def _record(self, intent: do.Record) -> None:
         name = names.run(self._owner.name)

@@ -16,7 +16,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,7 @@ TOKEN_SECONDS: Final = 30.0  # a projected token is replaced long before it ends
 STALE: Final = (http.client.RemoteDisconnected, http.client.CannotSendRequest, BrokenPipeError, ConnectionResetError)
 
 Json = dict[str, Any]
+Body = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class ApiError(Exception):
@@ -112,7 +113,7 @@ class Api:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
+        body: Body | None = None,
         kind: str = "application/json",
         before: Callable[[], None] = _nothing,
     ) -> Json:

@@ -21,6 +21,7 @@ from understudy.backends.kubernetes.election import Election
 from understudy.backends.kubernetes.loops import Loops
 from understudy.backends.kubernetes.migrations import MigrationReconciler
 from understudy.backends.kubernetes.migrations import is_open as migration_is_open
+from understudy.backends.kubernetes.news import LEASES, News
 from understudy.backends.kubernetes.reconcile import Reconciler
 from understudy.backends.kubernetes.rounds import Rounds
 from understudy.backends.kubernetes.settings import Settings
@@ -34,7 +35,7 @@ Json = dict[str, Any]
 
 API_SECONDS: Final = 10.0
 ELECTION_SECONDS: Final = 2.0
-WATCHED: Final = ("pods", "leases")
+WATCHED: Final = ("pods", LEASES)
 
 
 def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRegistry:
@@ -64,9 +65,6 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
             election.start()
         tasks.extend(asyncio.create_task(each.run()) for each in (jobs, drills, migrations))
 
-    async def object_changed(namespace: str, labels: Any, **_: Any) -> None:
-        jobs.loops.wake(namespace, labels[names.JOB])
-
     async def end(**_: Any) -> None:
         for task in tasks:
             task.cancel()
@@ -81,7 +79,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     kopf.on.event(names.GROUP, "v1alpha1", "failoverdrills", registry=found)(_changed(drills))
     kopf.on.event(names.GROUP, "v1alpha1", "migrations", registry=found)(_changed(migrations))
     for kind in WATCHED:
-        kopf.on.event(kind, labels={names.JOB: kopf.PRESENT}, registry=found)(object_changed)
+        kopf.on.event(kind, labels={names.JOB: kopf.PRESENT}, registry=found)(object_changed(kind, jobs.loops))
     kopf.on.cleanup(registry=found)(end)
     return found
 
@@ -94,6 +92,17 @@ def _changed(rounds: Rounds) -> Callable[..., Any]:
             rounds.hear_end((namespace, name))
         else:
             rounds.hear((namespace, name), body["metadata"]["generation"])
+
+    return changed
+
+
+def object_changed(kind: str, loops: Loops) -> Callable[..., Any]:
+    """What to do when a watch tells of an object of a job."""
+    news = News()
+
+    async def changed(namespace: str, labels: Any, body: Any, type: str | None, **_: Any) -> None:
+        if news.is_news(kind, type, body):
+            loops.wake(namespace, labels[names.JOB])
 
     return changed
 

@@ -70,6 +70,9 @@ def _carry_out(writer: Writer, seen: SeenMigration, step: Step) -> None:
         case migrations.Give(subjob, node):
             order = {f"{names.MOVE}/{subjob}": f"{node} by {seen.name}"}
             writer.change(OURS, "streamjobs", seen.spec.job, {"metadata": {"annotations": order}})
+        case migrations.TakeBack(subjob):
+            taken = {f"{names.MOVE}/{subjob}": None}
+            writer.change(OURS, "streamjobs", seen.spec.job, {"metadata": {"annotations": taken}})
         case _:
             assert_never(step)
 

@@ -12,22 +12,35 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Final
 
 from understudy.control import names, pages
 from understudy.control.observed import Phase, Pod, Seen
 from understudy.control.pages import Page
-from understudy.runtime.clock import now_ms
+from understudy.protocol.ids import Millis
+from understudy.runtime.clock import now_ms, steady_ms
 
 TIMEOUT: Final = 1.0
 AT_ONCE: Final = 32
 LARGEST: Final = 4 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    page: Page
+    at: Millis
+    silent: bool = False
+
+    def seen(self) -> Seen:
+        """How old it is, is counted on the steady clock: whoever sets the wall clock makes no page older."""
+        return Seen(self.page, now_ms() - (steady_ms() - self.at), self.silent)
+
+
 class Poller:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="poll")
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, _Answer] = {}
         self._nodes: dict[str, str] = {}  # of pods that are asked
         self._lock = threading.Lock()
 
@@ -39,7 +52,7 @@ class Poller:
         for pod, page in zip(asked, self._threads.map(_ask, asked), strict=True):
             with self._lock:
                 self._note(pod.uid, page)
-        return {pod.name: self._seen[pod.uid] for pod in known if pod.uid in self._seen}
+        return {pod.name: self._seen[pod.uid].seen() for pod in known if pod.uid in self._seen}
 
     def elsewhere(self, pods: Iterable[Pod]) -> dict[str, tuple[Seen, ...]]:
         """Node → the newest pages of pods there that are asked, and are none of these."""
@@ -47,7 +60,7 @@ class Poller:
         with self._lock:
             for uid, node in self._nodes.items():
                 if uid in self._seen and uid not in known:
-                    found[node].append(self._seen[uid])
+                    found[node].append(self._seen[uid].seen())
         return {node: tuple(seen) for node, seen in found.items()}
 
     def _place(self, known: Iterable[Pod], asked: Iterable[Pod]) -> None:
@@ -58,9 +71,9 @@ class Poller:
 
     def _note(self, uid: str, page: Page | None) -> None:
         if page is not None:
-            self._seen[uid] = Seen(page, now_ms())
+            self._seen[uid] = _Answer(page, steady_ms())
         elif uid in self._seen and not self._seen[uid].silent:
-            self._seen[uid] = Seen(self._seen[uid].page, now_ms(), silent=True)
+            self._seen[uid] = _Answer(self._seen[uid].page, steady_ms(), silent=True)
 
     def forget(self, pods: Iterable[Pod]) -> None:
         with self._lock:

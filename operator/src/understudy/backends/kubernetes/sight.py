@@ -15,6 +15,8 @@ from understudy.model.status import Role
 Json = Mapping[str, Any]
 
 # Reasons of waiting that pass by themselves.
+OOM_KILLED: Final = "OOMKilled"  # exit code 137 alone may be any SIGKILL: a liveness probe, a drill, a drain
+
 _PATIENCE: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
 
@@ -49,6 +51,7 @@ def pod_of(raw: Json) -> Pod | None:
         uid=metadata["uid"],
         evicted=_condition(status, "DisruptionTarget").get("reason") == "EvictionByEvictionAPI",
         death=max(_deaths(status), key=lambda death: death.at_ms or 0, default=None),
+        memory_limit=next(_memory_limits(spec), ""),
     )
 
 
@@ -87,12 +90,17 @@ def _troubles(status: Json) -> Iterator[str]:
             yield _sentence(ended.get("reason", "Error"), ended.get("message"))
 
 
+def _memory_limits(spec: Json) -> Iterator[str]:
+    for container in spec.get("containers") or ():
+        if limit := ((container.get("resources") or {}).get("limits") or {}).get("memory"):
+            yield str(limit)
+
+
 def _deaths(status: Json) -> Iterator[Death]:
     for container in status.get("containerStatuses") or ():
         if ended := (container.get("lastState") or {}).get("terminated"):
-            yield Death(
-                _sentence(ended.get("reason") or "Error", ended.get("message")), millis(ended.get("finishedAt"))
-            )
+            said = _sentence(ended.get("reason") or "Error", ended.get("message"))
+            yield Death(said, millis(ended.get("finishedAt")), ended.get("reason") == OOM_KILLED)
 
 
 def _sentence(reason: str, message: str | None) -> str:

@@ -23,8 +23,8 @@ from understudy.control import names
 from understudy.control.times import iso_ms
 from understudy.model.ha import Driver
 from understudy.model.job import StreamJob
-from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.ids import Epoch
+from understudy.protocol.epochs import LeaseRecord, is_as_expected
+from understudy.protocol.ids import Epoch, WallMillis
 from understudy.runtime.clock import now_ms
 from understudy.runtime.ports import Unreachable
 
@@ -39,7 +39,7 @@ class KubernetesSurroundings:
         self._namespace = namespace
         self._job = job
         self._subjobs = subjobs
-        self._start: int | None = None
+        self._start: WallMillis | None = None
 
     @classmethod
     def from_pod(cls, job: StreamJob) -> KubernetesSurroundings:
@@ -55,7 +55,7 @@ class KubernetesSurroundings:
         for _ in range(ATTEMPTS):
             lease = self._lease(subjob)
             found = _record(lease)
-            if found != expected or (expected and found and expected.question not in (None, found.question)):
+            if not is_as_expected(found, expected):
                 return None
             won = LeaseRecord(holder, address, Epoch(_epoch(lease) + 1))
             try:
@@ -93,9 +93,17 @@ class KubernetesSurroundings:
 
     # ---- acks to sources
 
-    def keep_acks(self, subjob: str, acks: str) -> None:
-        """On the Lease: it is all that a pod may write. Whoever took it meanwhile has kept a newer one, or will."""
-        self._annotate(subjob, names.ACKS, acks)
+    def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
+        """On the Lease: it is all that a pod may write. The API server refuses the write if somebody took the Lease."""
+        key = names.ACKS.replace("/", "~1")
+        try:
+            steps = (
+                {"op": "test", "path": "/spec/leaseTransitions", "value": epoch},
+                {"op": "add", "path": f"/metadata/annotations/{key}", "value": acks},
+            )
+            self._api.request("PATCH", self._lease_path(subjob), steps, "application/json-patch+json")
+        except ApiError as error:
+            raise Unreachable(str(error)) from error
 
     def kept_acks(self, subjob: str) -> str | None:
         return self._annotations(subjob).get(names.ACKS)
@@ -147,12 +155,12 @@ class KubernetesSurroundings:
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """Nothing to do: the Service finds a pod by its labels."""
 
-    def start_time(self) -> int | None:
+    def start_time(self) -> WallMillis | None:
         """It never changes once it is there."""
         if self._start is None:
             path = f"/api/v1/namespaces/{self._namespace}/configmaps/{names.run(self._job)}"
             text = (self._ask("GET", path).get("data") or {}).get("startTime")
-            self._start = int(text) if text else None
+            self._start = WallMillis(int(text)) if text else None
         return self._start
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from understudy.backends.local.incidents import incidents_of
 from understudy.backends.local.page import render
 from understudy.backends.local.processes import Child, Janitor
 from understudy.backends.local.record import Record
-from understudy.backends.local.report import Report, record_to_json
+from understudy.backends.local.report import Report, record_to_json, too_late
 from understudy.backends.local.verdicts import Verdict, verdict_from_json
 from understudy.model.job import StreamJob
-from understudy.runtime.clock import now_ms
+from understudy.protocol.ids import WallMillis
 from understudy.runtime.sources import GeneratorClock
 
 CHECK_TICK_SECONDS = 0.1
@@ -40,20 +40,22 @@ class Telling:
     @property
     def kept(self) -> bool:
         """Whether every promise is known to be kept."""
-        return self.verdicts is not None and all(v.kept for v in self.verdicts.values())
+        return not self.broken()
 
     def broken(self) -> list[str]:
         """A sentence for every promise that was not kept, or is not known to be."""
+        late = too_late(self.report.record, self.report.incidents, self.report.job)
         if self.verdicts is None:
-            return ["the sinks could not be checked"]
-        return [f"{name}: {verdict.sentence()}" for name, verdict in self.verdicts.items() if not verdict.kept]
+            return ["the sinks could not be checked", *late]
+        wrong = [f"{name}: {verdict.sentence()}" for name, verdict in self.verdicts.items() if not verdict.kept]
+        return [*wrong, *late]
 
 
 def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Telling:
     incidents = incidents_of(record, job)
     folder.record.write_text(json.dumps(record_to_json(record, incidents)))
     if isinstance(record.outcome, Finish) and not record.outcome.complete:
-        write(cut_at(job, due(job, record.started_ms, now_ms())), folder.job)
+        write(cut_at(job, due(job, record.started_ms, record.clock.wall_now())), folder.job)
     verdicts = _check(folder, notes) if job.sinks else {}
     report = Report(job, record, incidents, {n: v.comparison for n, v in (verdicts or {}).items() if v.comparison})
     folder.report.write_text(json.dumps(report.to_json(), indent=2) + "\n")
@@ -61,9 +63,13 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Tel
     return Telling(report, verdicts)
 
 
-def due(job: StreamJob, started_ms: int | None, now: int) -> dict[str, int]:
+def due(job: StreamJob, started_ms: int | None, now: WallMillis) -> dict[str, int]:
     """No process is left, so none has read further than what is due by now; what they did not reach is an open end."""
-    clocks = {s.name: GeneratorClock(s.generator, started_ms or now) for s in job.sources if s.generator is not None}
+    clocks = {
+        s.name: GeneratorClock(s.generator, WallMillis(started_ms or now))
+        for s in job.sources
+        if s.generator is not None
+    }
     return {name: clock.due(now) for name, clock in clocks.items()}
 
 

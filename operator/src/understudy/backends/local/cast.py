@@ -42,6 +42,8 @@ class Cast:
     """What there is to do when a subjob has failed for good. There is no other machine."""
     since: dict[str, int] = field(default_factory=dict)
     """Of subjobs that another stands in for: the number of its first process."""
+    memory: dict[str, str] = field(default_factory=dict)
+    """What each subjob declares; a process here has no limit of its own but the machine's."""
 
     @classmethod
     def of(cls, job: StreamJob) -> Cast:
@@ -51,6 +53,7 @@ class Cast:
             instances={s.name: s.ha.instances for s in job.subjobs},
             settings={s.name: s.ha.digest for s in job.subjobs},
             means={s.name: _means(s) for s in job.subjobs},
+            memory={s.name: s.spark.driver.memory for s in job.subjobs},
         )
 
     def order(self) -> list[tuple[Kind, str, int]]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.faults import Fault, Target
+from understudy.control.pages import Lag
 from understudy.model.ha import Mode
+from understudy.modes.build import sink_consumer
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
+from understudy.protocol.poison import TWICE, Kills, sentence
 
-PATIENCE_MS: Final = 300_000  # a cold Spark session on a busy machine takes under a minute
+PATIENCE_MS: Final = 300_000  # a cold Spark session takes under a minute; a move has its own limit
 CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
 STUCK: Final = 3  # so many primaries of a subjob in a row that ended by themselves at the same place
 START_DELAY_MS: Final = 500
@@ -73,7 +77,7 @@ class Observed:
     killed: frozenset[Process] = frozenset()
     """Those that were killed because they stood still. One that waits for a disk dies only when that comes back."""
     moving: frozenset[Process] = frozenset()
-    """Both sides of every move that is not over."""
+    """Both sides of every move that is not over, and the targets of those that have failed."""
 
     def of(self, kind: Kind, owner: str) -> list[Seen]:
         return [s for s in self.seen if s.process.kind is kind and s.process.owner == owner]
@@ -93,6 +97,14 @@ class Observed:
         """Whether its primary says that somebody could take over now."""
         primary = self.primary(subjob)
         return primary is not None and bool(primary.status.get("protected"))
+
+    def lag(self, sink: str) -> Lag | None:
+        """By how much a sink is behind. The primary of its producer says so: a sink that hangs says nothing."""
+        for primary in (found for subjob in self.holders if (found := self.primary(subjob))):
+            for queue in primary.status.get("outputs", {}).values():
+                if (acks := queue["consumers"].get(sink_consumer(sink))) is not None:
+                    return Lag.of(acks)
+        return None
 
     def covered(self, process: Process) -> bool:
         """Whether another instance of the subjob could take over from it at once."""
@@ -337,7 +349,8 @@ def _failure(cast: Cast, observed: Observed) -> Fail | StandIn | LastResort | No
     for seen in observed.seen:
         if seen.exit_code is not None and not seen.hurt and (failure := _death(cast, seen, observed)):
             return failure
-        if seen.alive and not seen.was_ready and seen.age_ms > PATIENCE_MS:
+        awaited = seen.alive and not seen.was_ready and seen.process not in observed.moving
+        if awaited and seen.age_ms > PATIENCE_MS:
             why = f"{seen.process.name} was not ready after {PATIENCE_MS // 60_000} minutes"
             return Fail(1, why, seen.process)
     return None
@@ -361,7 +374,21 @@ def _death(cast: Cast, seen: Seen, observed: Observed) -> Fail | StandIn | LastR
     else:
         return None
     why = f"{last.process.name} ended with {_how(last.exit_code)} {how}"
+    if poison := poison_of(cast, present):
+        why = f"{why}: {poison}"
     return _for_good(cast, last.process, why, observed)
+
+
+def poison_of(cast: Cast, mates: list[Seen]) -> str | None:
+    """What is said of a subjob whose primaries were killed at the same place. A SIGKILL that we did not send comes from
+    the kernel, which has no memory left, or from a person."""
+    killed = [s for s in _stuck(mates) if s.exit_code == -signal.SIGKILL]
+    if len(killed) < TWICE:
+        return None
+    owner, inputs = killed[-1].process.owner, killed[-1].status.get("inputs", {})
+    place = {stream: (int(at["position"]), int(at["available"])) for stream, at in inputs.items()}
+    limit = f"{cast.memory.get(owner, 'nothing')} declared, and what this machine has"
+    return sentence(owner, Kills(len(killed), place), limit)
 
 
 def _stuck(mates: list[Seen]) -> list[Seen]:

@@ -27,6 +27,8 @@ class Incident:
     first_output_ms: int | None = None
     caught_up_ms: int | None = None
     reprotected_ms: int | None = None
+    recovery_ms: int | None = None
+    """For how long there was no output, which may have begun before the fault; None: it did not come back."""
     successor: str | None = None
     replayed: int = 0
     lost: int = 0
@@ -147,6 +149,7 @@ def _with_story(incident: Incident, successor: str | None, story: Mapping[str, A
         restored_ms=_since(story["restoredMs"], incident.at_ms),
         first_output_ms=_since(story["firstOutputMs"], incident.at_ms),
         caught_up_ms=_since(story["caughtUpMs"], incident.at_ms),
+        recovery_ms=story["recoveryMs"],
         successor=successor,
         replayed=story["replayed"],
         lost=story["lost"],

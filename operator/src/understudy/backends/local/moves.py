@@ -7,8 +7,9 @@
 | the target is warm, no other standby lives | the Lease names it as successor, again and again until it leads |
 | the target holds the Lease, and the source has told what its leaving cost | over; an instance too many is retired |
 | another than the target has taken over | the move goes on from that one |
-| the same, and it was to move because of an overload | over; the target, if it is one too many, is retired |
-| the target is gone | over; who is missing is replaced like after any loss |
+| the same, and it was to move because of an overload | it is given up |
+| the target is gone, or the limit of `protocol.moves` has passed | the Lease no longer names it: it has failed |
+| a move has failed, and its target is one too many | the target is retired |
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from understudy.backends.local.cast import Cast, Kind, Process
 from understudy.backends.local.direction import Observed, Seen
 from understudy.backends.local.faults import Planned
+from understudy.protocol.moves import is_overdue, too_late
 
 ASK_MS = 1_000
 FIGURES_MS = 15_000  # how long the source is waited for to tell what its leaving cost
@@ -36,6 +38,13 @@ class Underway:
     asked_ms: int | None = None
     ended_ms: int | None = None
     failure: str | None = None
+
+    @property
+    def sides(self) -> tuple[Process, ...]:
+        """Those to which it still matters. A target whose move has failed may still be starting."""
+        if self.ended_ms is None:
+            return self.source, self.target
+        return (self.target,) if self.failure is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +75,33 @@ class Retire:
 
     process: Process
     why: str
+    by_force: bool = False
+    """It may not be able to end by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
+    """It has taken place."""
+
     move: Underway
-    failure: str | None = None
 
 
-Step = Begin | Follow | Ask | Retire | End
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Take the target out of the Lease; if it holds the Lease already, the move goes on. Else it has failed."""
+
+    move: Underway
+    failure: str
+
+
+Step = Begin | Follow | Ask | Retire | GiveUp | End
 
 
 def steps(cast: Cast, planned: Sequence[Planned], moves: Sequence[Underway], observed: Observed) -> Iterator[Step]:
     under_way = [m for m in moves if m.ended_ms is None]
     for move in under_way:
         yield from _next(cast, move, observed)
+    yield from _left_over(cast, moves, observed)
     busy = {m.planned.subjob for m in under_way}
     for plan in planned:
         if plan.subjob not in busy and plan not in [m.planned for m in moves] and _is_due(plan, observed):
@@ -108,16 +129,28 @@ def _next(cast: Cast, move: Underway, observed: Observed) -> Iterator[Step]:
     target = next((s for s in living if s.process == move.target), None)
     primary, too_many = observed.primary(subjob), len(living) > cast.instances[subjob]
     if target is None:
-        yield End(move, f"{move.target.name} is gone")
+        yield GiveUp(move, f"{move.target.name} is gone")
     elif primary is target:
         source = next((s for s in living if s.process == move.source), None)
         if source is None or _has_told(move, source, observed.now_ms):
             yield End(move)
             yield from (Retire(s.process, "it has moved") for s in living if too_many and s is source)
+    elif is_overdue(move.began_ms, observed.now_ms):
+        yield GiveUp(move, too_late())
     elif primary is not None and primary.process != move.source:
-        yield from _succeeded(move, primary, target, too_many)
+        yield _succeeded(move, primary)
     elif target.state in WARM:
         yield from _hand_over(move, primary, [s for s in living if s not in (target, primary)], observed)
+
+
+def _left_over(cast: Cast, moves: Sequence[Underway], observed: Observed) -> Iterator[Step]:
+    """Targets of moves that have failed, where there are more instances than the mode needs."""
+    for move in moves:
+        subjob = move.planned.subjob
+        living, primary = observed.living(Kind.SUBJOB, subjob), observed.primary(subjob)
+        target = next((s for s in living if s.process == move.target and not s.hurt and s is not primary), None)
+        if move.failure is not None and target is not None and len(living) > cast.instances[subjob]:
+            yield Retire(target.process, "its move has failed", by_force=True)
 
 
 def _has_told(move: Underway, source: Seen, now_ms: int) -> bool:
@@ -127,13 +160,10 @@ def _has_told(move: Underway, source: Seen, now_ms: int) -> bool:
     return left or move.asked_ms is None or now_ms - move.asked_ms >= FIGURES_MS
 
 
-def _succeeded(move: Underway, primary: Seen, target: Seen, too_many: bool) -> Iterator[Step]:
-    if not move.planned.resource:
-        yield Follow(move, primary.process)
-        return
-    yield End(move, f"{move.source.name} is no longer primary")
-    if too_many:
-        yield Retire(target.process, f"{primary.process.name} has taken over instead")
+def _succeeded(move: Underway, primary: Seen) -> Step:
+    if move.planned.resource:
+        return GiveUp(move, f"{move.source.name} is no longer primary: {primary.process.name} has taken over instead")
+    return Follow(move, primary.process)
 
 
 def _hand_over(move: Underway, primary: Seen | None, others: list[Seen], observed: Observed) -> Iterator[Step]:

@@ -13,7 +13,7 @@ from understudy.backends.local import pictures
 from understudy.backends.local.history import Comparison, keeps
 from understudy.backends.local.incidents import Incident
 from understudy.backends.local.promises import promised, promises
-from understudy.backends.local.report import Report, blame
+from understudy.backends.local.report import Report, blame, too_late
 from understudy.model.guarantees import Recovery
 
 Row = Sequence[object]
@@ -47,10 +47,13 @@ def _subtitle(report: Report) -> str:
 
 def _verdict(report: Report) -> str:
     found = report.comparisons
+    late = too_late(report.record, report.incidents, report.job)
+    right = all(keeps(c.recovery, promised(report.job, s.input)) for s in report.job.sinks if (c := found.get(s.name)))
+    kept = right and not late
+    words = "; ".join([*(f"{html.escape(name)}: {_sentence(c)}" for name, c in found.items()), *map(html.escape, late)])
     if not found:
-        return "The sinks were not compared with an execution without failures."
-    kept = all(keeps(c.recovery, promised(report.job, s.input)) for s in report.job.sinks if (c := found.get(s.name)))
-    words = "; ".join(f"{html.escape(name)}: {_sentence(c)}" for name, c in found.items())
+        words = "; ".join(["The sinks were not compared with an execution without failures", *map(html.escape, late)])
+        return f"{words}."
     mark = '<b class="good">Every promise was kept.</b>' if kept else '<b class="bad">A promise was not kept.</b>'
     return f"{mark} {words}"
 
@@ -105,9 +108,10 @@ def _sinks(report: Report) -> str:
     def row(name: str) -> Row:
         found = report.comparisons.get(name)
         counts = (found.lost, found.duplicated, found.reordered, found.recovery.value) if found else ("?",) * 4
-        return (name, report.received(name), *counts)
+        lags = report.record.lags.get(name)
+        return (name, report.received(name), *counts, *((lags.most, lags.last) if lags else ("?", "?")))
 
-    head = ("sink", "tuples", "lost", "duplicated", "out of order", "recovery")
+    head = ("sink", "tuples", "lost", "duplicated", "out of order", "recovery", "furthest behind", "behind at the end")
     return "<h2>Sinks</h2>" + _table(head, [row(s.name) for s in report.job.sinks]) if report.job.sinks else ""
 
 
@@ -116,12 +120,12 @@ def _incidents(report: Report) -> str:
         return ""
     head = (
         *("subjob", "cause", "detected", "promoted", "first output", "caught up", "protected again"),
-        *("replayed", "lost", "duplicated"),
+        *("no output for", "replayed", "lost", "duplicated"),
     )
     rows = [
         (
             *(i.subjob, i.cause, _ms(i.detected_ms), _ms(i.promoted_ms), _ms(i.first_output_ms), _ms(i.caught_up_ms)),
-            *(_ms(i.reprotected_ms), i.replayed, caused.lost, caused.duplicated),
+            *(_ms(i.reprotected_ms), _ms(i.recovery_ms), i.replayed, caused.lost, caused.duplicated),
         )
         for i, caused in zip(report.incidents, blame(report), strict=True)
     ]

@@ -11,7 +11,9 @@ from understudy.backends.local.cast import Kind, Process
 from understudy.backends.local.direction import Done, Fail, Finish, Observed, Seen
 from understudy.backends.local.moves import Underway
 from understudy.backends.local.partitions import Partition
+from understudy.control.pages import Lag
 from understudy.model.job import StreamJob
+from understudy.runtime.clock import Anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,19 @@ class Stall:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Lags:
+    """How far a sink was behind."""
+
+    most: Lag
+    last: Lag
+
+
 @dataclass(slots=True)
 class Record:
     began_ms: int
+    clock: Anchor = field(default_factory=Anchor.now)
+    """All moments of the run are on it: a step of the wall clock does not move them."""
     versions: list[StreamJob] = field(default_factory=list)
     """The job, and what edits made of it."""
     started_ms: int | None = None
@@ -54,7 +66,11 @@ class Record:
     """Per subjob: since when it was protected or not."""
     noticed_ms: dict[Process, int] = field(default_factory=dict)
     """When it was seen that a process was gone."""
+    lags: dict[str, Lags] = field(default_factory=dict)
+    """Per sink: how far it was behind."""
     arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
+    degraded: dict[str, str] = field(default_factory=dict)
+    """Subjob → what needs a look."""
     last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """The last status of every process."""
 
@@ -70,6 +86,7 @@ class Record:
             if departure := seen.status.get("departure"):
                 self.departures[seen.process.name, departure["to"]] = departure
         self._remember_protection(observed)
+        self._remember_lags(observed)
         new = list(self._new_deaths(observed))
         self.deaths += new
         return new
@@ -79,6 +96,13 @@ class Record:
         for seen in observed.seen:
             if seen.exit_code is not None and not seen.hurt and seen.process not in known and not _finished(seen):
                 yield Death(seen.process, observed.now_ms, seen.exit_code, observed.covered(seen.process))
+
+    def _remember_lags(self, observed: Observed) -> None:
+        for sink in {s.process.owner for s in observed.seen if s.process.kind is Kind.SINK}:
+            if (lag := observed.lag(sink)) is not None:
+                known = self.lags.get(sink)
+                most = known.most if known and known.most.tuples >= lag.tuples else lag
+                self.lags[sink] = Lags(most, lag)
 
     def _remember_protection(self, observed: Observed) -> None:
         for subjob in {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}:

@@ -16,7 +16,7 @@ from understudy.backends.local.migrations import Migration, migrations_of
 from understudy.backends.local.promises import SubjobPromise, path_of, promises
 from understudy.backends.local.record import Record
 from understudy.model.ha import Guarantee
-from understudy.model.job import StreamJob
+from understudy.model.job import StreamJob, Subjob
 from understudy.model.load import to_manifest
 
 
@@ -34,15 +34,19 @@ class Report:
             "sinks": {s.name: self._sink(s.name) for s in self.job.sinks},
             "incidents": [_incident(i, caused) for i, caused in zip(self.incidents, blame(self), strict=True)],
             "migrations": [migration_to_json(m) for m in self.migrations],
-            "subjobs": {name: _subjob(promise) for name, promise in promises(self.job).items()},
+            "subjobs": {name: self._subjob(name, promise) for name, promise in promises(self.job).items()},
         }
 
     @property
     def migrations(self) -> list[Migration]:
         return migrations_of(self.record, self.job)
 
+    def _subjob(self, name: str, promise: SubjobPromise) -> dict[str, Any]:
+        found = self.record.degraded.get(name)
+        return _subjob(promise) | ({"degraded": found} if found else {})
+
     def _sink(self, name: str) -> dict[str, Any]:
-        found = self.comparisons.get(name)
+        found, lag = self.comparisons.get(name), self._lag(name)
         if found is None:
             return {
                 "tuples": self.received(name),
@@ -50,6 +54,7 @@ class Report:
                 "duplicated": None,
                 "reordered": None,
                 "recovery": None,
+                "lag": lag,
             }
         return {
             "tuples": found.tuples,
@@ -57,7 +62,16 @@ class Report:
             "duplicated": found.duplicated,
             "reordered": found.reordered,
             "recovery": found.recovery.value,
+            "lag": lag,
         }
+
+    def _lag(self, sink: str) -> dict[str, Any] | None:
+        """How far it was behind the end of its stream: at the most, and at the end."""
+        lags = self.record.lags.get(sink)
+        if lags is None:
+            return None
+        named = (("most", lags.most), ("last", lags.last))
+        return {name: {"tuples": lag.tuples, "seconds": lag.milliseconds / 1000} for name, lag in named}
 
     def received(self, sink: str) -> int:
         arrivals = self.record.arrivals.get(sink)
@@ -73,6 +87,7 @@ def _incident(incident: Incident, caused: Blame) -> dict[str, Any]:
         "promotedMs": incident.promoted_ms,
         "firstOutputMs": incident.first_output_ms,
         "caughtUpMs": incident.caught_up_ms,
+        "recoveryMs": incident.recovery_ms,
         "replayed": incident.replayed,
         "lost": caused.lost,
         "duplicated": caused.duplicated,
@@ -107,6 +122,27 @@ def _subjob(promise: SubjobPromise) -> dict[str, Any]:
         "operatorClass": promise.operator_class.value,
         "guarantee": promise.guarantee.value,
     }
+
+
+# --- recoveries that took too long
+
+
+def too_late(record: Record, incidents: Sequence[Incident], job: StreamJob) -> list[str]:
+    """A sentence for every take-over that did not keep the `maxRecovery` of its subjob."""
+    return [sentence for i in incidents if (sentence := _too_late(i, job.subjob(i.subjob), record)) is not None]
+
+
+def _too_late(incident: Incident, subjob: Subjob | None, record: Record) -> str | None:
+    limit = subjob.ha.max_recovery if subjob is not None else None
+    if limit is None or incident.role != "primary":
+        return None
+    most, took = round(limit.total_seconds() * 1000), incident.recovery_ms
+    said = f"{incident.subjob} had no output for {took} ms after {incident.victim} was lost"
+    if took is None:
+        complete = isinstance(record.outcome, Finish) and record.outcome.complete
+        took = 0 if complete or record.ended_ms is None else record.ended_ms - incident.at_ms
+        said = f"{incident.subjob} had no output in the {took} ms between the loss of {incident.victim} and the end"
+    return f"{said}; its maxRecovery is {most} ms" if took > most else None
 
 
 # --- which incident is to blame

@@ -30,6 +30,7 @@ from understudy.backends.local.direction import (
     Start,
     Tell,
     decide,
+    poison_of,
 )
 from understudy.backends.local.effective import write
 from understudy.backends.local.environment import cores, for_children
@@ -37,7 +38,7 @@ from understudy.backends.local.faults import Fault, Harm, Planned
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.jobfile import JobFile, Refused
 from understudy.backends.local.lastresort import run_process
-from understudy.backends.local.moves import Ask, Begin, End, Follow, Retire, Underway, overloaded, steps
+from understudy.backends.local.moves import Ask, Begin, End, Follow, GiveUp, Retire, Underway, overloaded, steps
 from understudy.backends.local.orders import tell
 from understudy.backends.local.pages import Page
 from understudy.backends.local.partitions import Partition, Partitions
@@ -46,7 +47,7 @@ from understudy.backends.local.record import Record, Stall
 from understudy.backends.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import Anchor
 from understudy.runtime.cuts import FOLDER, ME
 
 TICK_SECONDS = 0.02
@@ -100,7 +101,9 @@ class Supervisor:
         self._janitor = Janitor()
         self._asked_to_stop = False
         self._resumed: set[Done] = set()
-        self.record = Record(began_ms=now_ms(), versions=[self._job])
+        self._recovered: set[tuple[str, int]] = set()
+        clock = Anchor.now()
+        self.record = Record(began_ms=clock.wall, versions=[self._job], clock=clock)
 
     def ask_to_stop(self) -> None:
         self._asked_to_stop = True
@@ -165,11 +168,19 @@ class Supervisor:
                     self._surroundings.set_successor(move.planned.subjob, move.source.name, move.target.name)
                 case Retire():
                     self._retire(step)
-                case End(move, failure):
-                    self._change(move, replace(move, ended_ms=observed.now_ms, failure=failure))
-                    self._audience.note(failure or f"{move.source.name} has moved to {move.target.name}")
+                case GiveUp():
+                    self._give_up(step, observed.now_ms)
+                case End(move):
+                    self._change(move, replace(move, ended_ms=observed.now_ms))
+                    self._audience.note(f"{move.source.name} has moved to {move.target.name}")
                 case _:
                     assert_never(step)
+
+    def _give_up(self, step: GiveUp, now: int) -> None:
+        move = step.move
+        if self._surroundings.take_successor_away(move.planned.subjob, move.target.name):
+            self._change(move, replace(move, ended_ms=now, failure=step.failure))
+            self._audience.note(f"{move.source.name} does not move: {step.failure}")
 
     def _change(self, old: Underway, new: Underway) -> None:
         self.record.moves[self.record.moves.index(old)] = new
@@ -177,13 +188,13 @@ class Supervisor:
     def _retire(self, step: Retire) -> None:
         retired = next(r for r in self._running if r.process == step.process)
         retired.hurt = True
-        retired.child.ask_to_stop()
+        retired.child.kill() if step.by_force else retired.child.ask_to_stop()
         self._audience.note(f"retired: {step.process.name}, {step.why}")
 
     # --- observe
 
     def _observe(self) -> Observed:
-        now = now_ms()
+        now = self.record.clock.wall_now()
         for watch in self._watches.values():
             watch.look(now)
         return Observed(
@@ -196,7 +207,7 @@ class Supervisor:
             asked_to_stop=self._asked_to_stop,
             told=frozenset(self._told),
             killed=frozenset(self.record.stalls),
-            moving=frozenset(side for m in self.record.moves if m.ended_ms is None for side in (m.source, m.target)),
+            moving=frozenset(side for move in self.record.moves for side in move.sides),
         )
 
     def _see(self, running: _Running, now: int) -> Seen:
@@ -211,10 +222,24 @@ class Supervisor:
         return replace(seen, ready_ms=None if running.ready_at is None else now - running.ready_at)
 
     def _remember(self, observed: Observed) -> None:
-        for death in self.record.remember(observed):
+        deaths = self.record.remember(observed)
+        for death in deaths:
             name = death.process.name
             self._audience.note(f"{name} ended by itself ({death.exit_code}), see {self._log(death.process)}")
+        for subjob in {death.process.owner for death in deaths if death.process.kind is Kind.SUBJOB}:
+            if poison := poison_of(self._cast, observed.of(Kind.SUBJOB, subjob)):
+                self.record.degraded[subjob] = poison
+                self._audience.note(poison)
         self._note_modes(observed)
+        self._note_recoveries()
+
+    def _note_recoveries(self) -> None:
+        """As soon as it is known for how long there was no output."""
+        for key, story in self.record.takeovers.items():
+            if story["recoveryMs"] is not None and key not in self._recovered:
+                self._recovered.add(key)
+                what = f"{key[0]} took over {story['subjob']} from {story['from']}"
+                self._audience.note(f"{what}: no output for {story['recoveryMs']:,} ms")
 
     def _note_modes(self, observed: Observed) -> None:
         for subjob in self._cast.subjobs:
@@ -245,7 +270,7 @@ class Supervisor:
             process.name, self._command(process), self._log(process), self._janitor, self._environment(process)
         )
         page = Page(process.name, child.pid, self._surroundings)
-        self._running.append(_Running(process, child, page, now_ms()))
+        self._running.append(_Running(process, child, page, self.record.clock.wall_now()))
         self._audience.note(f"starting {process.name}")
 
     def _environment(self, process: Process) -> dict[str, str]:
@@ -269,21 +294,20 @@ class Supervisor:
     def _open(self, at_ms: int) -> None:
         self._surroundings.set_start_time(at_ms)
         self.record.started_ms = at_ms
-        self._audience.note(
-            f"everything is ready after {(now_ms() - self.record.began_ms) / 1000:.0f} s; the streams begin"
-        )
+        took = (self.record.clock.wall_now() - self.record.began_ms) / 1000
+        self._audience.note(f"everything is ready after {took:.0f} s; the streams begin")
 
     def _hurt(self, intent: Hurt, observed: Observed) -> None:
         victim = next(r for r in self._running if r.process == intent.victim)
         victim.hurt = True
-        at = now_ms()
+        at = self.record.clock.wall_now()
         _carry_out(intent.fault, victim.child)
         self.record.done.append(Done(intent.fault, intent.victim, at, observed.covered(intent.victim)))
         self._audience.note(f"{intent.fault.done}: {intent.victim.name}, {intent.fault}")
 
     def _kill(self, intent: Kill) -> None:
         next(r for r in self._running if r.process == intent.process).child.order_to_die()
-        self.record.stalls[intent.process] = Stall(now_ms(), intent.why)
+        self.record.stalls[intent.process] = Stall(self.record.clock.wall_now(), intent.why)
         self._audience.note(f"{intent.process.name} is killed, to be started again: {intent.why}")
 
     def _resume(self, done: Done) -> None:
@@ -356,7 +380,7 @@ class Supervisor:
 
     def _end(self) -> None:
         """A sink finishes the line it writes. A subjob has nothing to finish: losing it is what it is made for."""
-        self.record.ended_ms = now_ms()
+        self.record.ended_ms = self.record.clock.wall_now()
         end_all([r.child for r in self._running if r.process.kind is Kind.SINK], GRACE_SECONDS)
         self._janitor.close()
         for running in self._running:

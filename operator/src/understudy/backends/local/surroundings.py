@@ -27,8 +27,8 @@ from typing import Any
 
 from understudy.backends.local.memory import memory_percent
 from understudy.model.ha import Driver
-from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.ids import Epoch
+from understudy.protocol.epochs import LeaseRecord, is_as_expected
+from understudy.protocol.ids import Epoch, WallMillis
 from understudy.runtime.cuts import LEASES, file_in, own
 from understudy.runtime.ports import Unreachable
 
@@ -67,7 +67,7 @@ class LocalSurroundings:
     def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
         with self._locked(subjob):
             found = self.read_lease(subjob)
-            if found != expected or (expected and found and expected.question not in (None, found.question)):
+            if not is_as_expected(found, expected):
                 return None
             won = LeaseRecord(holder, address, Epoch(expected.epoch + 1 if expected else 1))
             _write(self._leases / f"{subjob}.json", {"holder": holder, "address": address, "epoch": won.epoch})
@@ -79,6 +79,16 @@ class LocalSurroundings:
             found = _read_json(self._leases / f"{subjob}.json")
             if found and found["holder"] == holder:
                 self._note(subjob, successor=successor)
+
+    def take_successor_away(self, subjob: str, successor: str) -> bool:
+        """Nobody is to move there any more; False: that instance holds the Lease already."""
+        with self._locked(subjob):
+            found = _read_json(self._leases / f"{subjob}.json")
+            if found and found["holder"] == successor:
+                return False
+            if found and found.get("successor") == successor:
+                self._note(subjob, successor=None)
+            return True
 
     def ask_holder(self, subjob: str, expected: LeaseRecord, question: str) -> None:
         with self._locked(subjob):
@@ -147,8 +157,12 @@ class LocalSurroundings:
 
     # --- acks to sources
 
-    def keep_acks(self, subjob: str, acks: str) -> None:
-        _replace(self._acks / f"{subjob}.json", acks)
+    def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
+        with self._locked(subjob):
+            found = self.read_lease(subjob)
+            if found is None or found.epoch != epoch:
+                raise Unreachable(f"the acks are of epoch {epoch}, and the Lease is not")
+            _replace(self._acks / f"{subjob}.json", acks)
 
     def kept_acks(self, subjob: str) -> str | None:
         try:
@@ -167,9 +181,9 @@ class LocalSurroundings:
 
     # --- the start time
 
-    def start_time(self) -> int | None:
+    def start_time(self) -> WallMillis | None:
         try:
-            return int((self.folder / "start").read_text())
+            return WallMillis(int((self.folder / "start").read_text()))
         except FileNotFoundError:
             return None
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.backends.simulation.control import ControlPlane
 from understudy.backends.simulation.element import Shelf
 from understudy.backends.simulation.endpoint import HELD, Endpoint, Subscription
 from understudy.backends.simulation.operators import Operator, Row
+from understudy.backends.simulation.orders import Orders
 from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.specs import SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS, World
 from understudy.modes.client import Client
 from understudy.modes.instance import Instance
@@ -26,59 +28,10 @@ from understudy.protocol.ledger import Wiring
 from understudy.protocol.queue import OutputQueue
 from understudy.protocol.savepoints import Tree
 
+if TYPE_CHECKING:
+    from understudy.backends.simulation.weather import Weather
+
 ANSWER = 600  # milliseconds for a holder to answer a question in its Lease, at which it looks every 100
-Build = Callable[[str, Wiring, Detector], Instance]
-
-
-@dataclass(frozen=True)
-class SubjobSpec:
-    """A subjob: its elements in order (the last one's stream leaves it), and how an instance of its mode is made."""
-
-    name: str
-    elements: tuple[tuple[str, Operator, tuple[str, ...]], ...]
-    build: Build
-    family: str = "lease"  # lease | replica | savepoint | sink
-    mode: str = ""
-    promise: str = "precise"  # precise | rollback | gap
-    replicas: int = 2
-    side_by_side: bool = False
-    """Whether all instances serve at once, though one of them holds the Lease (replica backup)."""
-    alternative: tuple[tuple[str, Operator, tuple[str, ...]], ...] | None = None
-    """The alternative branch: elements that make the same stream with less accuracy, on the upstream's machine."""
-    process: bool = False
-    """Whether a failure process is declared."""
-    inputs: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        own = {n for n, _, _ in self.elements}
-        found = dict.fromkeys(s for _, _, ins in self.elements for s in ins if s not in own)
-        object.__setattr__(self, "inputs", tuple(found))
-
-    @property
-    def stream(self) -> str:
-        """What leaves it."""
-        return self.elements[-1][0]
-
-    @property
-    def arbitrary(self) -> bool:
-        return any(op.arbitrary for _, op, _ in self.elements)
-
-    @property
-    def passive(self) -> bool:
-        return self.mode.startswith("passiveStandby")
-
-
-@dataclass(frozen=True)
-class SourceSpec:
-    name: str
-    rows: tuple[Row, ...]
-    every: int  # microseconds between tuples (or batches)
-    burst: int = 1
-    phase: int = 0
-
-    @property
-    def lasts(self) -> int:
-        return self.phase + len(self.rows) * self.every // self.burst
 
 
 class Monitor:
@@ -92,9 +45,13 @@ class Monitor:
 
     def elected(self, process: Process, lease: LeaseRecord) -> None: ...
 
+    def moved(self, process: Process, expected: bool) -> None:
+        """It took the Lease by a planned move; `expected`: by one that nobody has given up."""
+
     def leads(self, process: Process, command: do.Lead) -> None: ...
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None]) -> None: ...
+    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
+        """By a producer of that epoch."""
 
     def processed(self, process: Process, element: Any) -> None: ...
 
@@ -115,11 +72,58 @@ class Monitor:
     def subscribed(self, process: Process, event: on.Subscribed) -> None:
         """A consumer has said what it has of a stream."""
 
-    def crashed(self, process: Process) -> None: ...
+    def crashed(self, process: Process, *, gives_up: bool) -> None:
+        """Said before it dies. `gives_up`: it ends by itself, since its engine stands still."""
 
     def handled(self, subjob: str, handling: Handling) -> None: ...
 
+    def launched(self, process: Process, number: int) -> None: ...
+
+    def ended(self, process: Process) -> None: ...
+
+    def removed(self, process: Process) -> None:
+        """It no longer counts as one of the instances."""
+
+    def hung(self, process: Process, lasts: int) -> None: ...
+
+    def stepped_down(self, process: Process, command: do.StepDown) -> None: ...
+
+    def ran(self, process: Process, command: do.Run) -> None: ...
+
+    def handed_over(self, process: Process) -> None: ...
+
+    def resumed(self, process: Process) -> None: ...
+
+    def joined(self, process: Process, secondary: Process | None) -> None: ...
+
+    def asked(self, process: Process, stream: str, start: int | None) -> None: ...
+
+    def answered(self, process: Process, stream: str, start: int) -> None: ...
+
+    def skipped(self, process: Process, command: do.Skip) -> None: ...
+
+    def recovery_asked(self, process: Process, stream: str) -> None: ...
+
+    def recovery_answered(self, process: Process, stream: str) -> None: ...
+
+    def ack_heard(self, process: Process, ack: on.Acked) -> None: ...
+
+    def confirmed(self, process: Process, epoch: int) -> None:
+        """A primary has heard that its secondary has stored a state."""
+
+    def log_kept(self, process: Process, epoch: int) -> None: ...
+
+    def log_confirmed(self, process: Process, epoch: int) -> None: ...
+
     def sent(self, process: Process, stream: str, stop: int, target: Endpoint) -> None: ...
+
+
+@dataclass
+class Folder:
+    """Where a sink writes. A write counts only if the folder is still the writer's own."""
+
+    owner: Process
+    next: int
 
 
 class Source(Endpoint):
@@ -133,11 +137,24 @@ class Source(Endpoint):
         self.subscriptions: dict[str, Subscription] = {}
         self.trees: dict[str, Tree] = {}
         self.longest = 0
-        self.world.at(spec.phase, self._emit)
+        self._due = spec.phase  # on the wall clock
+        self._ahead = 0  # of the wall clock
+        self._emit_later()
         if cluster.lossy:
-            self.world.at(cluster.heartbeat, self._beat)
+            self.begin_to_beat()
 
-    def _emit(self) -> None:
+    def set_clock(self, by: int) -> None:
+        """The wall clock steps: what has become due is emitted at once, or nothing is for a while."""
+        self._ahead += by
+        if not self.queue.ended:
+            self._emit_later()
+
+    def _emit_later(self) -> None:
+        self.world.at(max(0, self._due - self.world.now - self._ahead), self._emit, self._due, self._ahead)
+
+    def _emit(self, due: int, ahead: int) -> None:
+        if (due, ahead) != (self._due, self._ahead):
+            return  # the clock was set meanwhile
         made = list(self.spec.rows[self.queue.next : self.queue.next + self.spec.burst])
         self.queue, _ = self.queue.append(len(made))
         self.store.rows.extend(made)
@@ -145,9 +162,14 @@ class Source(Endpoint):
         if self.queue.next >= len(self.spec.rows):
             self.queue = self.queue.end()
         else:
-            self.world.at(self.spec.every, self._emit)
+            self._due += self.spec.every
+            self._emit_later()
         for sub in self.subscriptions.values():
             self._push(sub)
+
+    def begin_to_beat(self) -> None:
+        """A network that loses messages does not tell readers of it: they go by what they hear."""
+        self.world.at(self.cluster.heartbeat, self._beat)
 
     def _beat(self) -> None:
         for sub in self.subscriptions.values():
@@ -223,16 +245,18 @@ class Cluster:
     subjobs: dict[str, SubjobSpec] = field(default_factory=dict)
     running: dict[str, list[Process]] = field(default_factory=dict)
     sinks: dict[str, Process] = field(default_factory=dict)
+    folders: dict[str, Folder] = field(default_factory=dict)
     control_down: bool = False
     spares: int = 1_000  # nodes that could still take an instance
     load: LoadWatch | None = None  # how instances watch for overload, if they do
+    weather: Weather | None = None
 
     def __post_init__(self) -> None:
         self._producer_of: dict[str, str] = {}
         self._consumers: dict[str, list[str]] = {}
         self._lives = 0
         self._known: dict[tuple[str, str], list[Process]] = {}
-        self.control = ControlPlane(self)
+        self.control, self.orders = ControlPlane(self), Orders(self)
 
     # --- building
 
@@ -269,11 +293,13 @@ class Cluster:
         self._lives += 1
         detector = Detector.of(self.heartbeat // MS, self.misses)
         core = spec.build(instance, self.wiring(spec), detector)
-        core.patience = ANSWER
+        core.patience, core.roll_patience = ANSWER, 0
         core.load = self.load if spec.family == "lease" else None
         process = Process(self, spec, f"{instance}.{self._lives}", host, core)
+        process.clock = self.weather.clock() if self.weather is not None else 0
         self.processes[process.name] = process
         self.running.setdefault(spec.name, []).append(process)
+        self.monitor.launched(process, 1)
         self.world.at(0, process.start, event)
         return process
 
@@ -286,19 +312,33 @@ class Cluster:
             self.control.deployed(process, 1)
         if spec.family == "replica":
             for process in self.running[spec.name]:
-                self.world.at(1, process.post, on.KeepAlive(self.world.millis, Epoch(1), None))
+                self.world.at(1, process.post, on.KeepAlive(process.millis, Epoch(1), None))
 
-    def _start_sink(self, sink: str, stream: str) -> None:
+    def _start_sink(self, sink: str, stream: str, life: int = 1) -> None:
+        """A sink goes on from what its folder has; whoever took the folder before writes no more."""
+        begins = self.folders[sink].next if life > 1 else 0
+
         def build(name: str, wiring: Wiring, detector: Detector) -> Instance:
-            return Client(name, wiring, detector, interval=self.interval)
+            return Client(name, wiring, detector, interval=self.interval, life=Epoch(life), begins=Seq(begins))
 
         spec = SubjobSpec(sink, ((sink, Operator(cost=0.0), (stream,)),), build, "sink")
         wiring = Wiring({sink: (Stream(stream),)}, {sink: ()})
-        process = Process(self, spec, sink, f"host-{sink}", build(sink, wiring, Detector.of(100, 3)))
+        name = sink if life == 1 else f"{sink}.{life}"
+        process = Process(self, spec, name, f"host-{name}", build(sink, wiring, Detector.of(100, 3)))
         process.processing = True
-        self.sinks[sink] = self.processes[sink] = process
+        process.elements[sink].jump(0, begins)
+        self.folders[sink] = Folder(process, begins)
+        self.sinks[sink] = self.processes[name] = process
         self.running[sink] = [process]
-        self.world.at(0, process.start, on.Started(Epoch(1), fresh=True))
+        self.monitor.launched(process, life)
+        self.world.at(0, process.start, on.Started(Epoch(life), fresh=True))
+
+    def replace_sink(self, sink: str) -> None:
+        """Another life takes the folder; the one before does not know yet."""
+        former = self.sinks[sink]
+        if not former.elements[sink].finished:
+            self.world.note(f"{sink} is replaced")
+            self._start_sink(sink, former.spec.inputs[0], int(former.core.epoch) + 1)
 
     # --- who serves what
 
@@ -326,8 +366,18 @@ class Cluster:
     def peers(self, process: Process) -> list[Process]:
         return [p for p in self.running[process.spec.name] if p is not process]
 
+    def at_the_address_of(self, target: Endpoint) -> Endpoint:
+        """Who gets what is sent to it: a process that was started again in its place, if it is dead."""
+        if target.alive or not isinstance(target, Process):
+            return target
+        return next((p for p in self.running.get(target.spec.name, ()) if p.host == target.host and p.alive), target)
+
     def crash(self, process: Process, silent: bool, restart: int | None) -> None:
         self.control.crash(process, silent, restart)
+
+    def remove(self, process: Process) -> None:
+        self.running[process.spec.name].remove(process)
+        self.monitor.removed(process)
 
     # --- life of the job
 

@@ -33,6 +33,7 @@ class Computing:
         self.process, self.cluster, self.world = process, process.cluster, process.world
         self.elements: dict[str, Element] = {}
         self.standing = False  # no micro-batch is begun
+        self.steps = 0  # micro-batches that were finished
         self.slowdown = 1  # an overloaded machine takes so many times as long
         self._free = 0  # when the machine has done what it was given
         self._under_way: dict[str, Batch] = {}
@@ -135,9 +136,11 @@ class Computing:
             return
         if self._under_way.get(element.name) is not batch:
             return  # done earlier than it was expected
-        if self.world.now < process.paused:
-            self.world.at(process.paused - self.world.now, self._done, batch)
+        still = max(process.paused, process.engine.hung_until)
+        if self.world.now < still:
+            self.world.at(still - self.world.now, self._done, batch)
             return
+        self.steps += 1
         del self._under_way[element.name]
         element.busy = False
         script = element.script.popleft() if element.script else None

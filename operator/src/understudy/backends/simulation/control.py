@@ -23,8 +23,9 @@ from understudy.protocol.failures import (
 from understudy.protocol.ids import Epoch
 
 if TYPE_CHECKING:
-    from understudy.backends.simulation.cluster import Cluster, SubjobSpec
+    from understudy.backends.simulation.cluster import Cluster
     from understudy.backends.simulation.process import Process
+    from understudy.backends.simulation.specs import SubjobSpec
 
 AGAIN = 50 * MS
 TIMEOUT = 250  # milliseconds after which a failure is permanent
@@ -52,12 +53,12 @@ class ControlPlane:
 
     # --- crashes
 
-    def crash(self, process: Process, silent: bool, restart: int | None) -> None:
+    def crash(self, process: Process, silent: bool, restart: int | None, *, gives_up: bool = False) -> None:
         """`restart`: after how long it is started again in its place; None: never, its node is gone."""
         if not process.alive:
             return
         self.world.note(f"{process.name} dies{' silently' if silent else ''}{' for good' if restart is None else ''}")
-        self.cluster.monitor.crashed(process)
+        self.cluster.monitor.crashed(process, gives_up=gives_up)
         process.crash(silent)
         if not silent:
             self._closed(process)
@@ -76,7 +77,7 @@ class ControlPlane:
                 process.send(other, "control", 0, "rx_closed", process)
 
     def _restart(self, process: Process) -> None:
-        self.cluster.running[process.spec.name].remove(process)
+        self.cluster.remove(process)
         self.cluster.launch(process.spec, process.core.name, process.host, None)
 
     def _missed(self, process: Process, watch: ServiceWatch) -> None:
@@ -91,7 +92,7 @@ class ControlPlane:
         means = Means(node, "alternative" if spec.alternative else None, spec.process)
         begun = self.world.lease(spec.name) is not None
         handling = handle(failure, Phase.RUNNING if begun else Phase.ACTIVATION, owes=True, means=means)
-        running.remove(process)
+        self.cluster.remove(process)
         match handling:
             case MigrateFromBackup() | ActivateElsewhere():
                 self.cluster.spares -= 1
@@ -120,11 +121,11 @@ class ControlPlane:
 
     # --- planned moves
 
-    def migrate(self, subjob: str, why: str, *, elsewhere: bool = False) -> None:
-        """Move the primary to its standby's node, or to a new one."""
-        self._when_up(self._migrate, subjob, why, elsewhere)
+    def migrate(self, subjob: str, why: str, *, elsewhere: bool = False, late: int = 0) -> None:
+        """Move the primary to its standby's node, or to a new one. `late`: it acts so long after it has looked."""
+        self._when_up(self._migrate, subjob, why, elsewhere, late)
 
-    def _migrate(self, subjob: str, why: str, elsewhere: bool) -> None:
+    def _migrate(self, subjob: str, why: str, elsewhere: bool, late: int) -> None:
         spec, running = self.cluster.subjobs[subjob], self.cluster.running[subjob]
         if spec.family == "savepoint":
             self._decided(self.coordinator.move(subjob, why))
@@ -133,20 +134,30 @@ class ControlPlane:
         standbys = [p for p in running if p.alive and not p.serving]
         if spec.family != "lease" or spec.mode == "savepoint" or not leads:
             return
+        if late:
+            self.world.at(late, self._move, leads[0], standbys, why, elsewhere)
+        else:
+            self._move(leads[0], standbys, why, elsewhere)
+
+    def _move(self, leads: Process, standbys: list[Process], why: str, elsewhere: bool) -> None:
+        """What is deleted must still be what was seen: the precondition of the deletion."""
+        spec = leads.spec
         if elsewhere and standbys and self.cluster.spares > 0:
+            if not standbys[0].alive or standbys[0].serving:
+                return
             self._retire(standbys[0])
             self.cluster.spares -= 1
             standbys = [self._place(spec, f"spare-{self._placed}")]
         if standbys:
             args = (standbys[0].name, why)
-            self.world.send("control", "control", leads[0].host, 0, leads[0].receive, "rx_migrate", args)
+            self.world.send("control", "control", leads.host, 0, leads.receive, "rx_migrate", args)
 
     def _retire(self, standby: Process) -> None:
         self.world.note(f"{standby.name} is stopped")
-        self.cluster.monitor.crashed(standby)
+        self.cluster.monitor.crashed(standby, gives_up=False)
         standby.crash()
         self._closed(standby)
-        self.cluster.running[standby.spec.name].remove(standby)
+        self.cluster.remove(standby)
 
     # --- replica backup
 
@@ -164,7 +175,7 @@ class ControlPlane:
             return
         epoch = self._next_epoch(name)
         for old in self.cluster.peers(survivor):
-            running.remove(old)
+            self.cluster.remove(old)
             self.world.send("control", "control", old.host, 0, old.receive, "rx_newer", (epoch,))
         event = on.Started(epoch, fresh=False)
         joiner = self.cluster.launch(survivor.spec, f"{name}-r{epoch}", f"host-{name}-r{epoch}", event)
@@ -189,11 +200,12 @@ class ControlPlane:
         if any(p.alive for p in self.cluster.running[spec.name]):
             return
         epoch = self._next_epoch(spec.name)
-        self.cluster.running[spec.name] = []
+        for former in list(self.cluster.running[spec.name]):
+            self.cluster.remove(former)
         for i in range(spec.replicas):
             name = f"{spec.name}-s{epoch}{i}"
             process = self.cluster.launch(spec, name, f"host-{name}", on.Started(epoch, fresh=True))
-            self.world.at(1, process.post, on.KeepAlive(self.world.millis, epoch, None))
+            self.world.at(1, process.post, on.KeepAlive(process.millis, epoch, None))
 
     # --- savepoint: the coordinator
 
@@ -225,7 +237,7 @@ class ControlPlane:
                     for other in [p for p in self.cluster.running[operator] if p.life == life]:
                         self.world.note(f"{other.name} is recalled")
                         other.crash()
-                        self.cluster.running[operator].remove(other)
+                        self.cluster.remove(other)
 
     def _replace_operator(self, name: str) -> None:
         life = self._next_epoch(name)

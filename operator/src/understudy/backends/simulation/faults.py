@@ -2,7 +2,7 @@
 
 The faults (the nemesis): crashes of a primary or a standby, at once in several subjobs, one after the other along the
 stream, during recovery, checkpoint and rejoin; partitions, delays and pauses (which make false suspicions); restarts of
-the control plane; an unreachable Lease store.
+the control plane; an unreachable Lease store. Some seeds have weather, too (`weather`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from understudy.backends.simulation.cluster import Cluster
-from understudy.backends.simulation.networks import INTERVAL, Cores, Job, draw
+from understudy.backends.simulation.fault import Fault
+from understudy.backends.simulation.networks import INTERVAL, Cores, draw
 from understudy.backends.simulation.oracle import Oracle
 from understudy.backends.simulation.process import Process
-from understudy.backends.simulation.stillness import Stillness
+from understudy.backends.simulation.recorder import Recorder, measured
+from understudy.backends.simulation.specs import Job
+from understudy.backends.simulation.weather import Weather, forecast
 from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.protocol.failures import LoadWatch
 
 LIMIT = 12 * SECOND
 QUIET = 12 * SECOND  # a replica that joins has 100 τ to confirm the state it was given
 AFTERWARDS = 60  # milliseconds after the end of the last source in which faults still happen
-TIMES = {"again": 4, "apart again and again": 5, "overload": 5}  # what takes longer than twice as long as it says
 KINDS = (
     *("crash",) * 3,
     "standby",
@@ -47,38 +49,20 @@ KINDS = (
     "migrate, control plane restarts",
     "migrate, Lease store unreachable",
 )
-DELAYING = ("partition", "apart", "apart again and again", "link", "link, then crash", "pause", "slow")
-SILENCING = (
-    "crash",
+WITH_SINK = "with its sink"  # drawn by `absence`
+ORDERS = ("order", "order, target stops", "order, target is cut off")
+"""Moves that are given up at a moment that is chosen: no part of a random schedule."""
+DELAYING = (
+    WITH_SINK,
+    "partition",
+    "apart",
+    "apart again and again",
+    "link",
     "link, then crash",
-    "standby",
-    "together",
-    "cascade",
-    "again",
-    "gone",
-    "migrate, source dies",
-    "migrate, target dies",
+    "pause",
+    "slow",
+    *ORDERS,
 )
-
-
-@dataclass(frozen=True)
-class Fault:
-    at: int
-    kind: str
-    subjob: str
-    lasts: int
-    silent: bool
-    other: str = ""
-
-    @property
-    def over(self) -> int:
-        """When nothing is failing any more."""
-        return self.at + TIMES.get(self.kind, 2) * self.lasts
-
-    def __str__(self) -> str:
-        who = f" {self.subjob}" + (f" and {self.other}" if self.other else "")
-        manner = ", without a word" if self.silent and self.kind in SILENCING else ""
-        return f"{self.at / MS:7.1f} ms  {self.kind}{who} ({self.lasts / MS:.0f} ms{manner})"
 
 
 @dataclass
@@ -87,7 +71,9 @@ class Outcome:
     problems: list[str]
     faults: list[Fault]
     job: Job
+    weather: bool = False
     history: list[str] = field(default_factory=list)
+    moves: list[str | None] = field(default_factory=list)  # how the ordered ones ended
     exceeded: bool = False
     reports: tuple[int, int] = (0, 0)  # inputs of which a loss was reported; in vain
 
@@ -113,13 +99,15 @@ def schedule(rng: random.Random, job: Job) -> list[Fault]:
 
 
 class Nemesis:
-    def __init__(self, cluster: Cluster, faults: list[Fault]) -> None:
-        self.cluster, self.world = cluster, cluster.world
+    def __init__(self, cluster: Cluster, faults: list[Fault], weather: Weather) -> None:
+        self.cluster, self.world, self.weather = cluster, cluster.world, weather
         for fault in faults:
             self.world.at(fault.at, self._act, fault)
 
     def _act(self, fault: Fault) -> None:
         self.world.note(f"fault: {str(fault)[12:]}")
+        if self.weather.brings(fault):
+            return
         kind, _, during = fault.kind.partition(", ")
         match kind:
             case "crash":
@@ -129,6 +117,9 @@ class Nemesis:
             case "together":
                 self._kill(fault, fault.subjob)
                 self._kill(fault, fault.other)
+            case "with its sink":
+                self._kill(fault, fault.subjob, restart=100 * MS)
+                self._cut([(self.cluster.sinks[fault.other].host, "*")], fault.lasts)
             case "cascade":
                 self._kill(fault, fault.subjob)
                 self.world.at(fault.lasts // 4, self._kill, fault, fault.other)
@@ -141,6 +132,8 @@ class Nemesis:
                     self.cluster.crash(process, fault.silent, None)
             case "migrate":
                 self._migrate(fault, during)
+            case "order":
+                self._order(fault, during)
             case "lease":
                 self._lease_down(fault.lasts)
             case "control":
@@ -208,6 +201,15 @@ class Nemesis:
             case _:
                 pass
 
+    def _order(self, fault: Fault, during: str) -> None:
+        """A planned move by the Lease that is given up soon, and what happens to its target meanwhile."""
+        self.cluster.orders.order(fault.subjob, fault.lasts)
+        for target in self._processes(fault.subjob)[1:2]:
+            if during == "target stops":
+                target.paused = max(target.paused, self.world.now + 2 * fault.lasts)
+            elif during == "target is cut off":
+                self._cut([(target.host, "*")], 2 * fault.lasts)
+
     def _lease_down(self, lasts: int) -> None:
         self.world.lease_down = True
         self.world.at(lasts, self._lease_up)
@@ -230,12 +232,12 @@ class Nemesis:
         living = [p for p in self.cluster.running[subjob] if p.alive]
         return sorted(living, key=lambda p: (not p.serving, p.name))
 
-    def _kill(self, fault: Fault, subjob: str, standby: bool = False) -> None:
+    def _kill(self, fault: Fault, subjob: str, standby: bool = False, restart: int | None = None) -> None:
         found = self._processes(subjob)
         if standby:
             found = found[1:]
         if found:
-            self.cluster.crash(found[0], fault.silent, fault.lasts)
+            self.cluster.crash(found[0], fault.silent, restart or fault.lasts)
 
 
 def run(
@@ -244,68 +246,77 @@ def run(
     only: str | None = None,
     faults: list[Fault] | None = None,
     tell: bool = False,
+    weather: bool = False,
 ) -> Outcome:
+    """`weather` is drawn apart: with it, a seed has the same job and the same other faults as without."""
     rng = random.Random(seed)
     job = draw(rng, cores or Cores(), only)
     drawn = schedule(rng, job)
+    if weather:
+        drawn = sorted([*drawn, *forecast(seed, job)], key=lambda f: f.at)
     network = Network(rng.randrange(1, 8) * MS, None, jitter=rng.randrange(1, 6) * MS)
     world = World(seed, network)
     if tell:
         world.history = []
-    oracle = Oracle(job)
+    oracle, recorder = Oracle(job), Recorder()
     faults = drawn if faults is None else faults
-    cluster = Cluster(world, oracle, tick=20 * MS, interval=INTERVAL)
-    cluster.lossy = any(f.kind in DELAYING for f in faults)
+    cluster = Cluster(world, recorder, tick=20 * MS, interval=INTERVAL)
+    cluster.lossy = weather or any(f.kind in DELAYING for f in faults)
     cluster.batch = rng.choice((1, 3, 1000))
     cluster.chunk = rng.choice((2, 1000))
     cluster.deploy = rng.randrange(10, 60) * MS
     cluster.spares = rng.choice((0, 1, 2, 1_000))
     cluster.load = LoadWatch(8, 3, 50) if rng.random() < 0.5 else None
+    sky = Weather(cluster, seed)
+    cluster.weather = sky if weather else None
     cluster.build(job.sources, job.subjobs, job.sinks)
-    Nemesis(cluster, faults)
+    Nemesis(cluster, faults, sky)
     try:
         world.run(LIMIT, lambda: cluster.finished)
         finished = cluster.finished
         if finished:
             world.run(max([world.now, *(f.over for f in faults)]))
-            for text in _until_quiet(world, oracle.stillness(cluster)):
+            for text in _until_quiet(cluster, recorder, oracle):
                 oracle.problem(text)
     except Exception as error:  # a broken core may do anything: that is a finding too
         oracle.problem(f"{type(error).__name__}: {error}")
         finished = cluster.finished
-    oracle.ended = {n for n, s in cluster.sinks.items() if s.elements[n].finished}
-    oracle.at_the_end = {p.spec.name for p in cluster.processes.values() if p.at_the_end}
-    oracle.stranded = oracle.stillness(cluster).waits_in_vain()
-    problems = oracle.judge(finished)
-    return Outcome(seed, problems, faults, job, world.history or [], bool(oracle.exceeded), oracle.reports)
+    oracle.look(recorder.history)
+    problems = oracle.judge(finished, measured(cluster))
+    history, ended = world.history or [], [move.ended for move in cluster.orders.moves]
+    return Outcome(seed, problems, faults, job, weather, history, ended, bool(oracle.exceeded), oracle.reports)
 
 
-def _until_quiet(world: World, stillness: Stillness) -> list[str]:
+def _until_quiet(cluster: Cluster, recorder: Recorder, oracle: Oracle) -> list[str]:
     """All has arrived: queues must become short and subjobs protected, though rejoins may take their time. Says which
     do not."""
+    world = cluster.world
     patience = world.now + QUIET
     while world.now < patience:
         world.run(world.now + 100 * MS)
+        oracle.look(recorder.history)
+        stillness = oracle.stillness(measured(cluster))
         if not (found := [*stillness.long_queues(), *stillness.unprotected()]):
             break
     return found
 
 
-def shrink(seed: int, cores: Cores | None = None, only: str | None = None) -> Outcome:
+def shrink(seed: int, cores: Cores | None = None, only: str | None = None, weather: bool = False) -> Outcome:
     """Leave out faults, one after the other, as long as something still goes wrong."""
-    found = run(seed, cores, only)
+    found = run(seed, cores, only, weather=weather)
     faults = list(found.faults)
     for fault in list(faults):
         fewer = [f for f in faults if f is not fault]
-        if run(seed, cores, only, fewer).problems:
+        if run(seed, cores, only, fewer, weather=weather).problems:
             faults = fewer
-    return run(seed, cores, only, faults, tell=True)
+    return run(seed, cores, only, faults, tell=True, weather=weather)
 
 
 def tale(outcome: Outcome) -> str:
-    lines = [f"seed {outcome.seed}", outcome.job.describe(), "faults:", *(f"  {f}" for f in outcome.faults)]
+    sky = " with weather" if outcome.weather else ""
+    lines = [f"seed {outcome.seed}{sky}", outcome.job.describe(), "faults:", *(f"  {f}" for f in outcome.faults)]
     return "\n".join([*lines, "what happened:", *outcome.history, "what is wrong:", *outcome.problems])
 
 
-def story(seed: int, only: str | None = None) -> str:
-    return tale(run(seed, None, only, tell=True))
+def story(seed: int, only: str | None = None, weather: bool = False) -> str:
+    return tale(run(seed, None, only, tell=True, weather=weather))

@@ -15,10 +15,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from understudy.backends.simulation.cluster import SubjobSpec
-from understudy.backends.simulation.networks import Job
 from understudy.backends.simulation.operators import Aggregate, Operator, Row, Union, Zip, made_alone, rowwise
-from understudy.protocol.ids import Range
+from understudy.backends.simulation.specs import Job, SubjobSpec
 
 Rows = Mapping[str, Any]  # stream: what must be on it without failures; None where that can't be told
 Elements = Sequence[tuple[str, Operator, tuple[str, ...]]]
@@ -32,13 +30,18 @@ class Losses:
         self._by_replaced: dict[tuple[str, str], set[Row]] = defaultdict(set)  # by lives only that had been replaced
         self._over: dict[tuple[str, str], set[Row]] = defaultdict(set)  # taken of a life that left nothing behind
         self._reported: dict[tuple[str, str], set[int]] = defaultdict(set)
+        self._left: dict[str, int] = {}  # stream: the epoch before which its producer's lives left nothing behind
         self._told: set[str] = set()  # subjobs that nobody runs as they were, which the control plane said
 
     # --- what is seen
 
-    def took(self, reader: str, stream: str, start: int, rows: Iterable[Row | None], *, replaced: bool) -> None:
+    def took(
+        self, reader: str, stream: str, start: int, rows: Iterable[Row | None], epoch: int, *, replaced: bool
+    ) -> None:
         """`replaced`: another led already in the reader's place. What it takes is not lost without a word to it, but
-        nobody has to get what is made of that."""
+        nobody has to get what is made of that. `epoch`: of the producer."""
+        if epoch < self._left.get(stream, 0):
+            self._over[reader, stream].update(row for row in rows if row is not None)
         got, by_replaced = self._got[reader, stream], self._by_replaced[reader, stream]
         for seq, row in enumerate(rows, start):
             if row is None:
@@ -49,11 +52,13 @@ class Losses:
                 by_replaced.add(row)
             got[row] = [*got.pop(row, ()), seq]
 
-    def reported(self, reader: str, stream: str, missing: Range) -> None:
-        self._reported[reader, stream].update(range(missing.start, missing.stop))
+    def reported(self, reader: str, stream: str, start: int, stop: int) -> None:
+        self._reported[reader, stream].update(range(start, stop))
 
-    def begun_anew(self, stream: str) -> None:
-        """Its producer has no memory: who needs again what an earlier life sent is as badly off as with that life."""
+    def begun_anew(self, stream: str, epoch: int) -> None:
+        """Its producer has no memory: a reader that needs again what an earlier life sent, or still sends, is as badly
+        off as with that life."""
+        self._left[stream] = max(epoch, self._left.get(stream, 0))
         for edge in self._edges:
             if edge[1] == stream:
                 self._over[edge].update(self._got[edge])

@@ -40,6 +40,7 @@ class Moves:
 
     def _resume(self, command: do.Resume) -> None:
         self.world.note(f"{self.process.name} resumes: {command.why}")
+        self.cluster.monitor.resumed(self.process)
         self.process.computing.standing = False
         self.process.computing.kick_all()
 
@@ -48,6 +49,7 @@ class Moves:
         rows, size = process.peers.rows(checkpoint, None) if checkpoint is not None else ({}, 0)
         target = self.cluster.processes[command.target]
         self.world.note(f"{process.name} hands over to {target.name}")
+        self.cluster.monitor.handed_over(process)
         process.send(target, "checkpoints", size, "rx_hand_over", process, command.lease, checkpoint, rows)
 
     def rx_hand_over(

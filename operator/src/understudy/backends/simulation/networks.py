@@ -8,12 +8,9 @@ subjob that may repeat tuples, as in manifests: two replicas can have taken diff
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Literal
 
-from understudy.backends.simulation.cluster import Build, SourceSpec, SubjobSpec
 from understudy.backends.simulation.operators import (
     Aggregate,
     Filter,
@@ -25,6 +22,7 @@ from understudy.backends.simulation.operators import (
     Zip,
     mix,
 )
+from understudy.backends.simulation.specs import Build, Job, SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
@@ -47,7 +45,8 @@ MODES = (
 )
 INTERVAL = 40  # M, milliseconds
 Shape = Literal["one", "chain", "shared"]
-"""Of a subjob: one element, perhaps a second behind it, or perhaps one that reads the first and what that reads."""
+"""Of a subjob: one element, perhaps a second behind it, or perhaps one that reads the first and what that reads: only
+where the standby has a log of the steps."""
 LOGGED = 0.4  # of the deterministic subjobs in upstream backup that could forward watermarks
 
 
@@ -63,30 +62,6 @@ class Cores:
     replica: type[ReplicaBackup] = ReplicaBackup
     savepoint: type[SavepointMode] = SavepointMode
     synchronized: type[SynchronizedBackup] = SynchronizedBackup
-
-
-@dataclass
-class Job:
-    sources: list[SourceSpec] = field(default_factory=list)
-    subjobs: list[SubjobSpec] = field(default_factory=list)
-    sinks: dict[str, str] = field(default_factory=dict)
-
-    @cached_property
-    def maker(self) -> dict[str, SubjobSpec]:
-        """Who makes a stream that is no source, once the job is whole."""
-        return {spec.stream: spec for spec in self.subjobs}
-
-    def behind(self, stream: str, subjobs: Collection[str]) -> bool:
-        """Whether one of these subjobs is before this stream."""
-        spec = self.maker.get(stream)
-        return spec is not None and (spec.name in subjobs or any(self.behind(s, subjobs) for s in spec.inputs))
-
-    def describe(self) -> str:
-        lines = [f"source {s.name}: {len(s.rows)} tuples, {s.burst} every {s.every / MS:g} ms" for s in self.sources]
-        for spec in self.subjobs:
-            ops = " → ".join(f"{type(op).__name__}({', '.join(ins)})" for _, op, ins in spec.elements)
-            lines.append(f"subjob {spec.name}: {spec.mode}, {spec.promise}: {ops}")
-        return "\n".join(lines + [f"sink {k}: {v}" for k, v in self.sinks.items()])
 
 
 def draw(rng: random.Random, cores: Cores, only: str | None = None) -> Job:
@@ -142,7 +117,16 @@ def _subjob(
     simpler = ((name, stand_in, tuple(inputs)),) if rng.random() < 0.3 else None
     process = rng.random() < 0.3
     return SubjobSpec(
-        name, elements, build, fam, mode, promise, side_by_side=beside, alternative=simpler, process=process
+        name,
+        elements,
+        build,
+        fam,
+        mode,
+        promise,
+        side_by_side=beside,
+        alternative=simpler,
+        process=process,
+        logged=shape == "shared",
     )
 
 

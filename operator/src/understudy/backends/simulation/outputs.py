@@ -106,10 +106,17 @@ class Outputs:
             mark = core.mark(Stream(stream), Seq(stop))
             told = end if stop == end else None
             size = len(rows) * (cluster.tuple_size + (cluster.id_size * len(mark.high) if mark is not None else 0))
-            args = (stream, sub.next, rows, process.epoch, mark, told, process.name, core.anew.get(Stream(stream)))
+            by, at, anew = self._shift(stream, sub.consumer), sub.next, core.anew.get(Stream(stream))
+            if by:  # a consumer that counts from further on
+                at, told = at + by, told + by if told is not None else None
+                mark, anew = mark.renumbered(by) if mark else None, Seq(anew + by) if anew is not None else None
+            args = (stream, at, rows, process.epoch, mark, told, process.name, anew)
             process.send(sub.target, "tuples", size, "rx_data", *args)
             sub.next, sub.end_told = stop, told is not None
             cluster.monitor.sent(process, stream, stop, sub.target)
+
+    def _shift(self, stream: str, consumer: str) -> int:
+        return self.process.core.theirs(Stream(stream), Consumer(consumer), 0)
 
     # --- subscriptions
 
@@ -137,6 +144,9 @@ class Outputs:
         if asked and asked < process.core.epoch:
             process.send(target, "control", 0, "rx_bye", stream, process.name)
             return
+        if process.core.ledger.queues[Stream(stream)].replaced(Consumer(consumer), epoch):
+            process.send(target, "control", 0, "rx_replaced", stream, process.name)
+            return
         start_at = self._start_at(stream, consumer, start)
         was_open = process.core.roll_open
         roll = start_at if start != LOG else 0
@@ -151,23 +161,37 @@ class Outputs:
             self.waiting[stream, target.name] = request
             return  # the roll call is not over: seqs are not settled yet
         self._open(stream, consumer, target, start)
+        if start is not None and start > 0 and mark is None:
+            self._tell_the_mark(stream, consumer, target, start)
+
+    def _tell_the_mark(self, stream: str, consumer: str, target: Endpoint, position: int) -> None:
+        """A consumer that begins amid a stream learns what is behind the tuple before: a sink that was started again
+        has nothing but its position."""
+        process, by = self.process, self._shift(stream, consumer)
+        mark = process.core.mark(Stream(stream), Seq(position - by))
+        if mark is not None:
+            mark = mark.renumbered(by) if by else mark
+            args: tuple[Any, ...] = (stream, position, [], process.epoch, mark, None, process.name, None)
+            process.send(target, "tuples", 0, "rx_data", *args)
 
     def _open(self, stream: str, consumer: str, target: Endpoint, start: int | None) -> None:
         """A consumer that does not know from where it is served, or can't be served from there, is told."""
         process, start_at = self.process, self._start_at(stream, consumer, start)
         trimmed = int(process.core.ledger.queues[Stream(stream)].trimmed)
+        by = self._shift(stream, consumer)
         if start == HELD:
-            anew = process.core.anew_for(Stream(stream), Consumer(consumer))
-            known = Seq(self._released(stream, consumer))
-            process.send(target, "control", 0, "rx_held", stream, start_at, process.name, anew, known)
+            found = process.core.anew_for(Stream(stream), Consumer(consumer))
+            anew = Seq(found + by) if found is not None else None
+            known = Seq(self._released(stream, consumer) + by)
+            process.send(target, "control", 0, "rx_held", stream, start_at + by, process.name, anew, known)
         elif start is None:
             released = self._released(stream, consumer)
-            process.send(target, "control", 0, "rx_resumes", stream, released, start_at, process.name)
+            process.send(target, "control", 0, "rx_resumes", stream, released + by, start_at + by, process.name)
         elif start_at < trimmed:
             queue = process.core.ledger.queues[Stream(stream)]
             known_from = int(queue.known_until(Seq(start_at), self.given_up.get(stream)))
             start_at = trimmed
-            process.send(target, "control", 0, "rx_resumes", stream, known_from, start_at, process.name)
+            process.send(target, "control", 0, "rx_resumes", stream, known_from + by, start_at + by, process.name)
         sub = self.subscriptions[stream, target.name] = Subscription(stream, consumer, target, start_at)
         self._push(sub)
 
@@ -182,7 +206,7 @@ class Outputs:
             case _ if start == LOG:
                 return trimmed
             case _:
-                return start
+                return int(self.process.core.ours(Stream(stream), Consumer(consumer), start))
 
     def _released(self, stream: str, consumer: str) -> int:
         known = self.process.core.ledger.queues[Stream(stream)].acks.get(Consumer(consumer))
@@ -208,6 +232,7 @@ class Outputs:
         if self.process.serving:
             early, self._early = self._early, {}
             for ack in early.values():
+                self.cluster.monitor.ack_heard(self.process, ack)
                 self.process.post(ack)
         waiting, self.waiting = self.waiting, {}
         for request in waiting.values():
@@ -246,8 +271,9 @@ class Outputs:
     # --- acks
 
     def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
-        ack = on.Acked(stream, consumer, level, upto, epoch, tree)
+        ack = on.Acked(stream, consumer, level, self.process.core.ours(stream, consumer, upto), epoch, tree)
         if self.process.serving:
+            self.cluster.monitor.ack_heard(self.process, ack)
             self.process.post(ack)
         elif self.process.spec.side_by_side or self.process.spec.family == "replica":
             self._early[stream, consumer, level] = ack  # a new connection hears it again when it is served

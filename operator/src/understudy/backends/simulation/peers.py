@@ -10,13 +10,15 @@ from understudy.modes.instance import Role
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, missing
-from understudy.protocol.contact import End, Verdict, verdict
+from understudy.protocol.contact import End, Step, next_step, verdict
 from understudy.protocol.ids import Epoch, Millis, Stream
 
 if TYPE_CHECKING:
     from understudy.backends.simulation.process import Process
 
 CONNECT_AGAIN = 20 * MS  # after a connection that could not be made
+LOOK_AGAIN = 20 * MS
+FIRST_CHANCE = 250 * MS  # for the secondary of a primary that had no place for another
 FIRST_CONTACT = 100  # milliseconds before a primary that was never heard is suspected
 
 
@@ -30,6 +32,8 @@ class Peers:
         self._connection = 0  # to the primary: whoever follows anew no longer hears the connection before
         self._heard = False  # whether that connection has carried a keep-alive
         self._serves = 0  # the secondary's connection
+        self._behind_until = 0  # until then another secondary has the first chance
+        self._primary_works = False  # whether it was heard, and its engine works
         process.carry |= {
             do.Follow: self._follow,
             do.Ship: self._ship,
@@ -44,32 +48,34 @@ class Peers:
 
     def _follow(self, command: do.Follow) -> None:
         primary = self.cluster.processes.get(command.primary.address)
-        self.process.post(on.FirstContact(Millis(self.world.millis + FIRST_CONTACT), command.primary.epoch))
+        self.process.post(on.FirstContact(Millis(self.process.millis + FIRST_CONTACT), command.primary.epoch))
         self.primary = primary
-        self._connection, self._heard = self._connection + 1, False
+        self._connection, self._heard, self._primary_works = self._connection + 1, False, False
         if primary is not None:
             self.process.send(primary, "control", 0, "rx_follow", self.process, self._connection)
             if not primary.alive and not primary.silent:  # its machine refuses the connection
                 primary.send(self.process, "control", 0, "rx_ended", primary, self._connection)
 
+    @property
+    def follows_a_working_primary(self) -> bool:
+        return self.primary is not None and self._primary_works
+
     def rx_follow(self, follower: Process, connection: int = 0) -> None:
         if self.process.core.role is not Role.PRIMARY:
             self.process.send(follower, "control", 0, "rx_refused", self.process)
             return
+        another = self.secondary is not None and self.secondary.core.name != follower.core.name
+        if another and self.process.spec.family == "lease":
+            self.process.send(follower, "control", 0, "rx_refused", self.process, True)
+            return
         self.secondary, self._secondary_heard, self._serves = follower, self.world.now, connection
+        self.cluster.monitor.joined(self.process, follower)
         self.process.post(on.SecondaryJoined(follower.name))
 
-    def rx_refused(self, by: Process) -> None:
-        """It is no primary any more, or we are none of its secondaries. A replica has lost its peer by that."""
+    def rx_refused(self, by: Process, another: bool = False) -> None:
+        """It is no primary any more, we are none of its secondaries, or it has another."""
         if self.primary is by:
-            self._ended(End.NOT_PRIMARY)
-
-    def _refused(self) -> None:
-        if self.process.core.role is Role.STANDBY:
-            again = do.ReadLease("the instance we follow is no primary")
-            self.world.at(20 * MS, self.process.leases.read_now, again)
-        elif self.process.spec.side_by_side:
-            self.process.post(on.PeerClosed(self.world.millis))
+            self._ended(End.ANOTHER if another else End.NOT_PRIMARY)
 
     def leave(self) -> None:
         """Follow nobody, ship to nobody: whoever follows us finds its connection closed."""
@@ -79,7 +85,7 @@ class Peers:
 
     def keep_alive(self) -> None:
         if self.secondary is not None and self.process.core.role is Role.PRIMARY:
-            args = (self.process, self.process.core.epoch, None, self._serves)
+            args = (self.process, self.process.core.epoch, None, self._serves, self.process.engine.stalled)
             self.process.send(self.secondary, "keep-alive", 0, "rx_keep_alive", *args)
 
     def watch(self) -> None:
@@ -87,24 +93,31 @@ class Peers:
             self.process.send(self.secondary, "control", 0, "rx_refused", self.process)
             self._secondary_gone(self.secondary)
 
-    def rx_keep_alive(self, by: Process, epoch: Epoch, positions: Any, connection: int | None = None) -> None:
+    def rx_keep_alive(
+        self, by: Process, epoch: Epoch, positions: Any, connection: int | None = None, stalled: str | None = None
+    ) -> None:
         if connection not in (None, self._connection):
             return
-        self._heard = True
-        self.process.post(on.KeepAlive(self.world.millis, epoch, positions))
+        self._heard, self._primary_works, self._behind_until = True, stalled is None, 0
+        self.process.post(on.KeepAlive(self.process.millis, epoch, positions, stalled))
         if self.process.spec.family == "lease":
-            self.process.send(by, "keep-alive", 0, "rx_follower_alive", self.process)
+            self.process.send(by, "keep-alive", 0, "rx_follower_alive", self.process, self.process.engine.stalled)
 
-    def rx_follower_alive(self, by: Process) -> None:
-        if by is self.secondary:
-            self._secondary_heard = self.world.now
+    def rx_follower_alive(self, by: Process, stalled: str | None = None) -> None:
+        """A secondary whose engine stands still could not take over: it counts as gone."""
+        if by is not self.secondary:
+            return
+        self._secondary_heard = self.world.now
+        if stalled is not None:
+            self.process.send(by, "control", 0, "rx_refused", self.process)
+            self._secondary_gone(by)
 
     def rx_closed(self, peer: Process) -> None:
         """The kernel of a living machine says that a peer's process is gone."""
         if peer is self.secondary:
             self._secondary_gone(peer)
         elif self.process.spec.family == "replica":
-            self.process.post(on.PeerClosed(self.world.millis))
+            self.process.post(on.PeerClosed(self.process.millis))
         elif peer is self.primary:
             self._ended(End.TRANSPORT)
 
@@ -115,20 +128,28 @@ class Peers:
 
     def _ended(self, end: End) -> None:
         """Of the connection to the primary; the same translation as in real processes."""
-        match verdict(end, heard=self._heard):
-            case Verdict.CLOSED:
-                self.process.post(on.PeerClosed(self.world.millis))
-            case Verdict.UNREACHABLE:
+        leads = self.process.core.role is Role.PRIMARY
+        match next_step(verdict(end, heard=self._heard), leads=leads, behind=self.world.now < self._behind_until):
+            case Step.SAY_CLOSED:
+                self.process.post(on.PeerClosed(self.process.millis))
+            case Step.SAY_UNREACHABLE:
                 self.world.at(CONNECT_AGAIN, self._unreachable, self._connection)
-            case Verdict.REFUSED | Verdict.BEHIND:
-                self._refused()
+            case Step.LOOK_AGAIN:
+                self._look_again()
+            case Step.STAND_BEHIND:
+                self._behind_until = self.world.now + FIRST_CHANCE
+                self._look_again()
+
+    def _look_again(self) -> None:
+        self.world.at(LOOK_AGAIN, self.process.leases.read_now, do.ReadLease("the connection to the primary ended"))
 
     def _unreachable(self, connection: int) -> None:
         if self.process.alive and connection == self._connection and self.primary is not None:
-            self.process.post(on.PeerUnreachable(self.world.millis))
+            self.process.post(on.PeerUnreachable(self.process.millis))
 
     def _secondary_gone(self, peer: Process) -> None:
         self.secondary = None
+        self.cluster.monitor.joined(self.process, None)
         self.process.post(on.SecondaryLeft(peer.name))
 
     def rx_newer(self, epoch: Epoch) -> None:
@@ -189,6 +210,7 @@ class Peers:
             self.process.send(self.primary, "acks", self.cluster.id_size, "rx_stored", *args)
 
     def rx_stored(self, epoch: Epoch, number: int) -> None:
+        self.cluster.monitor.confirmed(self.process, epoch)
         self.process.post(on.CheckpointStored(epoch, number))
 
     # --- replicas that run in parallel
@@ -203,7 +225,7 @@ class Peers:
         if self.primary is not None:
             self.process.send(self.primary, "acks", size, "rx_secondary_at", command.epoch, command.positions)
         if self.secondary is not None:
-            told = (self.process, command.epoch, command.positions, self._serves)
+            told = (self.process, command.epoch, command.positions, self._serves, self.process.engine.stalled)
             self.process.send(self.secondary, "acks", size, "rx_keep_alive", *told)
 
     def rx_secondary_at(self, epoch: Epoch, positions: Any) -> None:
@@ -230,9 +252,11 @@ class Peers:
         self.process.post(on.DeterminantsArrived(*log))
 
     def _confirm_determinants(self, command: do.ConfirmDeterminants) -> None:
+        self.cluster.monitor.log_kept(self.process, command.epoch)
         if self.primary is not None:
             args = (command.epoch, command.number)
             self.process.send(self.primary, "acks", 8, "rx_determinants_stored", *args)
 
     def rx_determinants_stored(self, epoch: Epoch, number: int) -> None:
+        self.cluster.monitor.log_confirmed(self.process, epoch)
         self.process.post(on.DeterminantsStored(epoch, number))

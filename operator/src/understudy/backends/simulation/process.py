@@ -9,6 +9,7 @@ from understudy.backends.simulation.backups import Backups
 from understudy.backends.simulation.computing import Computing
 from understudy.backends.simulation.element import Element, Shelf
 from understudy.backends.simulation.endpoint import Endpoint
+from understudy.backends.simulation.engine import Engine
 from understudy.backends.simulation.inputs import Inputs
 from understudy.backends.simulation.leases import Leases
 from understudy.backends.simulation.moves import Moves
@@ -22,10 +23,11 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch
+from understudy.protocol.ids import Consumer, Epoch, Millis, Stream
 
 if TYPE_CHECKING:
-    from understudy.backends.simulation.cluster import Cluster, SubjobSpec
+    from understudy.backends.simulation.cluster import Cluster
+    from understudy.backends.simulation.specs import SubjobSpec
 
 LEASE_CHECK = 100 * MS  # how often a primary looks whether the Lease is still its own
 
@@ -40,6 +42,7 @@ class Process(Endpoint):
         self.generation = 0
         self.silent = False
         self.processing = self.serving = False
+        self.clock = 0  # milliseconds: each machine's monotonic clock began at a time of its own
         self._beat_at = -(10**9)
         self._lease_at = 0
         self.carry: dict[type, Callable[[Any], None]] = {
@@ -51,7 +54,7 @@ class Process(Endpoint):
         }
         self.computing, self.leases, self.inputs = Computing(self), Leases(self), Inputs(self)
         self.outputs, self.peers, self.recovery = Outputs(self), Peers(self), Recovery(self)
-        self.backups, self.moves = Backups(self), Moves(self)
+        self.backups, self.moves, self.engine = Backups(self), Moves(self), Engine(self)
         self._clear()
 
     @property
@@ -84,11 +87,15 @@ class Process(Endpoint):
         return Epoch(1) if self.spec.family == "savepoint" else self.core.epoch
 
     @property
+    def millis(self) -> Millis:
+        return Millis(self.world.now // MS + self.clock)
+
+    @property
     def consumer(self) -> str:
         return self.spec.name
 
     def start(self, event: Event | None = None) -> None:
-        self.post(event) if event is not None else self.leases.read(do.ReadLease("first look"))
+        self.post(event) if event is not None else self.leases.order(do.ReadLease("first look"))
         self._tick()
 
     def post(self, event: Event) -> None:
@@ -97,6 +104,8 @@ class Process(Endpoint):
 
     def crash(self, silent: bool = True) -> None:
         """`silent`: its machine is gone, too, so that nobody is told."""
+        if self.alive:
+            self.cluster.monitor.ended(self)
         self.alive, self.silent = False, silent
         self.generation += 1
 
@@ -107,7 +116,12 @@ class Process(Endpoint):
             return
         world = self.world
         if world.now >= self.paused:
-            self.post(on.Tick(world.millis))
+            was_open = self.core.roll_open
+            self.post(on.Tick(self.millis))
+            if was_open and not self.core.roll_open:
+                world.note(f"{self.name} does not wait for {', '.join(sorted(c for _, c in self.core.late))}")
+                self.outputs.align()
+                world.at(0, self.outputs.settle)
             self._duties()
         world.at(self.cluster.tick, self._tick)
 
@@ -119,7 +133,7 @@ class Process(Endpoint):
         if self.spec.family == "lease":
             if self.core.role is Role.PRIMARY and now - self._lease_at >= LEASE_CHECK:
                 self._lease_at = now
-                self.leases.read(do.ReadLease("to see whether it is still ours"))
+                self.leases.order(do.ReadLease("to see whether it is still ours"))
             self.peers.watch()
         self.inputs.watch()
 
@@ -130,7 +144,8 @@ class Process(Endpoint):
             self.cluster.control.beat(self)
         if self.cluster.lossy and self.serving:
             for sub in self.outputs.subscriptions.values():
-                args = (sub.stream, self.name, sub.next, sub.end_told)
+                at = self.core.theirs(Stream(sub.stream), Consumer(sub.consumer), sub.next)
+                args = (sub.stream, self.name, int(at), sub.end_told)
                 self.send(sub.target, "keep-alive", 0, "rx_alive", *args)
 
     # --- roles
@@ -169,6 +184,7 @@ class Process(Endpoint):
         self.outputs.settle()
 
     def _run(self, command: do.Run) -> None:
+        self.cluster.monitor.ran(self, command)
         self._restore(command.checkpoint)
         self.processing, self.serving = True, False
         for element in self.elements.values():
@@ -195,6 +211,7 @@ class Process(Endpoint):
 
     def _step_down(self, command: do.StepDown) -> None:
         self.world.note(f"{self.name} steps down: {command.why}")
+        self.cluster.monitor.stepped_down(self, command)
         self.generation += 1
         self.processing = self.serving = False
         self.leases.withdraw()

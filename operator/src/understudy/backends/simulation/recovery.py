@@ -22,11 +22,15 @@ class Recovery:
         self.process, self.cluster, self.world = process, process.cluster, process.world
         self._asking: Process | None = None
         process.carry |= {
-            do.RequestRecovery: lambda c: self._ask_producers(c.stream),
+            do.RequestRecovery: self._request,
             do.AnswerRecovery: self._answer,
             do.NotifyRecovered: self._notify,
             do.ReportMovement: lambda c: self.cluster.control.progressed(process),
         }
+
+    def _request(self, command: do.RequestRecovery) -> None:
+        self.cluster.monitor.recovery_asked(self.process, command.stream)
+        self._ask_producers(command.stream)
 
     def _ask_producers(self, stream: str) -> None:
         for producer in self.cluster.producers(stream, self.process):
@@ -50,6 +54,7 @@ class Recovery:
             self.process.send(self._asking, "control", ack_size(command.tree), "rx_recovery", *args)
 
     def rx_recovery(self, stream: str, tree: Any) -> None:
+        self.cluster.monitor.recovery_answered(self.process, stream)
         self.process.post(on.RecoveryInformation(Stream(stream), tree))
 
     def _notify(self, command: do.NotifyRecovered) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from understudy.backends.simulation.cluster import SubjobSpec
 from understudy.backends.simulation.operators import (
     Aggregate,
     Join,
@@ -17,6 +16,7 @@ from understudy.backends.simulation.operators import (
     reference,
     rowwise,
 )
+from understudy.backends.simulation.specs import SubjobSpec
 
 Known = Mapping[str, Any]  # stream: its rows; in order where that can be told; None where nothing can be told
 

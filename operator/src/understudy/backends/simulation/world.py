@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.epochs import LeaseRecord, is_as_expected
 from understudy.protocol.ids import Epoch, Millis
 
 MS = 1_000
@@ -117,10 +117,23 @@ class World:
     def answer(self, subjob: str) -> None:
         self.leases[subjob] = replace(self.leases[subjob], question=None)
 
+    def name_successor(self, subjob: str, holder: str, successor: str) -> None:
+        """The holder, if it still is that one, is to move there."""
+        found = self.leases.get(subjob)
+        if found is not None and found.holder == holder:
+            self.leases[subjob] = replace(found, successor=successor)
+
+    def take_successor_away(self, subjob: str, successor: str) -> bool:
+        """Nobody is to move there any more; False: that instance holds the Lease already."""
+        found = self.leases.get(subjob)
+        if found is not None and found.successor == successor:
+            self.leases[subjob] = replace(found, successor=None)
+        return found is None or found.address != successor
+
     def take_lease(self, subjob: str, expected: LeaseRecord | None, name: str, address: str) -> LeaseRecord | None:
         """Compare-and-set; the record if it was won."""
         found = self.leases.get(subjob)
-        if found != expected or (expected and found and expected.question not in (None, found.question)):
+        if not is_as_expected(found, expected):
             return None
         epoch = Epoch((expected.epoch if expected else 0) + 1)
         self.leases[subjob] = LeaseRecord(name, address, epoch)

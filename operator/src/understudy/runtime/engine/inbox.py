@@ -259,6 +259,11 @@ class Inbox:
         with self._changed:
             return self._held and not any(intake is self._intake for _, intake in self._plans.values())
 
+    def under_way_ms(self, now: int) -> int:
+        """Since the micro-batch that is under way was begun; 0 if none is."""
+        with self._changed:
+            return max([0, *(now - plan.cut_ms for plan, intake in self._plans.values() if intake is self._intake)])
+
     @property
     def finished(self) -> bool:
         """All inputs have ended and nothing more can come of them."""

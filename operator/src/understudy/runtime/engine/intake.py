@@ -10,7 +10,7 @@ import pyarrow as pa
 from understudy.model.elements import Element
 from understudy.model.job import Merge
 from understudy.protocol.selection import CountWindow, EachRow, Micros, Times, rule_of
-from understudy.runtime.clock import now_ms
+from understudy.runtime.clock import steady_ms
 from understudy.runtime.engine.assemble import assemble
 from understudy.runtime.engine.choices import Choices
 from understudy.runtime.engine.cutting import Cutter, Limits, window_times
@@ -144,7 +144,7 @@ class Intake:
     def _plan(self, number: int, choice: Choice, rehearsal: bool = False) -> BatchPlan:
         parts, runs = self.cutter.parts(self.cut, choice.stop), self.sequence.runs(self.cut, choice.stop)
         clock = self.choices.time_of(choice)
-        return BatchPlan(number, self.cut, choice.stop, parts, runs, choice.salt, clock, rehearsal, now_ms())
+        return BatchPlan(number, self.cut, choice.stop, parts, runs, choice.salt, clock, rehearsal, steady_ms())
 
     def rows(self, plan: BatchPlan, part: int, place: int | None, schema: pa.Schema) -> pa.Table:
         return assemble(self.lanes, self.sequence, self.cutter.rule, schema, plan, part, place)

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from understudy.backends.simulation.cluster import Cluster, Monitor, SourceSpec, SubjobSpec
+from understudy.backends.simulation.cluster import Cluster, Monitor
 from understudy.backends.simulation.operators import Aggregate, Filter, Operator, Union
 from understudy.backends.simulation.process import Endpoint, Process
+from understudy.backends.simulation.specs import SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.instance import Commands, Instance

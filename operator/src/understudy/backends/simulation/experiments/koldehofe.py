@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from understudy.backends.simulation.cluster import Build, Cluster, Monitor, Source, SourceSpec, SubjobSpec
+from understudy.backends.simulation.cluster import Cluster, Monitor, Source
 from understudy.backends.simulation.experiments.experiment import Experiment, Progress, falls, rises
 from understudy.backends.simulation.operators import Operator, Read, Row
 from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.specs import Build, SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.modes.client import Client
 from understudy.modes.instance import Commands, Instance

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from understudy.backends.simulation.cluster import Build, Cluster, Monitor, SourceSpec, SubjobSpec
+from understudy.backends.simulation.cluster import Cluster, Monitor
 from understudy.backends.simulation.experiments.experiment import Experiment, Progress
 from understudy.backends.simulation.operators import Join, Operator, Row, mix
 from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.specs import Build, SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.modes.instance import Instance
 from understudy.modes.passive_standby import PassiveStandby
@@ -42,7 +43,7 @@ class Watch(Monitor):
     queues: dict[str, list[float]] = field(default_factory=dict)
     backups: set[int] = field(default_factory=set)  # of the join; an extended one keeps its number
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None]) -> None:
+    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
         if process.spec.family == "sink":
             self.seen += [row[1] for row in rows if row is not None]
 

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from understudy.backends.simulation.cluster import Build, Cluster, Monitor, SourceSpec, SubjobSpec
+from understudy.backends.simulation.cluster import Cluster, Monitor
 from understudy.backends.simulation.experiments.experiment import Experiment, Progress, flat, rises
 from understudy.backends.simulation.operators import Filter, Row
 from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.specs import Build, SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.modes.instance import Instance
 from understudy.modes.replica_backup import ReplicaBackup
@@ -59,7 +60,7 @@ class Downstream(Monitor):
         self.arrivals: list[int] = []
         self.detected: list[int] = []
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None]) -> None:
+    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
         if process.spec.family == "sink":
             self.arrivals.append(process.world.now)
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from understudy.backends.simulation.cluster import Build, Cluster, Monitor, SourceSpec, SubjobSpec
+from understudy.backends.simulation.cluster import Cluster, Monitor
 from understudy.backends.simulation.experiments.experiment import Experiment, Progress, rises
 from understudy.backends.simulation.operators import Operator, Row
 from understudy.backends.simulation.process import Process
+from understudy.backends.simulation.specs import Build, SourceSpec, SubjobSpec
 from understudy.backends.simulation.world import MS, SECOND, Network, World
 from understudy.modes.passive_standby import PassiveStandby, Strategy
 from understudy.modes.replica_backup import ReplicaBackup
@@ -64,7 +65,7 @@ class Failure(Monitor):
     led_at: int | None = None
     resumed_at: int | None = None
 
-    def crashed(self, process: Process) -> None:
+    def crashed(self, process: Process, *, gives_up: bool) -> None:
         self.crashed_at = process.world.now
 
     def suspected(self, process: Process, why: str) -> None:
@@ -75,7 +76,7 @@ class Failure(Monitor):
         if self.crashed_at is not None and self.led_at is None:
             self.led_at = process.world.now
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None]) -> None:
+    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
         if process.spec.family == "sink" and self.led_at is not None and self.resumed_at is None:
             self.resumed_at = process.world.now
 

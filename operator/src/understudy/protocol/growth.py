@@ -1,0 +1,40 @@
+"""When the tuples of a stream were made, as far as that tells for how long a consumer has been behind."""
+
+from __future__ import annotations
+
+from understudy.protocol.ids import Millis, Seq
+
+APART = 50  # milliseconds between two marks at first
+MANY = 1_000  # marks: when there are more, every second one is dropped, and new ones are twice as far apart
+FEW = 100  # when there are no more than these, new ones are as close as at first
+
+
+class Growth:
+    """Marks of a stream's end: at this time it was there first. What all consumers have is forgotten."""
+
+    def __init__(self) -> None:
+        self._marks: list[tuple[Seq, Millis]] = []
+        self._apart = APART
+
+    def note(self, trimmed: Seq, end: Seq, now: Millis) -> None:
+        if self._marks and end < self._marks[-1][0]:
+            self._marks.clear()  # the sequencer went back: these are other tuples
+        if end > self._end and (not self._marks or now - self._marks[-1][1] >= self._apart):
+            self._forget(trimmed)
+            self._marks.append((end, now))
+
+    @property
+    def _end(self) -> Seq:
+        return self._marks[-1][0] if self._marks else Seq(-1)
+
+    def _forget(self, trimmed: Seq) -> None:
+        if self._marks and self._marks[0][0] <= trimmed:
+            self._marks = [mark for mark in self._marks if mark[0] > trimmed]
+        if len(self._marks) > MANY:
+            self._marks, self._apart = self._marks[::2], self._apart * 2
+        elif len(self._marks) <= FEW:
+            self._apart = APART
+
+    def age(self, seq: Seq, now: Millis) -> Millis:
+        """For how long this tuple has been there: at least so long, and a mark's distance more at the most."""
+        return Millis(max((now - at for end, at in self._marks if end > seq), default=0))

@@ -1,0 +1,66 @@
+"""What comes of an order about the Lease: the real shell and the simulated one carry it out with this function.
+
+| order     | does                                                      | the core hears            |
+|-----------|-----------------------------------------------------------|---------------------------|
+| TryLease  | compare-and-set                                           | LeaseWon, or LeaseSeen    |
+| the same, with a question in it | first asks the others who hears the holder | HolderHeard if one does   |
+| AskHolder | writes a question, then reads                             | LeaseSeen                 |
+| ReadLease | reads; a holder that leads answers a question found there | LeaseSeen                 |
+
+The store raises what its shell knows as "unreachable"; then nothing is known, not even whether a write took place, and
+the same order is carried out again.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, assert_never
+
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.epochs import LeaseRecord
+
+Order = do.TryLease | do.ReadLease | do.AskHolder
+News = on.LeaseSeen | on.LeaseWon | on.HolderHeard
+
+
+class LeaseStore(Protocol):
+    """The Lease of one subjob, as one instance reaches it."""
+
+    def read(self) -> LeaseRecord | None: ...
+
+    def take(self, order: do.TryLease) -> LeaseRecord | None:
+        """The new record, if the Lease was as the order expects (`order.condition`)."""
+
+    def ask(self, expected: LeaseRecord) -> None: ...
+
+    def answer(self) -> None: ...
+
+    def heard(self, lease: LeaseRecord) -> str | None:
+        """Somebody else who hears the holder."""
+
+
+def carry_out(order: Order, store: LeaseStore, me: str, *, leads: bool) -> News:
+    match order:
+        case do.TryLease(expected):
+            asked = expected is not None and expected.question is not None
+            by = store.heard(expected) if asked and expected is not None else None
+            return on.HolderHeard(by) if by is not None else _try(order, store, me, leads)
+        case do.AskHolder(expected):
+            store.ask(expected)
+            return _read(store, me, leads)
+        case do.ReadLease():
+            return _read(store, me, leads)
+        case _:
+            assert_never(order)
+
+
+def _try(order: do.TryLease, store: LeaseStore, me: str, leads: bool) -> News:
+    won = store.take(order)
+    return on.LeaseWon(won) if won is not None else _read(store, me, leads)
+
+
+def _read(store: LeaseStore, me: str, leads: bool) -> on.LeaseSeen:
+    found = store.read()
+    if found is not None and found.question is not None and found.holder == me and leads:
+        store.answer()
+    return on.LeaseSeen(found)

@@ -1,0 +1,82 @@
+"""When a consumer last heard of each stream that it reads, and the evidence that it gives to a new producer.
+
+Every process counts on its own monotonic clock, and only ages leave it. A consumer survives its producer, also the loss
+of a whole pair, so it is the consumer that knows when the last tuple came out. It keeps what it heard per epoch: a
+new producer counts only what was heard of the producers before it.
+
+A sign of life is a message of a producer whose output does not stand still. A producer says in each message for how
+long its output has stood still (`Story.still_ms`); so much older is the sign of life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from understudy.protocol.ids import Millis
+
+KEPT = 2  # epochs: that of the newest producer, and the one before
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Of the producer of one epoch; moments on the monotonic clock of the process that holds it."""
+
+    epoch: int
+    tuple_at: int | None = None
+    """The newest tuple came."""
+    alive_at: int | None = None
+    """The newest sign of life."""
+    first_at: int | None = None
+    """The first tuple came."""
+
+    @property
+    def newest(self) -> int | None:
+        return max((at for at in (self.tuple_at, self.alive_at) if at is not None), default=None)
+
+
+class Hearing:
+    """What one consumer has heard of each of its streams."""
+
+    def __init__(self) -> None:
+        self._heard: dict[str, tuple[Heard, ...]] = {}
+
+    def heard(self, stream: str, epoch: int, now: int, still_ms: int, *, new_tuples: bool) -> None:
+        """A message of the producer."""
+        known = next((h for h in self._heard.get(stream, ()) if h.epoch == epoch), Heard(epoch))
+        alive = max(now - still_ms, known.alive_at if known.alive_at is not None else now - still_ms)
+        if new_tuples:
+            known = replace(known, tuple_at=now, first_at=now if known.first_at is None else known.first_at)
+        self._keep(stream, replace(known, alive_at=alive))
+
+    def found(self, stream: str, at: int) -> None:
+        """An earlier life of this consumer wrote its last tuple at this moment."""
+        self._keep(stream, Heard(0, tuple_at=at))
+
+    def _keep(self, stream: str, newest: Heard) -> None:
+        others = (h for h in self._heard.get(stream, ()) if h.epoch != newest.epoch)
+        self._heard[stream] = tuple(sorted((*others, newest), key=lambda h: h.epoch)[-KEPT:])
+
+    def quiet_ms(self, stream: str, now: int) -> int | None:
+        """Since the newest tuple came; None: none has come yet."""
+        moments = [h.tuple_at for h in self._heard.get(stream, ()) if h.tuple_at is not None]
+        return now - max(moments) if moments else None
+
+    def ages(self, stream: str, now: int) -> list[dict[str, int]]:
+        """The evidence, as it is sent with a subscription: how long ago something was heard, per epoch."""
+        known = [(h, h.newest) for h in self._heard.get(stream, ())]
+        first = {h.epoch: {"first": now - h.first_at} for h, _ in known if h.first_at is not None}
+        return [{"epoch": h.epoch, "ms": now - at, **first.get(h.epoch, {})} for h, at in known if at is not None]
+
+
+def newest_before(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> Millis | None:
+    """When something was last heard of the producers before this epoch, on the clock of the one who was told."""
+    return max((Millis(now - int(age["ms"])) for age in ages if age["epoch"] < epoch), default=None)
+
+
+def first_of(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> Millis | None:
+    """When the first tuple of the producer of this epoch came."""
+    return min(
+        (Millis(now - int(age["first"])) for age in ages if age["epoch"] == epoch and "first" in age), default=None
+    )
