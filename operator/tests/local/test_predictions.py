@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,16 @@ from understudy.backends.local.bench.predicting import (
     MODES,
     Predictions,
     Row,
+    batch_ms,
     cells_of,
     job_of,
     read,
+    row_of,
     write,
 )
-from understudy.model.classes import class_of
+from understudy.backends.local.bench.watching import Failed
+from understudy.backends.local.incidents import Incident
+from understudy.model.classes import OperatorClass, class_of
 from understudy.model.validate import check
 
 ROOT = Path(__file__).parents[3]
@@ -70,3 +75,24 @@ def test_rows_that_were_measured_again_are_replaced_and_the_others_stay(tmp_path
     write(file, Predictions((ROW, other)), "here")
     merged = write(file, Predictions((replace(ROW, recovery=(7,)),)), "there")
     assert merged == read(file) == Predictions((other, replace(ROW, recovery=(7,))))
+
+
+KILLED = Incident("a", "savepoint", "primary killed (SIGKILL)", "a-0", "primary", 1_000, detected_ms=20, promoted_ms=30)
+
+
+def test_a_kill_that_no_output_followed_is_no_figure() -> None:
+    cell = ("savepoint", OperatorClass.CONVERGENT)
+    found = row_of(cell, [replace(KILLED, first_output_ms=400)], (420,), 100)
+    assert found == Row("savepoint", "convergent", (400,), (420,), (20,), (30,), 100)
+    with pytest.raises(Failed, match="0 of 1 kills"):
+        row_of(cell, [KILLED], (420,), 100)
+
+
+def test_the_micro_batch_of_a_run_is_that_of_the_instances_that_ran() -> None:
+    def page(count: int, ms: int) -> dict[str, Any]:
+        return {"batches": {"count": count, "medianMs": ms}}
+
+    pages = {"a-0": page(200, 90), "a-1": page(300, 110), "a-2": page(1, 900), "a-3": {}, "ab-0": page(300, 500)}
+    assert batch_ms(pages, "a") == 100
+    with pytest.raises(Failed, match="no instance of b"):
+        batch_ms(pages, "b")

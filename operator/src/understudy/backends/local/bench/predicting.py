@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from understudy.backends.local.bench.jobs import side_by_side
 from understudy.backends.local.bench.recovery import gaps
 from understudy.backends.local.bench.watching import Failed, KillEach, Say, detections, perform
 from understudy.backends.local.folder import Folder
 from understudy.backends.local.incidents import Incident, incidents_of
-from understudy.backends.local.record import Record
 from understudy.model.classes import OperatorClass
 from understudy.model.costs import loads
 from understudy.model.guarantees import PRECISE
@@ -31,7 +30,8 @@ RATE: Final = 100
 QUIET_MS: Final = 2_000
 FACTOR: Final = 2.0
 MEASURED: Final = Path("docs/predictions.json")
-ENOUGH: Final = 50
+ENOUGH: Final = 15
+"""Micro-batches of an instance that tell how long one takes."""
 AT_ONCE: Final = 2
 """Subjobs side by side, so that two cores are enough for the primaries."""
 MODES: Final = (*PRECISE, "amnesia, spare: true")
@@ -150,23 +150,26 @@ def _measure(cells: Sequence[Cell], kills: int, folder: Path, say: Say) -> list[
         mine = [i for i in incidents if i.subjob == name]
         times = [a.at_ms for a in record.arrivals[f"{name}s"] if a.at_ms != record.ended_ms]
         silence = gaps(times, [i.at_ms for i in mine]).silence
-        rows.append(_row_of(cell, mine, silence, _batch_ms(record, name)))
+        rows.append(row_of(cell, mine, silence, batch_ms(record.last, name)))
         say(f"{name}: {', '.join(map(str, rows[-1].recovery))} ms to the first output")
     return rows
 
 
-def _batch_ms(record: Record, subjob: str) -> float:
+def batch_ms(pages: Mapping[str, Mapping[str, Any]], subjob: str) -> float:
     """Of those of its instances that ran for long enough to tell."""
-    pages = [page["batches"] for name, page in record.last.items() if name.rpartition("-")[0] == subjob]
-    return float(median(found["medianMs"] for found in pages if found and found["count"] >= ENOUGH))
+    found = [page.get("batches") for name, page in pages.items() if name.rpartition("-")[0] == subjob]
+    medians = [each["medianMs"] for each in found if each and each["count"] >= ENOUGH]
+    if not medians:
+        raise Failed(f"no instance of {subjob} ran for {ENOUGH} micro-batches")
+    return float(median(medians))
 
 
-def _row_of(cell: Cell, mine: Sequence[Incident], silence: tuple[int, ...], batch_ms: float) -> Row:
+def row_of(cell: Cell, mine: Sequence[Incident], silence: tuple[int, ...], batch: float) -> Row:
     first = tuple(i.first_output_ms for i in mine if i.first_output_ms is not None)
     promoted = tuple(i.promoted_ms for i in mine if i.promoted_ms is not None)
     if not mine or len(first) < len(mine):
         raise Failed(f"{_name(cell)}: {len(first)} of {len(mine)} kills were followed by an output")
-    return Row(str(cell[0]), str(cell[1]), first, silence, detections(mine), promoted, batch_ms)
+    return Row(str(cell[0]), str(cell[1]), first, silence, detections(mine), promoted, batch)
 
 
 # ---- the file --------------------------------------------------------------------------------------------
