@@ -8,7 +8,7 @@ import pytest
 
 from tests.local.command import Command
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.processes, pytest.mark.slow, pytest.mark.timeout(600)]
 
 AWAY = 25_000  # milliseconds
 JOB = """
