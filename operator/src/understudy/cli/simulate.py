@@ -43,6 +43,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first", type=int, default=0, help="faults: the first seed")
     parser.add_argument("--mode", help="faults: only this mode")
     parser.add_argument("--record", type=Path, metavar="FILE", help="faults: write progress there, and go on from it")
+    parser.add_argument(
+        "--histories",
+        type=Path,
+        metavar="FILE",
+        help="faults: write a digest of each seed's history there, to compare two versions of the core",
+    )
     parser.add_argument("--story", action="store_true", help="faults: print what happened (with --seeds 1)")
 
 
@@ -178,6 +184,8 @@ def _faults(args: argparse.Namespace) -> int:
         print(story(args.first, args.mode, has_weather(args.first)))
         return 0
     report = explore(args.first, args.seeds, args.mode, _progress("faults"), args.jobs, args.record)
+    if args.histories:
+        args.histories.write_text("".join(f"{seed} {digest}\n" for seed, digest in report.digests.items()))
     if args.json:
         print(json.dumps(report.to_json(), indent=2))
     else:

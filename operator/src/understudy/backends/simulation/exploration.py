@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from understudy.backends.simulation.experiments.experiment import Progress
 from understudy.backends.simulation.faults import Outcome, run, shrink, tale
+from understudy.backends.simulation.history import Handled
 from understudy.backends.simulation.networks import Cores
 
 CHUNK = 100  # seeds that are run, counted and recorded together
@@ -36,6 +38,7 @@ class Chunk:
     faults: Counter[str] = field(default_factory=Counter)
     modes: Counter[str] = field(default_factory=Counter)
     reports: Counter[str] = field(default_factory=Counter)  # of losses: all, and those in vain
+    digests: dict[int, str] = field(default_factory=dict)  # seed: digest of its history
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -46,13 +49,15 @@ class Chunk:
             "faults": self.faults,
             "modes": self.modes,
             "reports": self.reports,
+            "digests": self.digests,
         }
 
     @classmethod
     def of(cls, value: dict[str, Any]) -> Chunk:
         failures = {int(seed): problems for seed, problems in value["failures"].items()}
         counted = Counter(value["faults"]), Counter(value["modes"]), Counter(value.get("reports", {}))
-        return cls(value["first"], value["seeds"], failures, value["exceeded"], *counted)
+        digests = {int(seed): digest for seed, digest in value.get("digests", {}).items()}
+        return cls(value["first"], value["seeds"], failures, value["exceeded"], *counted, digests)
 
 
 @contextmanager
@@ -72,6 +77,7 @@ def run_chunk(first: int, seeds: int, only: str | None) -> Chunk:
     faults: Counter[str] = Counter()
     modes: Counter[str] = Counter()
     reports: Counter[str] = Counter()
+    digests: dict[int, str] = {}
     exceeded = 0
     for seed in range(first, first + seeds):
         outcome = run(seed, None, only, weather=has_weather(seed))
@@ -79,9 +85,16 @@ def run_chunk(first: int, seeds: int, only: str | None) -> Chunk:
         faults.update(f.kind for f in outcome.faults)
         modes.update(s.mode for s in outcome.job.subjobs)
         reports.update(dict(zip(("all", "in vain"), outcome.reports, strict=True)))
+        digests[seed] = digest_of(outcome)
         if outcome.problems:
             failures[seed] = outcome.problems
-    return Chunk(first, seeds, failures, exceeded, faults, modes, reports)
+    return Chunk(first, seeds, failures, exceeded, faults, modes, reports, digests)
+
+
+def digest_of(outcome: Outcome) -> str:
+    """Two versions of the core that do the same have the same digests. Reasons are left out: they are prose."""
+    seen = (replace(o, why="") if isinstance(o, Handled) else o for o in outcome.observed)
+    return sha256("\n".join(map(repr, seen)).encode()).hexdigest()[:16]
 
 
 @dataclass
@@ -96,6 +109,10 @@ class Report:
     @property
     def failures(self) -> dict[int, list[str]]:
         return dict(sorted((seed, found) for c in self.chunks for seed, found in c.failures.items()))
+
+    @property
+    def digests(self) -> dict[int, str]:
+        return dict(sorted((seed, digest) for c in self.chunks for seed, digest in c.digests.items()))
 
     @property
     def exceeded(self) -> int:
@@ -126,6 +143,7 @@ class Report:
             sum((c.faults for c in self.chunks), Counter()),
             sum((c.modes for c in self.chunks), Counter()),
             sum((c.reports for c in self.chunks), Counter()),
+            self.digests,
         )
         return merged.to_json()
 

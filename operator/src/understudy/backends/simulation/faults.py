@@ -8,12 +8,13 @@ the control plane; an unreachable Lease store. Some seeds have weather, too (`we
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from understudy.backends.simulation.cluster import Cluster
 from understudy.backends.simulation.fault import Fault
+from understudy.backends.simulation.history import Observation
 from understudy.backends.simulation.networks import INTERVAL, Cores, draw
 from understudy.backends.simulation.oracle import Oracle
 from understudy.backends.simulation.process import Process
@@ -76,6 +77,7 @@ class Outcome:
     moves: list[str | None] = field(default_factory=list)  # how the ordered ones ended
     exceeded: bool = False
     reports: tuple[int, int] = (0, 0)  # inputs of which a loss was reported; in vain
+    observed: Sequence[Observation] = ()  # all that the oracle judged from
 
 
 def schedule(rng: random.Random, job: Job) -> list[Fault]:
@@ -284,7 +286,8 @@ def run(
     oracle.look(recorder.history)
     problems = oracle.judge(finished, measured(cluster))
     history, ended = world.history or [], [move.ended for move in cluster.orders.moves]
-    return Outcome(seed, problems, faults, job, weather, history, ended, bool(oracle.exceeded), oracle.reports)
+    exceeded = bool(oracle.exceeded)
+    return Outcome(seed, problems, faults, job, weather, history, ended, exceeded, oracle.reports, recorder.history)
 
 
 def _until_quiet(cluster: Cluster, recorder: Recorder, oracle: Oracle) -> list[str]:
