@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from understudy.backends.kubernetes import api
+from understudy.kubernetes import api
 
 Json = dict[str, Any]
 

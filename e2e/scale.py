@@ -30,14 +30,14 @@ from client import Api
 from kubectl import run
 from numbers_job import numbers_job
 
-from understudy.backends.kubernetes.api import ApiError
-from understudy.backends.kubernetes.handlers import _login
-from understudy.backends.kubernetes.surroundings import KubernetesSurroundings
+from understudy.kubernetes.api import ApiError
+from understudy.kubernetes.handlers import _login
+from understudy.kubernetes.surroundings import KubernetesSurroundings
+from understudy.process.ports import Unreachable
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.protocol.keeping import Phase, SourceAcks, interval_for
 from understudy.protocol.savepoints import Savepoint, Tree
-from understudy.runtime.ports import Unreachable
-from understudy.runtime.sourceacks import AckKeeper
+from understudy.sources.acks import AckKeeper
 
 Json = dict[str, Any]
 

@@ -18,7 +18,7 @@ from .world import World
 
 
 @dataclass
-class Rehearsal:
+class WarmUp:
     """A drill, the world that it hurts, and an operator that may forget everything between two looks."""
 
     world: World
@@ -72,7 +72,7 @@ class Rehearsal:
             if pod.name in self.world.pods:
                 self.world.kill(pod.name)
 
-    def run_for(self, seconds: int) -> Rehearsal:
+    def run_for(self, seconds: int) -> WarmUp:
         for _ in range(seconds):
             self.look()
             self.world.run_for(1)
@@ -92,7 +92,7 @@ def world() -> World:
 
 def test_a_kill_that_is_taken_over_from_in_time_passes_with_its_figures(world: World) -> None:
     primary = world.primary("keep")
-    drill = Rehearsal(world, spec(expect={"recovery": "10s"})).run_for(10)
+    drill = WarmUp(world, spec(expect={"recovery": "10s"})).run_for(10)
     assert drill.status.phase is DrillPhase.PASSED, drill.status
     assert drill.killed == [primary] == [drill.status.target]
     assert drill.status.incident == "demo-keep-epoch-2"
@@ -108,7 +108,7 @@ def test_a_lost_standby_or_sink_is_not_taken_for_the_take_over(world: World) -> 
     world.kill("demo-sink-out")
     world.run_for(40)
     assert len(world.incidents) == 2
-    drill = Rehearsal(world, spec()).run_for(10)
+    drill = WarmUp(world, spec()).run_for(10)
     assert drill.status.phase is DrillPhase.PASSED, drill.status
     assert drill.status.incident == "demo-keep-epoch-2"
 
@@ -119,7 +119,7 @@ def test_a_lost_standby_or_sink_is_not_taken_for_the_take_over(world: World) -> 
 def test_what_falls_short_of_the_expectation_fails_and_says_by_how_much(
     world: World, expect: dict[str, Any], word: str
 ) -> None:
-    drill = Rehearsal(world, spec(expect=expect))
+    drill = WarmUp(world, spec(expect=expect))
     for _ in range(12):
         drill.look()
         world.tick()
@@ -134,11 +134,11 @@ def test_what_falls_short_of_the_expectation_fails_and_says_by_how_much(
 def test_a_job_that_is_not_protected_is_not_hurt_unless_forced(world: World) -> None:
     world.kill(world.standby("keep"))
     world.run_for(2)
-    drill = Rehearsal(world, spec()).run_for(5)
+    drill = WarmUp(world, spec()).run_for(5)
     assert drill.status.phase is DrillPhase.FAILED
     assert drill.status.message.startswith("refused: demo is not Protected: no standby is ready to take over keep")
     assert not drill.killed
-    forced = Rehearsal(world, spec(force=True)).run_for(4)
+    forced = WarmUp(world, spec(force=True)).run_for(4)
     assert forced.killed
 
 
@@ -147,20 +147,20 @@ def test_a_job_is_not_hurt_while_another_of_its_subjobs_is_not_protected(world: 
     world.kill(world.standby("double"))
     world.run_for(2)
     assert world.subjob("keep")["protected"]
-    drill = Rehearsal(world, spec(fault=fault)).run_for(5)
+    drill = WarmUp(world, spec(fault=fault)).run_for(5)
     assert "no standby is ready to take over double" in drill.status.message
     assert not drill.killed
-    forced = Rehearsal(world, spec(fault=fault, force=True)).run_for(4)
+    forced = WarmUp(world, spec(fault=fault, force=True)).run_for(4)
     assert forced.killed
 
 
 def test_a_subjob_that_asks_for_no_standby_is_not_hurt_unless_forced() -> None:
     world = World(with_modes("amnesia", "passiveStandby")).run_for(30)
     assert world.is_true("Protected")
-    drill = Rehearsal(world, spec()).run_for(5)
+    drill = WarmUp(world, spec()).run_for(5)
     assert "refused: no standby is ready to take over keep" in drill.status.message
     assert not drill.killed
-    beside = Rehearsal(world, spec(subjob="double")).run_for(12)
+    beside = WarmUp(world, spec(subjob="double")).run_for(12)
     assert beside.status.phase is DrillPhase.PASSED, beside.status
 
 
@@ -170,7 +170,7 @@ def test_a_node_is_not_lost_while_it_has_every_instance_of_a_subjob() -> None:
     node = world.pods[world.primary("keep")].node
     for together in ("double", "keep"):
         moved = {name: replace(p, node=node if p.part == together else p.node) for name, p in world.pods.items()}
-        drill = Rehearsal(world, spec(fault="nodeLoss"))
+        drill = WarmUp(world, spec(fault="nodeLoss"))
         drill.look()
         refused, _ = decide_drill(replace(drill.seen(), pods=tuple(moved.values())))
         assert isinstance(refused, WriteDown)
@@ -186,7 +186,7 @@ def test_a_node_is_not_lost_while_it_has_every_instance_of_a_subjob() -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_reason(world: World, changes: dict[str, Any], word: str) -> None:
-    drill = Rehearsal(world, spec(**changes)).run_for(3)
+    drill = WarmUp(world, spec(**changes)).run_for(3)
     assert drill.status.phase is DrillPhase.FAILED
     assert word in drill.status.message
     assert not drill.killed
@@ -194,15 +194,15 @@ def test_what_cannot_be_done_is_refused_with_a_reason(world: World, changes: dic
 
 @pytest.mark.parametrize("fault", ["processStop", "partition"])
 def test_a_process_that_stops_or_is_cut_off_is_taken_over_from(world: World, fault: str) -> None:
-    drill = Rehearsal(world, spec(fault=fault)).run_for(12)
+    drill = WarmUp(world, spec(fault=fault)).run_for(12)
     assert drill.frozen == [drill.status.target]
     assert drill.status.phase is DrillPhase.PASSED, drill.status
-    plain = Rehearsal(World(job()).run_for(30), spec(fault=fault), certified=False).run_for(3)
+    plain = WarmUp(World(job()).run_for(30), spec(fault=fault), certified=False).run_for(3)
     assert "certificates" in plain.status.message
 
 
 def test_a_take_over_that_the_status_does_not_tell_of_yet_is_not_taken_for_the_drills(world: World) -> None:
-    drill = Rehearsal(world, spec())
+    drill = WarmUp(world, spec())
     drill.look()
     stale = world.status
     world.kill(world.primary("keep"))
@@ -217,7 +217,7 @@ def test_a_take_over_that_the_status_does_not_tell_of_yet_is_not_taken_for_the_d
 
 
 def test_a_primary_that_was_succeeded_before_it_was_hurt_is_not_taken_for_hurt(world: World) -> None:
-    drill = Rehearsal(world, spec())
+    drill = WarmUp(world, spec())
     drill.look()
     drill.look()
     incident = IncidentSeen("demo-keep-epoch-2", 0, {"subjob": "keep", "epoch": 2}, {})
@@ -229,7 +229,7 @@ def test_a_primary_that_was_succeeded_before_it_was_hurt_is_not_taken_for_hurt(w
 
 def test_a_primary_that_had_been_succeeded_when_it_was_hurt_is_not_taken_for_hurt(world: World) -> None:
     """Nobody knew of the take-over when the fault was made: it hit a standby."""
-    drill = Rehearsal(world, spec(fault="partition")).run_for(12)
+    drill = WarmUp(world, spec(fault="partition")).run_for(12)
     (told,) = drill.seen().incidents
     hurt = drill.status.model_copy(update={"phase": DrillPhase.RUNNING})
     early = replace(told, status={**told.status, "detected": iso_ms((millis(hurt.made_at) or 0) - 500)})
@@ -246,7 +246,7 @@ def test_a_primary_that_had_been_succeeded_when_it_was_hurt_is_not_taken_for_hur
 
 
 def test_a_fault_that_cannot_be_made_ends_the_drill(world: World) -> None:
-    drill = Rehearsal(world, spec(fault="partition"))
+    drill = WarmUp(world, spec(fault="partition"))
     drill.look()
     drill.look()
     for _ in range(130):
@@ -259,7 +259,7 @@ def test_a_fault_that_cannot_be_made_ends_the_drill(world: World) -> None:
 
 
 def test_a_take_over_that_was_succeeded_itself_is_not_waited_for(world: World) -> None:
-    drill = Rehearsal(world, spec()).run_for(12)
+    drill = WarmUp(world, spec()).run_for(12)
     assert drill.status.phase is DrillPhase.PASSED, drill.status
     short = IncidentSeen("demo-keep-epoch-2", 0, {"subjob": "keep", "epoch": 2}, {})
     (whole,) = drill.seen().incidents
@@ -273,12 +273,12 @@ def test_a_take_over_that_was_succeeded_itself_is_not_waited_for(world: World) -
 def test_a_lost_node_takes_all_pods_of_the_job_with_it(world: World) -> None:
     node = world.pods[world.primary("keep")].node
     there = {pod.name for pod in world.pods.values() if pod.node == node}
-    drill = Rehearsal(world, spec(fault="nodeLoss")).run_for(4)
+    drill = WarmUp(world, spec(fault="nodeLoss")).run_for(4)
     assert set(drill.killed) == there
 
 
 def test_a_drill_waits_until_its_time(world: World) -> None:
-    later = Rehearsal(world, spec(at="2027-01-15T08:02:00Z"))
+    later = WarmUp(world, spec(at="2027-01-15T08:02:00Z"))
     later.run_for(3)
     assert later.status.phase == "Pending"
     world.now_ms = millis("2027-01-15T08:02:00Z") or 0
@@ -288,7 +288,7 @@ def test_a_drill_waits_until_its_time(world: World) -> None:
 
 
 def test_without_a_take_over_it_fails_in_the_end(world: World) -> None:
-    drill = Rehearsal(world, spec())
+    drill = WarmUp(world, spec())
     drill.look()
     drill.look()
     drill._kill = lambda pods: None  # type: ignore[method-assign]
@@ -301,7 +301,7 @@ def test_without_a_take_over_it_fails_in_the_end(world: World) -> None:
 @pytest.mark.parametrize("look", [0, 1, 2, 3])
 def test_an_operator_that_dies_at_any_step_hurts_nobody_twice(world: World, look: int, cut: int) -> None:
     primary = world.primary("keep")
-    drill = Rehearsal(world, spec())
+    drill = WarmUp(world, spec())
     for _ in range(look):
         drill.look()
     drill.look(cut)
@@ -313,13 +313,13 @@ def test_an_operator_that_dies_at_any_step_hurts_nobody_twice(world: World, look
 def test_a_schedule_runs_it_again_and_again_and_counts(world: World) -> None:
     world.now_ms = millis("2027-01-15T08:00:30Z") or 0
     world.run_for(3)
-    drill = Rehearsal(world, spec(schedule="*/2 * * * *"))
+    drill = WarmUp(world, spec(schedule="*/2 * * * *"))
     drill.run_for(60)
     assert drill.status.phase is DrillPhase.PENDING
     drill.run_for(240)
     assert (drill.status.passed, drill.status.failed) == (2, 0)
     assert len(drill.killed) == 2
-    odd = Rehearsal(world, spec(schedule="every day")).run_for(20)
+    odd = WarmUp(world, spec(schedule="every day")).run_for(20)
     assert "no cron line" in odd.status.message
     assert odd.status.failed == 1
 
@@ -348,7 +348,7 @@ def test_what_is_no_cron_line_is_none(line: str) -> None:
 
 
 def test_the_status_is_replaced_as_a_whole(world: World) -> None:
-    drill = Rehearsal(world, spec()).run_for(10)
+    drill = WarmUp(world, spec()).run_for(10)
     again = replace(drill.seen(), spec=spec(schedule="* * * * *"), now_ms=drill.seen().now_ms + 120_000)
     (written, *_) = decide_drill(again)
     assert isinstance(written, WriteDown)

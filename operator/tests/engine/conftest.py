@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from understudy.engine.session import start_session
 from understudy.model.ha import Driver, SparkSettings
-from understudy.runtime.engine.session import start_session
 
 from .rig import Host
 

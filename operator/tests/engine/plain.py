@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from understudy.engine.inbox import Inbox
+from understudy.engine.lane import InputKind, InputSpec
+from understudy.engine.plan import BatchPlan, Choice
+from understudy.engine.state import InboxState
 from understudy.model.elements import Element
 from understudy.protocol.selection import UNKNOWN, CountWindow, EachRow, TimeWindow, Within, rule_of
-from understudy.runtime.engine.inbox import Inbox
-from understudy.runtime.engine.lane import InputKind, InputSpec
-from understudy.runtime.engine.plan import BatchPlan, Choice
-from understudy.runtime.engine.state import InboxState
-from understudy.testing.oracle import Row
+from understudy_lab.verify.lists import Row
 
 from .rig import table_of
 

@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.flight as flight
 from pyspark.sql import SparkSession
 
+from understudy.engine import serve
+from understudy.engine.inbox import Inbox
+from understudy.engine.lane import TIMESTAMP, InputKind, InputSpec
+from understudy.engine.plan import BatchPlan
+from understudy.engine.query import ElementQuery
+from understudy.engine.schemas import inputs_of, stream_specs
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
-from understudy.runtime import wire
-from understudy.runtime.engine import serve
-from understudy.runtime.engine.inbox import Inbox
-from understudy.runtime.engine.lane import TIMESTAMP, InputKind, InputSpec
-from understudy.runtime.engine.plan import BatchPlan
-from understudy.runtime.engine.query import ElementQuery
-from understudy.runtime.engine.schemas import inputs_of, stream_specs
-from understudy.testing.oracle import Row
+from understudy.streams import wire
+from understudy_lab.verify.lists import Row
 
 
 class Host(flight.FlightServerBase):  # type: ignore[misc]

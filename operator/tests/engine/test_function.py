@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from understudy.engine.function import Unsuited
+from understudy.engine.schemas import stream_schemas
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy.runtime.engine.function import Unsuited
-from understudy.runtime.engine.reference import reference
-from understudy.runtime.engine.schemas import stream_schemas
-from understudy.testing import oracle
-from understudy.testing.oracle import Row
+from understudy_lab.verify import lists as oracle
+from understudy_lab.verify.batch_queries import reference
+from understudy_lab.verify.lists import Row
 
 from .rig import Host, element, expected, plain, run, run_job, stream_spec
 

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.runtime.engine.inbox import Inbox
-from understudy.runtime.engine.plan import Choice
-from understudy.testing import oracle
-from understudy.testing.oracle import Row
+from understudy.engine.inbox import Inbox
+from understudy.engine.plan import Choice
+from understudy_lab.verify import lists as oracle
+from understudy_lab.verify.lists import Row
 
 from .plain import JOIN, ROW_WISE, UNION, Player, compute, count_window, numbered, spec_of, time_window
 from .rig import element, table_of

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from understudy.engine.inbox import Inbox
+from understudy.engine.lane import ORIGIN
+from understudy.engine.plan import Choice
 from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.merge import Run
-from understudy.runtime.engine.inbox import Inbox
-from understudy.runtime.engine.lane import ORIGIN
-from understudy.runtime.engine.plan import Choice
 
 from .plain import JOIN, ROW_WISE, UNION, count_window, numbered, spec_of, time_window
 from .rig import element, generator_spec, table_of
@@ -129,19 +129,19 @@ def test_rows_that_do_not_follow_are_refused() -> None:
         inbox.advance("b", 3)
 
 
-def test_a_rehearsal_changes_no_position() -> None:
+def test_a_warm_up_changes_no_position() -> None:
     inbox = Inbox(element(["a", "b"], JOIN, "eventTime"), [generator_spec("a", 500, x="_seq"), spec_of("b")])
-    inbox.rehearse(count=50)
+    inbox.warm_up(count=50)
     plan = inbox.cut(0, timeout=0)
     assert plan is not None
-    assert plan.rehearsal
+    assert plan.warm_up
     assert inbox.rows(1, 0).num_rows == 100
     assert inbox.done(1).merged == 0
     inbox.advance("a", 5)
     inbox.offer("b", table_of(spec_of("b"), numbered([ORIGIN + 3000], 0)))
     plan = inbox.cut(1, timeout=0)
     assert plan is not None
-    assert not plan.rehearsal
+    assert not plan.warm_up
     assert plan.start == 0
 
 

@@ -10,11 +10,11 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from understudy.runtime.engine.inbox import Inbox
-from understudy.runtime.engine.plan import BatchPlan, Choice
-from understudy.runtime.engine.planned import Names, expression
-from understudy.runtime.engine.state import InboxState
-from understudy.testing.oracle import Row
+from understudy.engine.inbox import Inbox
+from understudy.engine.plan import BatchPlan, Choice
+from understudy.engine.planned import Names, expression
+from understudy.engine.state import InboxState
+from understudy_lab.verify.lists import Row
 
 from .rig import Host, Output, element, feed, stream_spec, table_of
 

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy.runtime.engine.reference import reference
-from understudy.testing import oracle
-from understudy.testing.oracle import Row
+from understudy_lab.verify import lists as oracle
+from understudy_lab.verify.batch_queries import reference
+from understudy_lab.verify.lists import Row
 
 from .rig import Host, run_job
 

@@ -1,4 +1,4 @@
-"""What happens to a running query: restored in the middle, rehearsed, given more than one task can take, failing."""
+"""What happens to a running query: restored in the middle, warmed_up, given more than one task can take, failing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from understudy.runtime.engine.inbox import Inbox
-from understudy.runtime.engine.state import InboxState
-from understudy.testing import oracle
-from understudy.testing.oracle import Row
+from understudy.engine.inbox import Inbox
+from understudy.engine.state import InboxState
+from understudy_lab.verify import lists as oracle
+from understudy_lab.verify.lists import Row
 
 from .rig import Host, element, expected, feed, generator_spec, plain, run, stream_spec, table_of
 
@@ -76,11 +76,11 @@ def test_another_query_goes_on_where_the_first_was_left(host: Host, chain: Any, 
     assert pa.concat_tables([before.table, after.table]).equals(whole)
 
 
-def test_what_a_rehearsal_makes_is_thrown_away(host: Host) -> None:
+def test_what_a_warm_up_makes_is_thrown_away(host: Host) -> None:
     inbox = Inbox(WINDOWS, [SPEC], parallelism=2)
     with host.running(inbox) as output:
-        inbox.rehearse()
-        output.wait(lambda: inbox.wait_rehearsed(0))
+        inbox.warm_up()
+        output.wait(lambda: inbox.wait_warmed_up(0))
         assert inbox.last_done == 2, "once in one task, once in two"
         assert output.tables == []
         for _ in feed(inbox, {"s": STREAMS["s"]}, random.Random(1), 200):

@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from understudy.engine.lane import TIMESTAMP, InputKind
+from understudy.engine.schemas import stream_schemas, stream_specs
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy.runtime.engine.lane import TIMESTAMP, InputKind
-from understudy.runtime.engine.schemas import stream_schemas, stream_specs
 
 pytestmark = pytest.mark.spark
 

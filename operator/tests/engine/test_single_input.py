@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from understudy.testing import oracle
-from understudy.testing.oracle import Row
+from understudy_lab.verify import lists as oracle
+from understudy_lab.verify.lists import Row
 
 from .rig import Host, element, expected, generator_spec, plain, run, stream_spec
 

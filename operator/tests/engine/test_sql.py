@@ -3,9 +3,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from understudy.runtime.engine.sql import rewritten
-from understudy.testing import oracle
-from understudy.testing.oracle import Row
+from understudy.engine.sql import rewritten
+from understudy_lab.verify import lists as oracle
+from understudy_lab.verify.lists import Row
 
 from .rig import Host, element, expected, plain, run, stream_spec
 

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from understudy.backends.kubernetes.api import Api, Login
+from understudy.kubernetes.api import Api, Login
 
 Json = dict[str, Any]
 

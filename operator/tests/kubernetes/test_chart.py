@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from understudy.backends.kubernetes.settings import OperatorPods, PodSettings
+from understudy.kubernetes.settings import OperatorPods, PodSettings
 
 pytestmark = pytest.mark.helm
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from understudy.backends.kubernetes.api import Api
-from understudy.backends.kubernetes.poll import Poller
-from understudy.backends.kubernetes.reconcile import CALM_SECONDS, CALMEST_SECONDS, RESTLESS, Reconciler
-from understudy.backends.kubernetes.settings import PodSettings
 from understudy.control.observed import Phase, Pod
+from understudy.kubernetes.api import Api
+from understudy.kubernetes.poll import Poller
+from understudy.kubernetes.reconcile import CALM_SECONDS, CALMEST_SECONDS, RESTLESS, Reconciler
+from understudy.kubernetes.settings import PodSettings
 from understudy.model.status import Role
 
 from ..control.jobs import manifest

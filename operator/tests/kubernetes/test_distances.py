@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from understudy.backends.kubernetes.distances import NodeDistances
 from understudy.control.observed import Phase, Pod, Seen
 from understudy.control.pages import read
+from understudy.kubernetes.distances import NodeDistances
 from understudy.model.status import Role
-from understudy.runtime.latencies import Latencies, handshake
+from understudy.process.latencies import Latencies, handshake
 
 
 def pod(name: str, node: str, ip: str) -> Pod:

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from understudy.backends.kubernetes.api import Api
-from understudy.backends.kubernetes.drills import DrillReconciler
-from understudy.backends.kubernetes.settings import PodSettings
-from understudy.backends.kubernetes.writes import Writer, unelected
 from understudy.control.names import FLIGHT_PORT
-from understudy.runtime.family import family
-from understudy.runtime.ports import Unreachable
-from understudy.runtime.server import Server
-from understudy.runtime.serving import InstanceServing
+from understudy.instance.serving import InstanceServing
+from understudy.kubernetes.api import Api
+from understudy.kubernetes.drills import DrillReconciler
+from understudy.kubernetes.settings import PodSettings
+from understudy.kubernetes.writes import Writer, unelected
+from understudy.process.family import family
+from understudy.process.ports import Unreachable
+from understudy.streams.server import Server
 
 from .fake_api import FakeApi
 
@@ -102,7 +102,7 @@ def state_of(pid: int) -> str:
 def test_a_frozen_process_stops_with_its_children_and_goes_on() -> None:
     script = (
         "import subprocess, time\n"
-        "from understudy.runtime.frozen import freeze\n"
+        "from understudy.faults.freeze import freeze\n"
         "child = subprocess.Popen(['sleep', '60'])\n"
         "freeze(1.0)\n"
         "print(child.pid, flush=True)\n"

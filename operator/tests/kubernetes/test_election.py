@@ -9,11 +9,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from understudy.backends.kubernetes import rounds as rounds_module
-from understudy.backends.kubernetes.election import Election
-from understudy.backends.kubernetes.loops import Loops
-from understudy.backends.kubernetes.rounds import Rounds
 from understudy.control.canary import Key
+from understudy.kubernetes import rounds as rounds_module
+from understudy.kubernetes.election import Election
+from understudy.kubernetes.loops import Loops
+from understudy.kubernetes.rounds import Rounds
 
 from .fake_api import FakeApi
 

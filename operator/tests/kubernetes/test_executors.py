@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from understudy.backends.kubernetes.reconcile import Reconciler
-from understudy.backends.kubernetes.settings import PodSettings
-from understudy.backends.kubernetes.sight import pod_of
-from understudy.runtime.executors import EXECUTORS, remote_conf
+from understudy.engine.executors import EXECUTORS, remote_conf
+from understudy.kubernetes.parse import pod_of
+from understudy.kubernetes.reconcile import Reconciler
+from understudy.kubernetes.settings import PodSettings
 
 from ..control.jobs import manifest
 from .fake_api import FakeApi

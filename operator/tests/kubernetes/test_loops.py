@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from understudy.backends.kubernetes.loops import Loops
-from understudy.runtime.ports import Unreachable
+from understudy.kubernetes.loops import Loops
+from understudy.process.ports import Unreachable
 
 
 class Reconciler:

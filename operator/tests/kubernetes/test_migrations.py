@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from understudy.backends.kubernetes.api import Api
-from understudy.backends.kubernetes.migrations import MigrationReconciler, is_open
-from understudy.backends.kubernetes.sight import orders_of
 from understudy.control.observed import Move, Moved, Order
 from understudy.control.record import move_to_text, moved_to_text
-from understudy.runtime.clock import now_ms
+from understudy.kubernetes.api import Api
+from understudy.kubernetes.migrations import MigrationReconciler, is_open
+from understudy.kubernetes.parse import orders_of
+from understudy.process.clock import now_ms
 
 from .fake_api import FakeApi
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from understudy.backends.kubernetes.api import Api
-from understudy.backends.kubernetes.objects import Owner, network_policy
-from understudy.backends.kubernetes.reconcile import Reconciler
-from understudy.backends.kubernetes.settings import OperatorPods, PodSettings
+from understudy.kubernetes.api import Api
+from understudy.kubernetes.objects import Owner, network_policy
+from understudy.kubernetes.reconcile import Reconciler
+from understudy.kubernetes.settings import OperatorPods, PodSettings
 
 from ..control.jobs import manifest
 from .fake_api import FakeApi

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from understudy.backends.kubernetes.handlers import object_changed
-from understudy.backends.kubernetes.loops import Loops
-from understudy.backends.kubernetes.news import LEASES
-from understudy.backends.kubernetes.objects import Owner, lease
-from understudy.backends.kubernetes.reconcile import Reconciler
-from understudy.backends.kubernetes.settings import PodSettings
-from understudy.backends.kubernetes.surroundings import KubernetesSurroundings
+from understudy.kubernetes.handlers import object_changed
+from understudy.kubernetes.loops import Loops
+from understudy.kubernetes.news import LEASES
+from understudy.kubernetes.objects import Owner, lease
+from understudy.kubernetes.reconcile import Reconciler
+from understudy.kubernetes.settings import PodSettings
+from understudy.kubernetes.surroundings import KubernetesSurroundings
 from understudy.protocol.ids import Epoch
 
 from ..control.jobs import manifest

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from understudy.backends.kubernetes.act import Actor
-from understudy.backends.kubernetes.api import Api
-from understudy.backends.kubernetes.objects import Owner
-from understudy.backends.kubernetes.settings import PodSettings
-from understudy.backends.kubernetes.writes import Writer, unelected
 from understudy.control import intents as do
 from understudy.control import names
+from understudy.instance.serving import InstanceServing
+from understudy.kubernetes.act import Actor
+from understudy.kubernetes.api import Api
+from understudy.kubernetes.objects import Owner
+from understudy.kubernetes.settings import PodSettings
+from understudy.kubernetes.writes import Writer, unelected
 from understudy.model.ha import Ha, Mode
-from understudy.runtime.server import Server
-from understudy.runtime.serving import InstanceServing
+from understudy.streams.server import Server
 
 from .fake_api import FakeApi
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from understudy.backends.kubernetes.api import Api
-from understudy.backends.kubernetes.reconcile import Reconciler
-from understudy.backends.kubernetes.settings import PodSettings
+from understudy.kubernetes.api import Api
+from understudy.kubernetes.reconcile import Reconciler
+from understudy.kubernetes.settings import PodSettings
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 

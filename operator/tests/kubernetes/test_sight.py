@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from understudy.backends.kubernetes.objects import Owner, incident
-from understudy.backends.kubernetes.sight import pod_of
 from understudy.control import names
 from understudy.control.observed import Death, Pod
+from understudy.kubernetes.objects import Owner, incident
+from understudy.kubernetes.parse import pod_of
 
 
 def pod(**status: Any) -> Pod:

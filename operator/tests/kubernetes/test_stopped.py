@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from understudy.backends.kubernetes.act import Actor
-from understudy.backends.kubernetes.api import Api, ApiError
-from understudy.backends.kubernetes.drills import DrillReconciler
-from understudy.backends.kubernetes.migrations import MigrationReconciler
-from understudy.backends.kubernetes.objects import Owner
-from understudy.backends.kubernetes.reconcile import Reconciler
-from understudy.backends.kubernetes.settings import PodSettings
-from understudy.backends.kubernetes.writes import Deposed, Mandate, Outdated, Writer, unelected, versions
 from understudy.control import intents as do
+from understudy.kubernetes.act import Actor
+from understudy.kubernetes.api import Api, ApiError
+from understudy.kubernetes.drills import DrillReconciler
+from understudy.kubernetes.migrations import MigrationReconciler
+from understudy.kubernetes.objects import Owner
+from understudy.kubernetes.reconcile import Reconciler
+from understudy.kubernetes.settings import PodSettings
+from understudy.kubernetes.writes import Deposed, Mandate, Outdated, Writer, unelected, versions
 from understudy.model.status import Role
 
 from ..control.jobs import manifest

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from understudy.backends.kubernetes.objects import Owner, lease, record
-from understudy.backends.kubernetes.surroundings import KubernetesSurroundings
+from understudy.kubernetes.objects import Owner, lease, record
+from understudy.kubernetes.surroundings import KubernetesSurroundings
+from understudy.process.ports import Unreachable
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch
-from understudy.runtime.ports import Unreachable
 
 from .fake_api import FakeApi
 
@@ -170,7 +170,7 @@ def test_a_name_that_does_not_resolve_is_no_address(at: KubernetesSurroundings) 
 
 def test_a_pod_does_not_load_the_kubernetes_client() -> None:
     script = (
-        "import sys, understudy.backends.kubernetes.surroundings\n"
+        "import sys, understudy.kubernetes.surroundings\n"
         "sys.exit(bool({'kubernetes', 'kopf', 'aiohttp'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

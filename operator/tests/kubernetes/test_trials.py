@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from understudy.backends.kubernetes.objects import Owner
-from understudy.backends.kubernetes.pods import instance_pod, trial_pod
-from understudy.backends.kubernetes.settings import PodSettings
-from understudy.backends.kubernetes.sight import pod_of, trial_of
 from understudy.control.intents import CreateInstance, CreateTrial
 from understudy.control.observed import Spread, Trial
 from understudy.control.revision import NO_DIGESTS
+from understudy.kubernetes.objects import Owner
+from understudy.kubernetes.parse import pod_of, trial_of
+from understudy.kubernetes.pods import instance_pod, trial_pod
+from understudy.kubernetes.settings import PodSettings
 from understudy.model.status import Role
 
 from ..control.jobs import with_spark

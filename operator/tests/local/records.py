@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.local.jobs import job
-from understudy.backends.local.arrivals import Arrival
-from understudy.backends.local.cast import Kind, Process
-from understudy.backends.local.direction import Done, Finish
-from understudy.backends.local.effective import effective
-from understudy.backends.local.faults import Fault, Target
-from understudy.backends.local.record import Lags, Record
 from understudy.control.pages import Lag
+from understudy.local.effective import effective
+from understudy.local.report.arrivals import Arrival
+from understudy.local.report.record import Lags, Record
+from understudy.local.run.decide import Done, Finish
+from understudy.local.run.faults import Fault, Target
+from understudy.local.run.members import Kind, Process
 
 START = 1_760_000_000_000
 FAULT = START + 15_000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.local.jobs import TWO_SUBJOBS, job
-from understudy.backends.local.effective import cut_at, effective, endless, length, write
+from understudy.local.effective import cut_at, effective, endless, length, write
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.model.load import load

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.local.jobs import TWO_SUBJOBS, job
-from understudy.backends.local.faults import Fault, Harm, Target, parse_hang, parse_kill, parse_overload, parse_stop
+from understudy.local.run.faults import Fault, Harm, Target, parse_hang, parse_kill, parse_overload, parse_stop
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from tests.local.command import Command, until
 from tests.local.jobs import TWO_SUBJOBS
-from tests.runtime.disks import disk, needs_disk
+from tests.sinks.disks import disk, needs_disk
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.local.jobs import TWO_SUBJOBS
-from understudy.backends.local.effective import effective, watching
-from understudy.backends.local.jobfile import JobFile, Refused, read_job
+from understudy.local.effective import effective, watching
+from understudy.local.run.jobfile import JobFile, Refused, read_job
 from understudy.model.ha import Mode, Overload
 from understudy.model.job import StreamJob
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from understudy.backends.local.memory import memory_percent, used_bytes
+from understudy.local.memory import memory_percent, used_bytes
 from understudy.model.ha import Driver
 
 HOLDS = "import os, sys; held = os.urandom(1) * (200 << 20); print(len(held), flush=True); sys.stdin.read()"

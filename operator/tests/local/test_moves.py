@@ -8,20 +8,20 @@ from typing import Any
 
 from tests.local.jobs import job
 from tests.local.records import START, record
-from tests.local.test_direction import CAST, everyone, running, seen, subjob
-from understudy.backends.local.cast import Cast
-from understudy.backends.local.direction import PATIENCE_MS, Fail, Observed, Schedule, decide
-from understudy.backends.local.faults import Planned, parse_migration
-from understudy.backends.local.migrations import migrations_of
-from understudy.backends.local.moves import Ask, Begin, End, Follow, GiveUp, Retire, Step, Underway, overloaded, steps
+from tests.local.test_decide import CAST, everyone, running, seen, subjob
+from understudy.local.report.migrations import migrations_of
+from understudy.local.run.decide import PATIENCE_MS, Fail, Observed, Schedule, decide
+from understudy.local.run.faults import Planned, parse_migration
+from understudy.local.run.members import Members
+from understudy.local.run.moves import Ask, Begin, End, Follow, GiveUp, Retire, Step, Underway, overloaded, steps
 from understudy.protocol.moves import LIMIT_MS, too_late
 
 PLAN = Planned("beats", 5_000)
 MOVE = Underway(PLAN, subjob("beats", 0), subjob("beats", 2), 105_000)
 
 
-def decided(observed: Observed, *moves: Underway, cast: Cast = CAST) -> list[Step]:
-    return list(steps(cast, (PLAN,), moves, observed))
+def decided(observed: Observed, *moves: Underway, members: Members = CAST) -> list[Step]:
+    return list(steps(members, (PLAN,), moves, observed))
 
 
 def with_target(state: str | None, *, standby: bool = True, **known: Any) -> Observed:
@@ -69,17 +69,17 @@ def test_the_old_primary_stays_until_it_has_told_what_its_leaving_cost() -> None
 
     asked = replace(MOVE, asked_ms=108_500)
     for told in (None, {"to": "beats-2", "leftMs": None}, {"to": "beats-1", "leftMs": 1}):
-        assert decided(after(told), asked, cast=alone) == []
+        assert decided(after(told), asked, members=alone) == []
     over = [End(asked), Retire(subjob("beats", 0), "it has moved")]
-    assert decided(after({"to": "beats-2", "leftMs": 109_000}), asked, cast=alone) == over
+    assert decided(after({"to": "beats-2", "leftMs": 109_000}), asked, members=alone) == over
     late = replace(asked, asked_ms=94_000)
-    assert decided(after(None), late, cast=alone)[0] == End(late)
+    assert decided(after(None), late, members=alone)[0] == End(late)
 
 
 def test_without_standbys_the_old_primary_is_retired() -> None:
     arrived = with_target("ready", standby=False, holders={"beats": "beats-2"})
     alone = replace(CAST, instances={"strong": 2, "beats": 1})
-    assert decided(arrived, MOVE, cast=alone) == [End(MOVE), Retire(subjob("beats", 0), "it has moved")]
+    assert decided(arrived, MOVE, members=alone) == [End(MOVE), Retire(subjob("beats", 0), "it has moved")]
 
 
 def test_a_move_ends_with_its_target() -> None:

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from tests.local.jobs import job
-from tests.local.test_direction import everyone, running
-from understudy.backends.local.partitions import Partition, Partitions, parse_partition
+from tests.local.test_decide import everyone, running
+from understudy.local.run.partitions import Partition, Partitions, parse_partition
 
 
 def parsed(text: str) -> Partition:

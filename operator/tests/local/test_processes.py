@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from understudy.backends.local.processes import Child, Janitor, end_all, session_members
+from understudy.local.processes import Child, Reaper, end_all, session_members
 
 # A driver with a JVM in its process group and a worker in a group of its own, as Spark has them. None stops when asked.
 FAMILY = """
@@ -26,9 +26,9 @@ time.sleep(600)
 PARENT = """
 import os, sys, time
 from pathlib import Path
-from understudy.backends.local.processes import Child, Janitor
+from understudy.local.processes import Child, Reaper
 
-child = Child("family", [sys.executable, "-c", sys.argv[2]], Path(sys.argv[1]), Janitor(), os.environ)
+child = Child("family", [sys.executable, "-c", sys.argv[2]], Path(sys.argv[1]), Reaper(), os.environ)
 print(child.pid, flush=True)
 time.sleep(600)
 """
@@ -47,24 +47,24 @@ def members(session: int) -> list[int]:
     return list(session_members(session))
 
 
-def family(log: Path, janitor: Janitor) -> Child:
-    child = Child("family", [sys.executable, "-c", FAMILY], log, janitor, os.environ)
+def family(log: Path, reaper: Reaper) -> Child:
+    child = Child("family", [sys.executable, "-c", FAMILY], log, reaper, os.environ)
     assert until(lambda: "started" in log.read_text() and len(members(child.pid)) == 3)
     return child
 
 
 def test_a_kill_takes_the_whole_family(tmp_path: Path) -> None:
-    janitor = Janitor()
-    child = family(tmp_path / "log", janitor)
+    reaper = Reaper()
+    child = family(tmp_path / "log", reaper)
     child.kill()
     assert child.exit_code() == -signal.SIGKILL
     assert members(child.pid) == []
-    janitor.close()
+    reaper.close()
 
 
 def test_a_pause_stops_the_whole_family_until_it_is_resumed(tmp_path: Path) -> None:
-    janitor = Janitor()
-    child = family(tmp_path / "log", janitor)
+    reaper = Reaper()
+    child = family(tmp_path / "log", reaper)
     child.pause()
     assert until(lambda: states(child.pid) == {"T"})
     child.resume()
@@ -72,7 +72,7 @@ def test_a_pause_stops_the_whole_family_until_it_is_resumed(tmp_path: Path) -> N
     child.pause()
     child.kill()
     assert members(child.pid) == []
-    janitor.close()
+    reaper.close()
 
 
 def states(session: int) -> set[str]:
@@ -81,26 +81,26 @@ def states(session: int) -> set[str]:
 
 
 def test_a_driver_that_dies_by_itself_leaves_no_jvm(tmp_path: Path) -> None:
-    janitor = Janitor()
-    child = family(tmp_path / "log", janitor)
+    reaper = Reaper()
+    child = family(tmp_path / "log", reaper)
     os.kill(child.pid, signal.SIGKILL)
     assert until(lambda: child.exit_code() is not None)
     assert members(child.pid) == []
-    janitor.close()
+    reaper.close()
 
 
 def test_who_does_not_stop_when_asked_is_killed(tmp_path: Path) -> None:
-    janitor = Janitor()
-    children = [family(tmp_path / f"log{n}", janitor) for n in range(2)]
+    reaper = Reaper()
+    children = [family(tmp_path / f"log{n}", reaper) for n in range(2)]
     end_all(children, grace_seconds=0.2)
     assert [members(c.pid) for c in children] == [[], []]
-    janitor.close()
+    reaper.close()
 
 
 def test_closing_the_janitor_ends_what_is_left(tmp_path: Path) -> None:
-    janitor = Janitor()
-    child = family(tmp_path / "log", janitor)
-    janitor.close()
+    reaper = Reaper()
+    child = family(tmp_path / "log", reaper)
+    reaper.close()
     assert until(lambda: members(child.pid) == [])
     assert child.exit_code() == -signal.SIGKILL
 
@@ -117,8 +117,8 @@ def test_a_parent_killed_outright_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_the_log_keeps_what_a_child_said_last(tmp_path: Path) -> None:
-    janitor = Janitor()
-    child = Child("talker", [sys.executable, "-c", "print('one\\ntwo\\nthree')"], tmp_path / "log", janitor, os.environ)
+    reaper = Reaper()
+    child = Child("talker", [sys.executable, "-c", "print('one\\ntwo\\nthree')"], tmp_path / "log", reaper, os.environ)
     assert until(lambda: child.exit_code() == 0)
     assert child.last_lines(2) == ["two", "three"]
-    janitor.close()
+    reaper.close()

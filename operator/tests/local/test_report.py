@@ -8,17 +8,17 @@ from html.parser import HTMLParser
 from math import inf
 
 from tests.local.records import FAULT, JOB, START, STORY, record
-from understudy.backends.local.aftermath import Telling
-from understudy.backends.local.arrivals import Arrival
-from understudy.backends.local.cast import Kind, Process
-from understudy.backends.local.direction import Done, Finish
-from understudy.backends.local.faults import Fault, Target
-from understudy.backends.local.history import Comparison, compare
-from understudy.backends.local.incidents import incidents_of
-from understudy.backends.local.page import render
-from understudy.backends.local.record import Death, Record, Stall
-from understudy.backends.local.report import Report, arrived_at, record_to_json, too_late
-from understudy.backends.local.verdicts import Verdict
+from understudy.local.report.arrivals import Arrival
+from understudy.local.report.comparison import Comparison, compare
+from understudy.local.report.finish import Telling
+from understudy.local.report.incidents import incidents_of
+from understudy.local.report.page import render
+from understudy.local.report.record import Death, Record, Stall
+from understudy.local.report.report import Report, arrived_at, record_to_json, too_late
+from understudy.local.report.verdicts import Verdict
+from understudy.local.run.decide import Done, Finish
+from understudy.local.run.faults import Fault, Target
+from understudy.local.run.members import Kind, Process
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob, Subjob
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from understudy.backends.local.surroundings import LocalSurroundings
+from understudy.local.surroundings import LocalSurroundings
+from understudy.process.ports import Unreachable
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch
-from understudy.runtime.ports import Unreachable
 
 CONTENDER = """
 import sys
 from pathlib import Path
-from understudy.backends.local.surroundings import LocalSurroundings
+from understudy.local.surroundings import LocalSurroundings
 
 folder, me, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 here = LocalSurroundings(folder)

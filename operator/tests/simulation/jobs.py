@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from understudy.backends.simulation.cluster import Cluster, Monitor
-from understudy.backends.simulation.operators import Aggregate, Filter, Row, mix, reference
-from understudy.backends.simulation.process import Process
-from understudy.backends.simulation.specs import Build, SourceSpec, SubjobSpec
-from understudy.backends.simulation.world import MS, SECOND, World
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.passive_standby import PassiveStandby, Strategy
@@ -14,6 +9,11 @@ from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol.ids import Range
+from understudy_lab.simulation.cluster import Cluster, Monitor
+from understudy_lab.simulation.operators import Aggregate, Filter, Row, mix, reference
+from understudy_lab.simulation.process import Process
+from understudy_lab.simulation.specs import Build, SourceSpec, SubjobSpec
+from understudy_lab.simulation.world import MS, SECOND, World
 
 MODES: dict[str, tuple[Build, str]] = {
     "amnesia": (lambda n, w, d: Amnesia(n, w, d), "lease"),

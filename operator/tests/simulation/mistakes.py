@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from understudy.backends.simulation.networks import Cores
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Commands, Instance
@@ -27,6 +26,7 @@ from understudy.protocol.ids import Epoch, Range, Seq, Stream
 from understudy.protocol.replay import Replay, ReplayLog
 from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Marks, Step
+from understudy_lab.exploration.networks import Cores
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.backends.simulation.absence import run_with_absence
-from understudy.backends.simulation.networks import Cores
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Commands
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import events as on
+from understudy_lab.exploration.absence import run_with_absence
+from understudy_lab.exploration.networks import Cores
 
 SEEDS = 40
 

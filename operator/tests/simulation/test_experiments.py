@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from understudy.backends.simulation.experiments import hwang, koldehofe, osiris, planner, xiao, xiao_placement, zhang
-from understudy.backends.simulation.experiments.catalogue import EXPERIMENTS
-from understudy.backends.simulation.experiments.experiment import Experiment, falls, flat, rises
-from understudy.backends.simulation.experiments.plot import svg
+from understudy_lab.experiments import hwang, koldehofe, osiris, planner, xiao, xiao_placement, zhang
+from understudy_lab.experiments.catalogue import EXPERIMENTS
+from understudy_lab.experiments.experiment import Experiment, falls, flat, rises
+from understudy_lab.experiments.plot import svg
 
 Small = Callable[[Callable[[str], None], int], Experiment]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.mistakes import MISTAKES, Mistake
-from understudy.backends.simulation.exploration import explore, first_caught
-from understudy.backends.simulation.fault import Fault
-from understudy.backends.simulation.faults import run
-from understudy.backends.simulation.world import MS
+from understudy_lab.exploration.explore import explore, first_caught
+from understudy_lab.exploration.fault import Fault
+from understudy_lab.exploration.faults import run
+from understudy_lab.simulation.world import MS
 
 SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "2000" if os.environ.get("CI") else "200"))
 PARTS = 4

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from understudy.backends.simulation.fault import Fault
-from understudy.backends.simulation.faults import ORDERS, Outcome, run
-from understudy.backends.simulation.networks import Cores, draw
-from understudy.backends.simulation.world import MS
+from understudy_lab.exploration.fault import Fault
+from understudy_lab.exploration.faults import ORDERS, Outcome, run
+from understudy_lab.exploration.networks import Cores, draw
+from understudy_lab.simulation.world import MS
 
 MODES = ("passiveStandby", "activeStandby", "upstreamBackup", "amnesia")
 SEEDS = range(3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation.jobs import MODES, chain, expected, kill, run
-from understudy.backends.simulation.world import MS
+from understudy_lab.simulation.world import MS
 
 EXACT = [m for m in MODES if m != "amnesia"]
 

@@ -8,17 +8,17 @@ from dataclasses import fields, is_dataclass
 from typing import Any, get_args
 
 from tests.simulation.test_weather import begin
-from understudy.backends.simulation import history as seen
-from understudy.backends.simulation.cluster import Cluster
-from understudy.backends.simulation.history import Observation, State
-from understudy.backends.simulation.networks import Cores, draw
-from understudy.backends.simulation.operators import Operator
-from understudy.backends.simulation.oracle import Oracle
-from understudy.backends.simulation.recorder import Recorder, measured
-from understudy.backends.simulation.specs import Job, SourceSpec, SubjobSpec
-from understudy.backends.simulation.survival import LASTING
-from understudy.backends.simulation.weather import Weather, forecast
-from understudy.backends.simulation.world import MS, SECOND, World
+from understudy_lab.exploration import history as seen
+from understudy_lab.exploration.history import Observation, State
+from understudy_lab.exploration.networks import Cores, draw
+from understudy_lab.exploration.oracle import Oracle
+from understudy_lab.exploration.recorder import Recorder, measured
+from understudy_lab.exploration.survival import LASTING
+from understudy_lab.exploration.weather import Weather, forecast
+from understudy_lab.simulation.cluster import Cluster
+from understudy_lab.simulation.operators import Operator
+from understudy_lab.simulation.specs import Job, SourceSpec, SubjobSpec
+from understudy_lab.simulation.world import MS, SECOND, World
 
 PLAIN = (str, int, bool, type(None))
 ROWS = ((1, 1), (2, 2), (3, 4))

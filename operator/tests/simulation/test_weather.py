@@ -8,14 +8,14 @@ from collections import Counter
 import pytest
 
 from tests.simulation.jobs import chain, expected, run
-from understudy.backends.simulation.cluster import Cluster
-from understudy.backends.simulation.exploration import has_weather
-from understudy.backends.simulation.fault import Fault
-from understudy.backends.simulation.faults import run as explore
-from understudy.backends.simulation.networks import Cores, draw
-from understudy.backends.simulation.weather import KINDS, Weather, forecast
-from understudy.backends.simulation.world import MS
 from understudy.modes.instance import Role
+from understudy_lab.exploration.explore import has_weather
+from understudy_lab.exploration.fault import Fault
+from understudy_lab.exploration.faults import run as explore
+from understudy_lab.exploration.networks import Cores, draw
+from understudy_lab.exploration.weather import KINDS, Weather, forecast
+from understudy_lab.simulation.cluster import Cluster
+from understudy_lab.simulation.world import MS
 
 MODES = ("passiveStandby", "activeStandby", "upstreamBackup")
 

@@ -17,31 +17,36 @@ from understudy.cli.pipes import until_closed
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A module of this package, imported when it is asked for and listed once it exists."""
+    """A module of `package`, imported when it is asked for, and listed where the package is installed."""
 
     name: str
     group: str
     summary: str
+    package: str = __name__
 
     @property
     def exists(self) -> bool:
-        return find_spec(f"{__name__}.{self.name}") is not None
+        try:
+            return find_spec(f"{self.package}.{self.name}") is not None
+        except ModuleNotFoundError:
+            return False
 
     def module(self) -> ModuleType:
-        return import_module(f"{__name__}.{self.name}")
+        return import_module(f"{self.package}.{self.name}")
 
 
 TRY: Final = "Try a job on this machine"
 PROVE: Final = "Prove what it promises"
 INSIDE: Final = "What the images run"
 DEVELOP: Final = "For work on understudy itself"
+LABORATORY: Final = "understudy_lab.commands"  # images go without it
 
 COMMANDS: Final = (
     Command("plan", TRY, "class, guarantee, recovery time and overhead of each subjob in each mode, and which to take"),
     Command("run", TRY, "the job in local processes: same runtime, same protocols; can kill what it started"),
-    Command("verify", PROVE, "compares a run's sinks with a failure-free batch execution of the same query"),
-    Command("simulate", PROVE, "the papers' experiments on the protocol core, in simulated time"),
-    Command("bench", PROVE, "side-by-side measurements with plain PySpark"),
+    Command("verify", PROVE, "compares a run's sinks with a batch execution of the same query", LABORATORY),
+    Command("simulate", PROVE, "the papers' experiments on the protocol core, in simulated time", LABORATORY),
+    Command("bench", PROVE, "side-by-side measurements with plain PySpark", LABORATORY),
     Command("operator", INSIDE, "the Kubernetes operator"),
     Command("subjob", INSIDE, "one instance of a subjob: a Spark driver with its output queue"),
     Command("sink", INSIDE, "writes one stream out, each tuple once"),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final, NoReturn
 
-from understudy.backends.local.jobfile import read_job
+from understudy.local.run.jobfile import read_job
 from understudy.model.job import StreamJob
 
 BAD_INPUT: Final = 2

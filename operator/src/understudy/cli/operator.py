@@ -26,9 +26,9 @@ def run(args: argparse.Namespace) -> int:
 
     import kopf
 
-    from understudy.backends.kubernetes.handlers import registry
-    from understudy.backends.kubernetes.settings import Settings
-    from understudy.runtime.logs import configure
+    from understudy.kubernetes.handlers import registry
+    from understudy.kubernetes.settings import Settings
+    from understudy.process.logs import configure
 
     configure(component="operator")
     settings = Settings.from_environment()

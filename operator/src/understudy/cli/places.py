@@ -11,7 +11,7 @@ from understudy.model.job import StreamJob
 from understudy.model.load import load
 
 if TYPE_CHECKING:
-    from understudy.runtime.ports import Surroundings
+    from understudy.process.ports import Surroundings
 
 
 def add_place_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,11 +41,11 @@ def surroundings_of(where: str, job: StreamJob) -> Surroundings:
     kind, _, folder = where.partition(":")
     match kind:
         case "local" if folder:
-            from understudy.backends.local.surroundings import LocalSurroundings
+            from understudy.local.surroundings import LocalSurroundings
 
             return LocalSurroundings(Path(folder))
         case "kubernetes":
-            from understudy.backends.kubernetes.surroundings import KubernetesSurroundings
+            from understudy.kubernetes.surroundings import KubernetesSurroundings
 
             return KubernetesSurroundings.from_pod(job)
         case _:

@@ -16,17 +16,17 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from understudy.backends.local.aftermath import tell_of
-from understudy.backends.local.code import collect
-from understudy.backends.local.direction import Fail, Finish, Schedule
-from understudy.backends.local.effective import effective, endless, watching, write
-from understudy.backends.local.environment import lacking
-from understudy.backends.local.folder import Folder
-from understudy.backends.local.jobfile import JobFile
-from understudy.backends.local.supervisor import Supervisor
+from understudy.cli.faults import Programme, programme_of, undone
+from understudy.cli.live import Lines, LiveTable, audience, print_report
 from understudy.cli.manifest import accepted_job
-from understudy.cli.programme import Programme, programme_of, undone
-from understudy.cli.stage import Lines, LiveTable, audience, print_report
+from understudy.local.effective import effective, endless, watching, write
+from understudy.local.environment import lacking
+from understudy.local.folder import Folder
+from understudy.local.report.finish import tell_of
+from understudy.local.run.code import collect
+from understudy.local.run.decide import Fail, Finish, Schedule
+from understudy.local.run.jobfile import JobFile
+from understudy.local.run.supervisor import Supervisor
 from understudy.model.branches import in_use
 from understudy.model.plan import plan, warnings
 from understudy.model.value import parse_duration

@@ -18,11 +18,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from understudy.runtime.disk import Disk
-    from understudy.runtime.fence import Life, Superseded
-    from understudy.runtime.logs import configure
-    from understudy.runtime.sink import SinkProcess, status_of
-    from understudy.runtime.statuspage import StatusPage
+    from understudy.process.http import StatusPage
+    from understudy.process.logs import configure
+    from understudy.sinks.disk import Disk
+    from understudy.sinks.fence import Life, Superseded
+    from understudy.sinks.sink import SinkProcess, status_of
 
     configure(sink=args.sink)
     job = load_or_refuse(args.job)

@@ -20,10 +20,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from understudy.runtime.engine.function import Unsuited
-    from understudy.runtime.engine.session import Lacking
-    from understudy.runtime.logs import configure
-    from understudy.runtime.process import Place, SubjobProcess, leave
+    from understudy.engine.function import Unsuited
+    from understudy.engine.session import Lacking
+    from understudy.instance.process import Place, SubjobProcess, leave
+    from understudy.process.logs import configure
 
     configure(instance=args.instance)
     job = load_or_refuse(args.job)

@@ -10,7 +10,7 @@ from typing import Any
 
 class State(StrEnum):
     STARTING = "starting"
-    REHEARSING = "rehearsing"
+    WARMING_UP = "rehearsing"
     WAITING = "waiting"
     READY = "ready"
     FINISHED = "finished"

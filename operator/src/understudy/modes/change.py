@@ -62,7 +62,7 @@ class Change:
         behind = [s for s, gone in self._gone.items() if known.get(s, Seq(0)) < gone]
         if behind:
             return f"what upstream no longer holds of {', '.join(behind)} is still needed"
-        return None if self.successor.rehearsed else "consumers have not received enough of what is made since"
+        return None if self.successor.warmed_up else "consumers have not received enough of what is made since"
 
 
 def _releases(command: do.Command) -> bool:

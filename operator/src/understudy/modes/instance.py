@@ -590,7 +590,7 @@ class Instance:
         return Stand(leads=False, covered=follows, needed=self.could_continue())
 
     @property
-    def rehearsed(self) -> bool:
+    def warmed_up(self) -> bool:
         """Whether this mode has seen enough since it took up the books of another."""
         return True
 

@@ -196,7 +196,7 @@ class SavepointMode(Resuming):
         self._oldest = {s: queue.next for s, queue in self.ledger.queues.items()}
 
     @property
-    def rehearsed(self) -> bool:
+    def warmed_up(self) -> bool:
         return all(name in self._sent for name in self.wiring.inputs)
 
     # --- ACKs (Figure 6)

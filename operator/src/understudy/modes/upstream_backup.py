@@ -281,7 +281,7 @@ class UpstreamBackup(Instance):
         self._unlogged = {s: queue.next for s, queue in self.ledger.queues.items()}
 
     @property
-    def rehearsed(self) -> bool:
+    def warmed_up(self) -> bool:
         """Consumers have a watermark of this mode, and no element needs what another made before."""
         leaving = (self.ledger.queues[s].received_by_all > self._unlogged[s] for s in self.wiring.leaving)
         inner = (s for s in self.logs if s not in self.wiring.leaving)

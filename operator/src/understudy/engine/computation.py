@@ -1,0 +1,83 @@
+"""What an element makes of a batch plan.
+
+A query is analysed, planned and compiled once for each part that a plan can have: a plan over one partition without an
+exchange, executed again for each batch plan and reading whatever plan is under way. Parts are computed at the same
+time. Only where rows of different parts meet, in a join of a big plan, is the result computed from the micro-batch's
+own rows and planned anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from understudy.engine.compile import compile_element, raw_type, reads_apart, shape_of
+from understudy.engine.inbox import Inbox
+from understudy.engine.lane import TIMESTAMP, to_timestamps
+from understudy.engine.plan import BatchPlan, uses_window_times
+from understudy.engine.source import NAME
+from understudy.protocol.selection import CountWindow, rule_of
+
+
+class Computation:
+    def __init__(self, spark: SparkSession, inbox: Inbox, options: Mapping[str, str]) -> None:
+        element = inbox.element
+        self._spark, self._inbox, self._options = spark, inbox, options
+        prepared = [self._prepare(part) for part in range(1 if reads_apart(element) else inbox.parallelism)]
+        self._prepared = prepared if _can_repeat(prepared[0]) else []
+        self._threads = ThreadPoolExecutor(len(prepared), f"parts of {element.name}")
+        shape = shape_of(prepared[0])
+        self._order = shape.order
+        self.schema = pa.schema([pa.field("_ts", TIMESTAMP), *shape.payload])
+        counted = isinstance(rule_of(element.operators), CountWindow)
+        self._lacks_times = counted and not uses_window_times(element)
+
+    def _prepare(self, part: int) -> DataFrame:
+        """The query over one part of whatever plan is under way."""
+        element, inputs = self._inbox.element, self._inbox.inputs
+        reader = self._spark.read.format(NAME).schema(raw_type(element, inputs))
+        reader = reader.options(**self._options, part=str(part))
+        if reads_apart(element):
+            raws = [reader.option("input", str(place)).load().coalesce(1) for place in range(len(inputs))]
+        else:
+            raws = [reader.load().coalesce(1)]
+        return compile_element(element, inputs, raws)
+
+    def run(self, plan: BatchPlan, rows: DataFrame) -> pa.Table:
+        """`_ts` and payload columns, in output order. `rows`: the micro-batch's own."""
+        parts = len(plan.parts)
+        if parts > len(self._prepared):
+            return self._finished(plan, compile_element(self._inbox.element, self._inbox.inputs, [rows]).toArrow())
+        if parts == 1:
+            return self._finished(plan, self._prepared[0].toArrow())
+        return self._finished(plan, pa.concat_tables(self._threads.map(DataFrame.toArrow, self._prepared[:parts])))
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _finished(self, plan: BatchPlan, made: pa.Table) -> pa.Table:
+        keys = made.select(range(self._order))
+        table = made.select(range(self._order, made.num_columns))
+        if self._lacks_times:
+            first, times = self._inbox.window_times(plan.number)
+            windows = np.asarray(keys.column(0).to_numpy(), np.int64)
+            table = table.set_column(0, self.schema.field(0), to_timestamps(times[windows - first]))
+        table = table.cast(self.schema)
+        if _in_order(keys):
+            return table
+        return table.take(pc.sort_indices(keys, [(name, "ascending", "at_start") for name in keys.column_names]))
+
+
+def _in_order(keys: pa.Table) -> bool:
+    """Whether it is plain to see: row by row, Spark keeps the order."""
+    return keys.num_rows < 2 or (keys.num_columns == 1 and bool((np.diff(keys.column(0).to_numpy()) >= 0).all()))
+
+
+def _can_repeat(query: DataFrame) -> bool:
+    """Spark keeps what an exchange has moved: executed again, it would give the first plan's rows."""
+    return "Exchange" not in query._jdf.queryExecution().executedPlan().toString()

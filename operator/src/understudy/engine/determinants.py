@@ -1,0 +1,49 @@
+"""Determinants (Hwang §6) of a Spark element are its batch plans: what was taken in which order, salt, clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from understudy.engine.inbox import Inbox
+from understudy.engine.plan import BatchPlan, Choice, Position
+from understudy.model.classes import OperatorClass, class_of_element
+from understudy.model.elements import Element
+from understudy.protocol.determinants import Determinant
+from understudy.protocol.ids import Seq, Stream
+from understudy.streams.encoding import positions_from_json
+
+
+def leaves_to_chance(element: Element) -> bool:
+    """Whether a replica of the element has to be told what was chosen."""
+    return class_of_element(element).operator_class is OperatorClass.ARBITRARY
+
+
+def determinant_of(element: Element, before: Mapping[Stream, Seq], plan: BatchPlan, at: Position) -> Determinant | None:
+    """What the step that took `plan` chose; `before`: the positions it started from."""
+    if not leaves_to_chance(element):
+        return None
+    return Determinant(element.name, before, positions_from_json(at.seqs), plan.choice().to_ints())
+
+
+def follow(inboxes: Mapping[str, Inbox]) -> None:
+    """Non-deterministic elements wait for the choices of the primary."""
+    for inbox in inboxes.values():
+        if leaves_to_chance(inbox.element):
+            inbox.follow(())
+
+
+def lead(inboxes: Mapping[str, Inbox]) -> None:
+    for inbox in inboxes.values():
+        inbox.lead()
+
+
+def heard_of(inboxes: Mapping[str, Inbox], determinants: Iterable[Determinant]) -> None:
+    """A standby that only keeps them knows by them how far the primary's time has come."""
+    for step in determinants:
+        if step.choice:
+            inboxes[step.element].heard_of(Choice.of(step.choice))
+
+
+def choose(inboxes: Mapping[str, Inbox], determinants: Iterable[Determinant]) -> None:
+    for step in determinants:
+        inboxes[step.element].follow([Choice.of(step.choice)])

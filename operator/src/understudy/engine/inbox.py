@@ -1,0 +1,403 @@
+"""One per element: takes what arrives, cuts batch plans, gives their rows, forgets what is done with. Thread-safe."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pyarrow as pa
+
+from understudy.engine.choices import Choices, PlanClock
+from understudy.engine.cutting import Limits
+from understudy.engine.intake import Intake, Wiring
+from understudy.engine.lane import GeneratorLane, InputKind, InputSpec, StoredLane
+from understudy.engine.plan import BatchPlan, Choice, Position, plan_schema, taken_from_plan
+from understudy.engine.state import InboxState, LogState
+from understudy.model.draws import Taken
+from understudy.model.elements import Element
+from understudy.process.clock import now_micros
+from understudy.protocol.ids import Seq, Stream
+from understudy.protocol.selection import UNKNOWN, Micros, Times
+
+MAX_ROWS = 200_000
+PAST = 1_000  # earlier states that a checkpoint can still be made of
+PART_ROWS = 20_000
+MAX_WAITING = 500_000  # tuples of one input
+STARVED_ROOM = 50_000
+
+
+class Inbox:
+    """Input readers offer, the data source cuts and reads, the query says when a plan is done.
+
+    Plans are numbered for the life of the process. Each belongs to the intake it was cut from: the one of the present
+    role, one of a role that is over (`reset`), or one made for a warm_up. Only the first moves the position.
+    """
+
+    def __init__(
+        self,
+        element: Element,
+        inputs: Sequence[InputSpec],
+        *,
+        max_rows: int = MAX_ROWS,
+        max_waiting: int = MAX_WAITING,
+        parallelism: int = 1,
+        part_rows: int = PART_ROWS,
+        salt: Callable[[], int] = lambda: secrets.randbits(62),
+        clock: Callable[[], int] = now_micros,
+    ) -> None:
+        if len(inputs) != len(element.inputs):
+            raise ValueError(f"{element.name} has {len(element.inputs)} inputs, got {len(inputs)}")
+        self.element, self.inputs = element, tuple(inputs)
+        self.schema = plan_schema(element, inputs)
+        self._wiring = Wiring(element, self.inputs)
+        taken = taken_from_plan(element)
+        self._salt = salt if Taken.SALT in taken else lambda: 0
+        self._clock = PlanClock(clock) if Taken.CLOCK in taken else None
+        self._max_waiting = max_waiting
+        self._limits = Limits(max_rows, parallelism, part_rows)
+        self._changed = threading.Condition()
+        self._closed = self._held = False
+        self._most: dict[str | None, int] = {}
+        self._newest = self._under_way = 0
+        self._steps = self._waiting = self._begun = 0
+        self._plans: dict[int, tuple[BatchPlan, Intake]] = {}
+        self._warm_ups: deque[Intake] = deque()
+        self._intake = self._fresh(self._limits)
+        self._past: deque[InboxState] = deque(maxlen=PAST)  # before each plan that made something; of one input only
+
+    def _fresh(self, limits: Limits) -> Intake:
+        return Intake(self._wiring, limits, Choices(self._salt, self._clock))
+
+    @property
+    def parallelism(self) -> int:
+        """How many parts a plan can have."""
+        return self._limits.parallelism
+
+    # --- input readers
+
+    def wanted(self, name: str) -> int:
+        """The next seq to offer."""
+        with self._changed:
+            return min(self._intake.lanes[place].stop for place in self._wiring.places(name))
+
+    def room(self, name: str) -> int:
+        """How many tuples of an input may be offered: more wait only where nothing can be made of so many."""
+        with self._changed:
+            done = self._intake.sequence.seqs(self._intake.position)
+            places = self._wiring.places(name)
+            left = self._max_waiting - max(self._intake.lanes[place].stop - done[place] for place in places)
+            if left > 0:
+                return left
+            return STARVED_ROOM if self.starved(name) else 0
+
+    def starved(self, name: str) -> bool:
+        """Whether nothing more can be made before more of this input comes."""
+        with self._changed:
+            return any(self._intake.starved(place) for place in self._wiring.places(name))
+
+    def offer(self, name: str, rows: pa.RecordBatch | pa.Table, progress: Micros | None = None) -> None:
+        """Consecutive tuples, in order, without repetition; how far event time has come, in microseconds."""
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        with self._changed:
+            self._intake.append(name, table)
+            self._intake.learn(name, progress, None)
+            self._changed.notify_all()
+
+    def advance(self, name: str, upto: int) -> None:
+        """A generator's tuples before `upto` are due."""
+        with self._changed:
+            self._intake.advance(name, upto)
+            self._changed.notify_all()
+
+    def learn(self, name: str, progress: Micros | None, end: int | None) -> None:
+        """How far event time has come on a stream, and where the stream ends, as far as that is known."""
+        with self._changed:
+            self._intake.learn(name, progress, end)
+            self._changed.notify_all()
+
+    def end(self, name: str, at: int) -> None:
+        """The stream ends before `at`, whether or not all of it has arrived."""
+        self.learn(name, None, at)
+
+    # --- signs of life of the query
+
+    @property
+    def steps(self) -> int:
+        """Grows with everything that the query asks or reports."""
+        return self._steps
+
+    @property
+    def begun(self) -> int:
+        """How many micro-batches the query has begun."""
+        return self._begun
+
+    @property
+    def keeps_waiting(self) -> bool:
+        """Whether the query waits for this process: for a plan, or for room for its output."""
+        return self._waiting > 0
+
+    @contextmanager
+    def waited_for(self) -> Iterator[None]:
+        """Meanwhile it is not the query that is slow."""
+        with self._changed:
+            self._steps += 1
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._steps += 1
+                self._waiting -= 1
+
+    # --- the data source
+
+    def cut(self, after: int, timeout: float) -> BatchPlan | None:
+        """The plan after number `after`; waits for one. Asking again gives the same plan."""
+        with self.waited_for(), self._changed:
+            self._changed.wait_for(lambda: self._closed or after < self._newest or self._next(), timeout)
+            return None if self._closed or after + 1 not in self._plans else self._plans[after + 1][0]
+
+    def _next(self) -> bool:
+        number = self._newest + 1
+        if self._warm_ups:
+            context = self._warm_ups.popleft()
+            self._plans[number] = context.warm_up(number), context
+        else:
+            plan = None if self._held else self._intake.next_plan(number, min(self._most.values(), default=None))
+            if plan is None:
+                return False
+            self._plans[number] = plan, self._intake
+        self._newest = number
+        return True
+
+    def rows(self, number: int | None, part: int, place: int | None = None) -> pa.Table:
+        """The rows of one part of a plan (None: of the one under way), with the columns of `plan.py`."""
+        with self._changed:
+            self._steps += 1
+            plan, intake = self._plans[self._under_way if number is None else number]
+            return intake.rows(plan, part, place, self.schema)
+
+    def take_at_most(self, tuples: int, of: str | None = None) -> None:
+        """Plans that are cut here take no more from now on: what comes of more has no room, or more of an input than
+        its producer can hold on to."""
+        with self._changed:
+            self._most[of] = max(tuples, 1)
+
+    # --- the query
+
+    def begin(self, number: int) -> BatchPlan:
+        """The plan is under way from now on."""
+        with self._changed:
+            self._steps += 1
+            self._begun += 1
+            self._under_way = number
+            return self._plans[number][0]
+
+    def window_times(self, number: int) -> tuple[int, Times]:
+        """Count windows: the first that the plan closes, and the greatest event time of each in their order."""
+        with self._changed:
+            plan, intake = self._plans[number]
+            return intake.window_times(plan)
+
+    def done(self, number: int, made: int = 0) -> Position:
+        """The output is appended: forget what the selection behind it no longer needs. To say it twice is fine."""
+        with self._changed:
+            plan, intake = self._plans.pop(number, (None, None))
+            if plan is not None and intake is self._intake:
+                if made and len(self.inputs) == 1:
+                    self._past.append(self._intake.state())
+                self._intake.done(plan)
+            self._changed.notify_all()
+            return self._intake.where()
+
+    @property
+    def last_done(self) -> int:
+        """Where a query that starts now begins."""
+        with self._changed:
+            return min(self._plans, default=self._newest + 1) - 1
+
+    def close(self) -> None:
+        """No more plans: whoever waits for one is let go."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    # --- positions
+
+    @property
+    def position(self) -> Position:
+        with self._changed:
+            return self._intake.where()
+
+    def place_of(self, seqs: Mapping[str, int]) -> int:
+        """The place in the merged input at which each input has come to its seq."""
+        return sum(seqs[spec.name] for spec in self.inputs)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is under way, and nothing can be made of what has arrived."""
+        with self._changed:
+            return not self._plans and self._intake.choices.first is None and self._intake.target() is None
+
+    def hold(self) -> None:
+        """Cut no further plan of this role until `release`; what arrives is kept."""
+        with self._changed:
+            self._held = True
+
+    def release(self) -> None:
+        with self._changed:
+            self._held = False
+            self._changed.notify_all()
+
+    @property
+    def still(self) -> bool:
+        """Held, and no plan of this role is under way."""
+        with self._changed:
+            return self._held and not any(intake is self._intake for _, intake in self._plans.values())
+
+    def under_way_ms(self, now: int) -> int:
+        """Since the micro-batch that is under way was begun; 0 if none is."""
+        with self._changed:
+            return max([0, *(now - plan.cut_ms for plan, intake in self._plans.values() if intake is self._intake)])
+
+    @property
+    def finished(self) -> bool:
+        """All inputs have ended and nothing more can come of them."""
+        with self._changed:
+            return self.idle and self._intake.exhausted
+
+    # --- checkpoints and changes of role
+
+    def state(self) -> InboxState:
+        with self._changed:
+            return replace(self._intake.state(), clock=self._clock.latest if self._clock is not None else 0)
+
+    def earlier(self, positions: Mapping[Stream, Seq]) -> InboxState | None:
+        """As it was when its only input had come to this seq and a plan made something of it; None if forgotten."""
+        seqs = tuple(positions[Stream(spec.name)] for spec in self.inputs)
+        with self._changed:
+            return next((state for state in reversed(self._past) if state.seqs == seqs), None)
+
+    def tail(self, name: str, start: int = 0) -> pa.Table:
+        """The held tuples of an input before the position, from `start` on; a generator's are not kept."""
+        with self._changed:
+            intake = self._intake
+            place = min(self._wiring.places(name), key=lambda p: intake.lanes[p].start)
+            lane, stop = intake.lanes[place], intake.sequence.seqs(intake.position)[place]
+            return lane.rows(max(start, lane.start), stop)
+
+    def arrived(self, name: str, start: int, stop: int) -> pa.Table:
+        """Tuples of an input that are at hand, processed or not; a generator's are not kept."""
+        with self._changed:
+            return self._intake.lanes[self._wiring.places(name)[0]].rows(start, stop)
+
+    def end_at(self, name: str, seq: int) -> None:
+        """A plan should end where this input has come to `seq`, if one can: a window is not cut."""
+        with self._changed:
+            self._intake.end_at(name, seq)
+
+    def reset(self) -> None:
+        """Begin anew. Plans that are under way keep their rows until they are done, but count no longer."""
+        with self._changed:
+            self._past.clear()
+            self._intake = self._fresh(self._limits)
+            self._changed.notify_all()
+
+    def restore(self, state: InboxState, tails: Mapping[str, pa.Table]) -> None:
+        """Continue from a state. Tails that are not given are to be offered: `wanted` begins at the selection."""
+        with self._changed:
+            restored = Intake(self._wiring, self._limits, self._intake.choices)
+            restored.restore(state, tails)
+            if self._clock is not None:
+                self._clock.reached(state.clock)
+            self._intake = restored
+            self._past.clear()
+            self._changed.notify_all()
+
+    def is_current(self, plan: BatchPlan) -> bool:
+        """Whether the plan was cut in this role."""
+        with self._changed:
+            return self._plans[plan.number][1] is self._intake
+
+    def skip(self, name: str, to: int) -> None:
+        """What precedes `to` was lost, or is not needed: go on there, without a tail. What has arrived behind that, and
+        of other inputs, is kept."""
+        with self._changed:
+            past, at = self._intake, self._intake.state()
+            seqs = tuple(max(to, s) if i.name == name else s for i, s in zip(self.inputs, at.seqs, strict=True))
+            place = seqs[0] if len(seqs) == 1 else sum(seqs)
+            log = LogState(place, seqs, UNKNOWN, b"") if len(seqs) > 1 else None
+            self.restore(InboxState(place, seqs, seqs, (UNKNOWN,) * len(seqs), log), {})
+            for spec, lane, seq in zip(self.inputs, past.lanes, seqs, strict=True):
+                if isinstance(lane, StoredLane) and lane.stop >= seq and self.wanted(spec.name) == seq:
+                    self.offer(spec.name, lane.rows(seq, lane.stop), lane.progress)
+                    self.learn(spec.name, None, lane.end)
+
+    # --- determinants
+
+    def follow(self, choices: Iterable[Choice]) -> None:
+        """Cut plans as another process chose them, and none of our own until `lead`."""
+        with self._changed:
+            self._intake.choices.follow(choices)
+            self._intake.extend_all()
+            self._changed.notify_all()
+
+    def heard_of(self, choice: Choice) -> None:
+        """Another process chose this; whether or not it is followed, no later plan has an earlier time."""
+        with self._changed:
+            if self._clock is not None and choice.clock is not None:
+                self._clock.reached(choice.clock)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether choices made elsewhere are to be followed next."""
+        with self._changed:
+            return self._intake.choices.first is not None
+
+    def lead(self) -> None:
+        """Choose for ourselves, once all choices made elsewhere are used up."""
+        with self._changed:
+            self._intake.choices.lead()
+            self._intake.extend_all()
+            self._changed.notify_all()
+
+    # --- warm_ups
+
+    def warm_up(self, rows: Mapping[str, pa.Table] | None = None, count: int = 1000) -> None:
+        """Plans whose output is discarded, small and split: over the given tuples, made-up ones for other inputs."""
+        with self._changed:
+            for tasks in dict.fromkeys((1, self._limits.parallelism)):
+                context = self._fresh(Limits(self._limits.max_rows, tasks, part_rows=1))
+                for spec in dict.fromkeys(self.inputs):
+                    _fill(context, spec, (rows or {}).get(spec.name), count)
+                self._warm_ups.append(context)
+            self._changed.notify_all()
+
+    def wait_warmed_up(self, timeout: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._warm_ups and not self._plans, timeout)
+
+
+def _fill(context: Intake, spec: InputSpec, rows: pa.Table | None, count: int) -> None:
+    if spec.kind is InputKind.GENERATOR:
+        context.advance(spec.name, count)
+    else:
+        rows = _renumbered(rows) if rows is not None and rows.num_rows else made_up(spec.schema, count)
+        context.append(spec.name, rows)
+    context.learn(spec.name, None, count if rows is None else rows.num_rows)
+
+
+def _renumbered(rows: pa.Table) -> pa.Table:
+    place = rows.schema.get_field_index("_seq")
+    return rows.set_column(place, "_seq", pa.array(range(rows.num_rows), pa.int64()))
+
+
+def made_up(schema: pa.Schema, count: int) -> pa.Table:
+    """Rows without content, a millisecond apart."""
+    wire = GeneratorLane(1000).rows(0, count)
+    nulls = [pa.nulls(count, field.type) for field in schema]
+    return pa.Table.from_arrays([*wire.columns, *nulls], names=[*wire.column_names, *schema.names])

@@ -1,0 +1,151 @@
+"""Batch plans: all that a micro-batch depends on, and the columns its rows have.
+
+| column | where | meaning |
+|---|---|---|
+| `_seq` | always | place on its own stream |
+| `_ts` | always | event time |
+| `_pos`, `_in` | several inputs | place in the merged input, and which input; one input: `_pos` is `_seq` |
+| `_wm` | time windows, joins | the greatest event time before the row: on the merged input; for joins on its own |
+| `_new` | joins | false for the tail |
+| `_open`, `_shut` | windows | (open, shut]: which ends (plus lateness) close in this part |
+| `_times` | count windows whose results' `ts` is used | the event time of each window that the row counts for |
+| `_salt` | sample without a seed, `rand()` … | the plan's random number |
+| `_clock` | `now()` … | the plan's time |
+| `i0_x` … | inputs that are not generators | column x of input 0; null in rows of other inputs |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+
+from understudy.engine.lane import TIMESTAMP, WIRE, InputKind, InputSpec
+from understudy.model.draws import Taken, taken_by
+from understudy.model.elements import Element
+from understudy.model.operators import Aggregate, Filter, Map, Operator, Sql
+from understudy.protocol.merge import Run
+from understudy.protocol.selection import CountWindow, TimeWindow, Within, rule_of
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one Spark task reads: of each input the tuples `[start, stop)`."""
+
+    reads: tuple[tuple[int, int], ...]
+    opened: int = 0
+    shut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """All that was chosen when a plan was cut: with it another process computes the same results from its input."""
+
+    start: int
+    stop: int
+    salt: int
+    runs: tuple[Run, ...]
+    """Several inputs: in what order the new tuples were taken."""
+    clock: int | None = None
+    """Microseconds since 1970; None: nobody asked what time it was, or whoever cuts the plan says."""
+
+    def to_ints(self) -> tuple[int, ...]:
+        """Runs are three numbers each, and the clock comes last: without one it is as it was before there was any."""
+        runs = chain.from_iterable(run.to_list() for run in self.runs)
+        return (self.start, self.stop, self.salt, *runs, *(() if self.clock is None else (self.clock,)))
+
+    @classmethod
+    def of(cls, ints: Sequence[int]) -> Choice:
+        start, stop, salt, *rest = ints
+        clock = rest.pop() if len(rest) % 3 else None
+        return cls(start, stop, salt, tuple(Run.of(rest[n : n + 3]) for n in range(0, len(rest), 3)), clock)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    number: int
+    """Consecutive, local to the process: Spark's offset."""
+    start: int
+    stop: int
+    """The new tuples, as places in the merged input."""
+    parts: tuple[Part, ...]
+    runs: tuple[Run, ...] = ()
+    """Several inputs: in what order the new tuples were taken."""
+    salt: int = 0
+    clock: int | None = None
+    warm_up: bool = False
+    cut_ms: int = 0
+    """When it was cut, wall clock: how long a micro-batch takes is counted from here."""
+
+    def choice(self) -> Choice:
+        return Choice(self.start, self.stop, self.salt, self.runs, self.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Between two micro-batches: the place in the merged input, and per input the next seq and the selection."""
+
+    merged: int
+    seqs: Mapping[str, int]
+    selection: Mapping[str, int]
+    progress: int | None = None
+    """No later tuple of the output has an earlier event time (microseconds)."""
+
+
+def taken_from_plan(element: Element) -> frozenset[Taken]:
+    """What of a plan, besides its tuples, the element depends on."""
+    return frozenset[Taken]().union(*map(taken_by, element.operators))
+
+
+def uses_window_times(element: Element) -> bool:
+    """Whether an operator after a count window asks for the event time of its results."""
+    if not isinstance(rule_of(element.operators), CountWindow):
+        return False
+    stateful = next(n for n, op in enumerate(element.operators) if isinstance(op, Aggregate))
+    return any(_mentions_ts(text) for op in element.operators[stateful + 1 :] for text in _texts(op))
+
+
+def _texts(operator: Operator) -> Iterable[str]:
+    match operator:
+        case Filter(where=text) | Sql(query=text):
+            return [text]
+        case Map(select=select):
+            return select.values()
+        case _:
+            return []
+
+
+def _mentions_ts(text: str) -> bool:
+    return re.search(r"\bts\b", text, re.IGNORECASE) is not None
+
+
+def plan_schema(element: Element, inputs: Sequence[InputSpec]) -> pa.Schema:
+    """The columns of a plan's rows."""
+    rule = rule_of(element.operators)
+    fields = list(WIRE)
+    if len(inputs) > 1:
+        fields += [pa.field("_pos", pa.int64()), pa.field("_in", pa.int32())]
+    if isinstance(rule, TimeWindow | Within):
+        fields.append(pa.field("_wm", TIMESTAMP))
+    if isinstance(rule, Within):
+        fields.append(pa.field("_new", pa.bool_()))
+    if isinstance(rule, CountWindow | TimeWindow):
+        fields += [pa.field("_open", pa.int64()), pa.field("_shut", pa.int64())]
+    if uses_window_times(element):
+        fields.append(pa.field("_times", pa.list_(pa.int64())))
+    taken = taken_from_plan(element)
+    if Taken.SALT in taken:
+        fields.append(pa.field("_salt", pa.int64()))
+    if Taken.CLOCK in taken:
+        fields.append(pa.field("_clock", TIMESTAMP))
+    for place, spec in enumerate(inputs):
+        if spec.kind is not InputKind.GENERATOR:
+            fields += [pa.field(payload_name(place, f.name), f.type) for f in spec.schema]
+    return pa.schema(fields)
+
+
+def payload_name(place: int, column: str) -> str:
+    return f"i{place}_{column}"

@@ -1,0 +1,81 @@
+"""Windows: every row goes to the windows that it belongs to and that close in this part, then a plain GROUP BY."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from understudy.engine.frame import Frame, quoted
+from understudy.engine.planned import taken_columns
+from understudy.model.operators import Aggregate
+from understudy.protocol.selection import CountWindow, TimeWindow, window_rule
+
+LEAST: Final = "(-9223372036854775807L - 1L)"
+
+
+def aggregate(frame: Frame, operator: Aggregate) -> Frame:
+    """The event time of a count window's results is the greatest of its range, rows of other groups and rows that a
+    filter dropped included. So it is not computed here: it comes with the rows, or is put in after Spark."""
+    windows = window_rule(operator.window)
+    rows = _in_windows(frame.df, windows)
+    taken = taken_columns(frame)  # the same in all rows of a plan
+    keys = [F.col(quoted(name)) for name in ("_k", *taken, *operator.group_by)]
+    columns = [F.expr(text).alias(name) for name, text in operator.select.items()]
+    if "_time" in rows.columns:
+        columns.append(F.max("_time").alias("_time"))
+    grouped = rows.groupBy(*keys).agg(*columns)
+    start, end, ts = _bounds(windows, "_time" in rows.columns)
+    groups = {f"_group{n}": quoted(name) for n, name in enumerate(operator.group_by)}
+    df = grouped.selectExpr(
+        "_k",
+        *taken,
+        f"{ts} AS _ts",
+        *(f"{column} AS {name}" for name, column in groups.items()),
+        *map(quoted, operator.group_by),
+        f"{start} AS window_start",
+        f"{end} AS window_end",
+        *map(quoted, operator.select),
+    )
+    payload = (*operator.group_by, "window_start", "window_end", *operator.select)
+    return Frame.of(df, frame.table, ("_k", "_ts", *taken, *groups), payload, ("_k", *groups))
+
+
+def _in_windows(df: DataFrame, windows: CountWindow | TimeWindow) -> DataFrame:
+    """One row per row and window, with the window's number `_k`."""
+    match windows:
+        case CountWindow(size, slide):
+            at, wait, passed = "_seq", 0, None
+        case TimeWindow(size, slide, wait):
+            at, passed = "_at", "unix_micros(_wm)"
+            df = df.where("_ts >= timestamp_seconds(0)").withColumn("_at", F.expr("unix_micros(_ts)"))
+    lowest = [_first_open("_open", size + wait, slide)]
+    if passed is not None:  # a row is late for a window that had closed before it
+        lowest.append(f"coalesce({_first_open(passed, size + wait, slide)}, 0L)")
+    lowest.append(_first_open(at, size, slide))
+    if "_times" in df.columns:
+        placed = df.selectExpr("*", "posexplode(_times) AS (_n, _time)")
+        return placed.withColumn("_k", F.expr(f"greatest({', '.join(lowest)}) + _n"))
+    last = f"{at} div {slide}L"
+    highest = f"{_first_open('_shut', size + wait, slide)} - 1L"
+    if size == slide:
+        found = df.withColumn("_k", F.expr(last))
+        return found.where(" AND ".join([*(f"_k >= {low}" for low in lowest[:-1]), f"_k <= {highest}"]))
+    bounds = df.withColumn("_low", F.expr(f"greatest({', '.join(lowest)})")).withColumn(
+        "_high", F.expr(f"least({last}, {highest})")
+    )
+    return bounds.where("_low <= _high").withColumn("_k", F.expr("explode(sequence(_low, _high))"))
+
+
+def _first_open(x: str, length: int, slide: int) -> str:
+    """`first_open` of the selection rules, in SQL."""
+    return f"if({x} < {length}L, 0L, ({x} - {length}L) div {slide}L + 1L)"
+
+
+def _bounds(windows: CountWindow | TimeWindow, timed: bool) -> tuple[str, str, str]:
+    """Start, end and event time of window `_k`."""
+    start, end = f"_k * {windows.slide}L", f"_k * {windows.slide}L + {windows.size}L"
+    if isinstance(windows, CountWindow):
+        return start, end, f"timestamp_micros(nullif(_time, {LEAST}))" if timed else "cast(NULL AS timestamp)"
+    return f"timestamp_micros({start})", f"timestamp_micros({end})", f"timestamp_micros({end})"

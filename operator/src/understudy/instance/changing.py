@@ -1,0 +1,190 @@
+"""Live changes of how a subjob is kept alive (`modes.change`): the primary decides, its standby is told.
+
+Whoever deploys the job tells every instance what the manifest says now (`change`). Only the primary acts on it; a
+standby that is promoted later does then. What the primary has in force goes to its standby with the letters that it
+sends anyway, in their order, so that both change at the same place in their conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from understudy.instance.context import Context
+from understudy.instance.inputs import Inputs
+from understudy.instance.peers import Peers
+from understudy.instance.recovery import Recovery
+from understudy.model.ha import Ha
+from understudy.modes.build import instance_of
+from understudy.modes.change import Change
+from understudy.modes.instance import Commands, Instance, Role
+from understudy.protocol import commands as do
+from understudy.protocol import events as on
+from understudy.protocol.events import Event
+from understudy.protocol.ids import Seq, Stream
+from understudy.protocol.watermarks import Step
+
+log = structlog.get_logger()
+
+
+class Changing:
+    def __init__(
+        self,
+        context: Context,
+        peers: Peers,
+        inputs: Inputs,
+        recovery: Recovery,
+        carry_out: Callable[[Commands], None],
+        begin_anew: Callable[[], None],
+    ) -> None:
+        self._context, self._peers, self._inputs, self._recovery = context, peers, inputs, recovery
+        self._carry_out, self._begin_anew = carry_out, begin_anew
+        self._change: Change | None = None
+        self._towards = context.subjob.ha
+        self._asked = False  # the standby, to change
+        self._awaited: Instance | None = None  # as a standby: begins with the next state that comes
+
+    # --- events and what depends on both modes
+
+    def handle(self, event: Event) -> Commands:
+        change = self._change
+        if change is None:
+            return self._context.core.handle(event)
+        commands = change.handle(event)
+        if change.former.role is not Role.PRIMARY:
+            self._change = None  # whoever leads now will see to it
+        elif isinstance(event, on.Resumes) or any(isinstance(c, do.Renumber) for c in commands):
+            self._change = Change(change.former, self._instance(self._towards))
+        return commands
+
+    def mark(self, stream: Stream, position: Seq) -> Step | None:
+        """Consumers are told the successor's watermarks, too, before it stands alone."""
+        return (self._context.core if self._change is None else self._change.successor).mark(stream, position)
+
+    @property
+    def sources_keep_acks(self) -> bool:
+        return self._change is not None or self._context.core.sources_keep_acks
+
+    # --- the primary
+
+    def tell(self, ha: Ha) -> None:
+        with self._context.lock:
+            if ha != self._context.wanted:
+                log.info("told of a change", mode=ha.mode)
+            self._context.wanted = ha
+
+    def poll(self) -> None:
+        """Called every few milliseconds, under the lock."""
+        context, core = self._context, self._context.core
+        if core.role is not Role.PRIMARY or core.lease is None or core.lease.holder != core.name:
+            context.story.change = None
+            return
+        if self._change is not None and self._towards != context.wanted:
+            self._change = None  # another edit came before this one was in force
+        if self._change is not None:
+            self._proceed(self._change)
+        elif context.wanted != context.subjob.ha and core.settled:
+            self._begin(context.wanted)
+        context.story.change = self._waits_for()
+
+    def _waits_for(self) -> str | None:
+        if self._change is not None:
+            return self._change.waits_for or "the standby has not changed yet"
+        return "a take-over or a move is under way" if self._context.wanted != self._context.subjob.ha else None
+
+    def _begin(self, ha: Ha) -> None:
+        core, successor = self._context.core, self._instance(ha)
+        if type(successor) is type(core):
+            core.retune(successor)
+            self._put_in_force(ha)
+        elif successor.sources_keep_acks:
+            log.info("changing", to=ha.mode)
+            self._inputs.forget_trees()
+            self._recovery.forget_acks()
+            self._change, self._towards, self._asked = Change(core, successor), ha, False
+        else:
+            successor.adopt(core)
+            self._switch(successor, ha)
+
+    def _proceed(self, change: Change) -> None:
+        if change.waits_for is not None or not self._heard_upstream(change.successor):
+            return
+        if self._peers.secondary is None or self._peers.secondary_mode == self._towards.mode:
+            successor, self._change = change.successor, None
+            successor.epoch, successor.lease = change.former.epoch, change.former.lease
+            self._switch(successor, self._towards)
+        elif not self._asked:
+            self._asked = True
+            self._peers.dictate(self._towards)
+
+    def secondary_joined(self, name: str) -> None:
+        """It gets what is in force; if it was only waited for, that is the new mode. Called under the lock."""
+        self._asked = False
+        if self._change is not None:
+            self._proceed(self._change)
+            if self._change is None:
+                return
+        self._peers.dictate(self._context.subjob.ha)
+        self._context.post(on.SecondaryJoined(name))
+
+    def _heard_upstream(self, successor: Instance) -> bool:
+        """Savepoint: whether all predecessors and sources have a tree to recover from."""
+        wiring = successor.wiring
+        told = all(self._inputs.tree_delivered(s) for s in wiring.external) or not successor.sends_trees
+        return told and (self._recovery.has_kept or not set(wiring.entering) & wiring.replayable)
+
+    def _switch(self, successor: Instance, ha: Ha) -> None:
+        """From here on the successor decides. The query, the queues and the connections stay."""
+        context, secondary = self._context, self._peers.secondary
+        log.info("changed", mode=ha.mode, before=context.subjob.ha.mode, epoch=context.core.epoch)
+        context.core = successor
+        self._put_in_force(ha)
+        if secondary is not None:
+            context.post(on.SecondaryJoined(secondary))
+        else:  # a standby that is out of sight must not take over with what it has of the former mode
+            self._carry_out((do.TryLease(successor.lease, "to fence off standbys of the former mode"),))
+        if secondary is None or not successor.hold_back:
+            self._carry_out(tuple(successor.publish(str(s)) for s in successor.wiring.leaving))
+
+    def _put_in_force(self, ha: Ha) -> None:
+        self._in_force(ha)
+        self._peers.dictate(ha)
+
+    # --- the standby
+
+    def dictated(self, ha: Ha) -> None:
+        """The primary says what is in force. A mode with state at the standby begins with that state."""
+        with self._context.lock:
+            self._towards, self._awaited = ha, None
+            core, like = self._context.core, self._instance(ha)
+            if type(like) is type(core):
+                core.retune(like)
+                self._in_force(ha)
+            elif not like.ships_state:
+                self._become(like, ha)
+                self._context.reread_lease("to follow in the new mode")
+            else:
+                self._awaited = like
+
+    def before_state(self) -> None:
+        """A state of the mode in which the primary leads is about to arrive. Called under the lock."""
+        if self._awaited is not None:
+            successor, self._awaited = self._awaited, None
+            self._become(successor, self._towards)
+
+    def _become(self, successor: Instance, ha: Ha) -> None:
+        log.info("changed as standby", mode=ha.mode, before=self._context.subjob.ha.mode)
+        successor.follow_after(self._context.core)
+        self._context.core = successor
+        self._in_force(ha)
+        self._begin_anew()
+
+    # --- both
+
+    def _instance(self, ha: Ha) -> Instance:
+        subjob = self._context.subjob.model_copy(update={"ha": ha})
+        return instance_of(self._context.job, subjob, self._context.core.name)
+
+    def _in_force(self, ha: Ha) -> None:
+        self._context.subjob = self._context.subjob.model_copy(update={"ha": ha})

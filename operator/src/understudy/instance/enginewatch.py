@@ -1,0 +1,104 @@
+"""Looks at this instance's engine: a thread asks the JVM, the queries' calls are counted, /proc tells who works."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any
+
+import structlog
+
+from understudy.engine.inbox import Inbox
+from understudy.instance.context import Context
+from understudy.modes.build import millis
+from understudy.process.clock import now_ms, steady_ms
+from understudy.process.family import family, time_used, time_waited
+from understudy.protocol.engine import JVM, PATIENCE, EngineWatch, Signs, Stand, default_timeout, leaves
+from understudy.protocol.ids import Millis
+
+log = structlog.get_logger()
+PROBE_SECONDS = 0.2
+QUIET_MS = 500  # after so long without a sign it is worth the time to ask the kernel who waits for the processor
+FAMILY_MS = 5_000  # between two looks at who belongs to the engine
+GRACE_MS = 2_000  # in which the standby of a stalled primary takes the Lease
+
+
+class Probe(threading.Thread):
+    """Asks the JVM again and again; a JVM that hangs lets it wait. `ask` says why a query has failed, if one has."""
+
+    def __init__(self, ask: Callable[[], str | None]) -> None:
+        super().__init__(name="engine-probe", daemon=True)
+        self._ask = ask
+        self.answers = 0
+        self.failure: str | None = None
+
+    def run(self) -> None:
+        while self.failure is None:
+            self.failure = self._asked()
+            self.answers += 1
+            time.sleep(PROBE_SECONDS)
+
+    def _asked(self) -> str | None:
+        try:
+            return self._ask()
+        except Exception as error:  # whatever py4j raises when the other end of its socket is gone
+            return f"the JVM is gone: {error}"
+
+
+class EngineWatcher:
+    """`look` is called a few times a second by the process's main thread, which never waits for the JVM."""
+
+    def __init__(self, context: Context, inboxes: Mapping[str, Inbox], probe: Probe) -> None:
+        self._context, self._inboxes, self._probe = context, inboxes, probe
+        self._watch = EngineWatch(remote=context.subjob.spark.executors.instances > 0)
+        self._since: Millis | None = None  # when it was found to be stalled
+        self._engine: list[int] = []  # the JVM and its Python workers
+        self._listed = 0
+
+    def look(self) -> None:
+        now = steady_ms()
+        if now - self._listed >= FAMILY_MS:
+            self._engine, self._listed = family(os.getpid())[1:], now
+        waited = time_waited(self._engine) if self._watch.quiet_ms >= QUIET_MS else None
+        counts = {JVM: self._probe.answers, **{name: inbox.steps for name, inbox in self._inboxes.items()}}
+        idle = frozenset(name for name, inbox in self._inboxes.items() if inbox.keeps_waiting)
+        batches = {name: inbox.begun for name, inbox in self._inboxes.items()}
+        signs = Signs(counts, idle, time_used(self._engine), batches, waited)
+        self._watch = self._watch.look(now, signs, self.timeout_ms)
+        self._tell(now)
+
+    def _tell(self, now: Millis) -> None:
+        why = self._watch.stalled
+        if why is not None and self._since is None:
+            log.error("engine stalled", why=why, timeout=self.timeout_ms)
+            self._since = now
+        elif why is None and self._since is not None:
+            log.warning("engine works again")
+            self._since = None
+        self._context.story.engine_stalled, self._context.story.engine_quiet_ms = why, self._watch.quiet_ms
+
+    @property
+    def timeout_ms(self) -> int:
+        """A cold Spark is slower, and nobody depends on it yet."""
+        said, lately = self._context.subjob.ha.engine_timeout, self._context.story.batch_ms
+        usual = millis(said) if said is not None else default_timeout(median(lately) if lately else None)
+        return usual * (PATIENCE if self._context.story.state == "rehearsing" else 1)
+
+    def leaving(self, stand: Callable[[], Stand]) -> str | None:
+        """Why the process has to end; None while it goes on."""
+        why, since, now = self._watch.stalled, self._since, self._watch.looked
+        if why is None or since is None or now is None or not leaves(stand(), now - since, GRACE_MS):
+            return None
+        return f"the engine stands still: {why}"
+
+    def status(self) -> dict[str, Any]:
+        """For the status page."""
+        watch = self._watch
+        idle = all(inbox.keeps_waiting for inbox in self._inboxes.values())
+        state = "stalled" if watch.stalled else "idle" if idle else "working"
+        since = now_ms() - watch.quiet_ms if watch.stalled else None
+        figures = {"sinceMs": since, "quietMs": watch.quiet_ms, "timeoutMs": self.timeout_ms}
+        return {"state": state, "why": watch.stalled, **figures}

@@ -1,0 +1,127 @@
+"""Lease traffic, off the path of data: one thread that tries, reads and watches, and reports what came of it.
+
+While this instance leads, it looks at the Lease every second, and answers a question that it finds there. While its
+engine stands still it lets others try first; if none does, it may be the last that has the state."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from understudy.process.ports import Surroundings, Unreachable
+from understudy.protocol import commands as do
+from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Epoch
+from understudy.protocol.leasing import News, Order, carry_out
+
+log = structlog.get_logger()
+WATCH_SECONDS = 1.0
+RETRY_SECONDS = 0.2
+LAST_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """The Lease in the surroundings."""
+
+    surroundings: Surroundings
+    subjob: str
+    me: str
+    address: str
+    heard: Callable[[LeaseRecord], str | None]
+
+    def read(self) -> LeaseRecord | None:
+        return self.surroundings.read_lease(self.subjob)
+
+    def take(self, order: do.TryLease) -> LeaseRecord | None:
+        return self.surroundings.try_lease(self.subjob, order.condition(self.me), self.me, self.address)
+
+    def ask(self, expected: LeaseRecord) -> None:
+        log.info("asking the holder", subjob=self.subjob, holder=expected.holder)
+        self.surroundings.ask_holder(self.subjob, expected, f"{self.me} {uuid4().hex[:8]}")
+
+    def answer(self) -> None:
+        log.info("answering a question in the lease", subjob=self.subjob)
+        self.surroundings.answer(self.subjob)
+
+
+class LeaseKeeper(threading.Thread):
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        subjob: str,
+        me: str,
+        address: str,
+        post: Callable[[News], None],
+        watching: Callable[[], bool],
+        heard: Callable[[LeaseRecord], str | None] = lambda _: None,
+        unfit: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        super().__init__(name="lease", daemon=True)
+        self._store = _Store(surroundings, subjob, me, address, heard)  # `heard`: who else hears the holder
+        self._post = post
+        self._watching = watching  # whether to look at the Lease unasked: while we lead
+        self._unfit = unfit  # why this instance could not serve
+        self._orders: queue.SimpleQueue[tuple[int, Order] | None] = queue.SimpleQueue()
+        self._withdrawals = 0
+
+    def order(self, command: Order) -> None:
+        self._orders.put((self._withdrawals, command))
+
+    def withdraw(self) -> None:
+        """Who stepped down has nothing to lead with: what it tried before, while the store was away, is not tried."""
+        self._withdrawals += 1
+
+    def run(self) -> None:
+        while True:
+            try:
+                order = self._orders.get(timeout=WATCH_SECONDS)
+            except queue.Empty:
+                if self._watching():
+                    self._attempt(do.ReadLease("to see whether it is still ours"))
+                continue
+            if order is None:
+                return
+            if isinstance(order[1], do.TryLease) and self._unfit() is not None:
+                self._let_others_try(order[0], order[1])
+            while not self._withdrawn(*order) and not self._attempt(order[1]):
+                threading.Event().wait(RETRY_SECONDS)
+
+    def _withdrawn(self, number: int, command: Order) -> bool:
+        return isinstance(command, do.TryLease) and number < self._withdrawals
+
+    def _let_others_try(self, number: int, command: do.TryLease) -> None:
+        """Until one of them holds the Lease, or LAST_SECONDS have passed."""
+        for _ in range(round(LAST_SECONDS / RETRY_SECONDS)):
+            with suppress(Unreachable):
+                if self._store.read() != command.expected:
+                    return
+            if self._unfit() is None or self._withdrawn(number, command):
+                return
+            threading.Event().wait(RETRY_SECONDS)
+
+    def _attempt(self, command: Order) -> bool:
+        try:
+            self._post(carry_out(command, self._store, self._store.me, leads=self._watching()))
+        except Unreachable as error:
+            log.warning("lease store unreachable", subjob=self._store.subjob, error=str(error))
+            return False
+        return True
+
+    def stop(self) -> None:
+        self._orders.put(None)
+
+
+def lease_to_json(lease: LeaseRecord) -> dict[str, Any]:
+    return {"holder": lease.holder, "address": lease.address, "epoch": lease.epoch, "successor": lease.successor}
+
+
+def lease_from_json(value: Mapping[str, Any]) -> LeaseRecord:
+    return LeaseRecord(value["holder"], value["address"], Epoch(value["epoch"]), value.get("successor"))

@@ -1,0 +1,195 @@
+"""`understudy subjob`: from nothing to an instance that plays its role, and out again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import structlog
+
+from understudy.engine.inbox import Inbox
+from understudy.engine.query import ElementQuery
+from understudy.engine.schemas import inputs_of, stream_specs
+from understudy.engine.session import parallelism, start_session
+from understudy.instance.context import Context
+from understudy.instance.enginewatch import EngineWatcher, Probe
+from understudy.instance.serving import InstanceServing
+from understudy.instance.shell import Shell
+from understudy.instance.status import state_of, status_of
+from understudy.instance.warmup import warm_up
+from understudy.model.elements import Element, elements_of
+from understudy.model.job import StreamJob, Subjob
+from understudy.modes.build import decided, instance_of, wiring_of
+from understudy.process.credentials import own
+from understudy.process.family import family, kill_all
+from understudy.process.http import StatusPage
+from understudy.process.latencies import Latencies
+from understudy.process.ports import Surroundings
+from understudy.protocol.engine import Stand
+from understudy.sources.reading import Sources
+from understudy.streams.server import Server
+from understudy.streams.spill import Spill
+from understudy.streams.store import Store
+
+log = structlog.get_logger()
+SHELF_SHARE = 8  # a secondary needs what it holds only at a take-over: most of that can be on disk
+LOOK_SECONDS = 0.1
+VITAL = frozenset({"ticker", "lease", "acks", "start-time", "kept-acks", "roll-call"})
+START_SECONDS = 300  # a cold Spark on a busy machine takes under a minute
+WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us", "UTC"))]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process runs: what it listens on, where it may write, where the manifest's relative paths start."""
+
+    instance: str
+    host: str
+    flight_port: int  # 0: any
+    status_port: int
+    scratch: Path
+    folder: Path
+
+
+class SubjobProcess:
+    def __init__(self, job: StreamJob, subjob: Subjob, surroundings: Surroundings, place: Place) -> None:
+        self.job, self.subjob, self.place = job, subjob, place
+        self._surroundings = surroundings
+        self._serving = InstanceServing()
+        self._queries: list[ElementQuery] = []
+        self._stop = threading.Event()
+        self._failure: str | None = None
+        self._began = time.monotonic()
+        self._shell: Shell | None = None
+        self._engine: EngineWatcher | None = None
+        self._probe = Probe(self._failed_query)
+        self._latencies = Latencies(surroundings.neighbours)
+
+    def run(self) -> int:
+        """Live until asked to stop. Returns the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        threading.excepthook = self._thread_ended
+        server = Server(self.place.host, self.place.flight_port, self._serving, own())
+        address = f"{self.place.host}:{server.port}"
+        page = StatusPage(self.place.host, self.place.status_port, self._status, self._is_ready, self._trouble)
+        self._surroundings.announce(self.subjob.name, self.place.instance, address, page.address)
+        log.info("starting", instance=self.place.instance, address=address, status=page.address)
+        try:
+            self._start(address)
+            self._watch()
+        finally:
+            self._close()
+        if self._failure:
+            log.error("failed", error=self._failure)
+        return 1 if self._failure else 0
+
+    def _start(self, address: str) -> None:
+        shutil.rmtree(self.place.scratch, ignore_errors=True)
+        self.place.scratch.mkdir(parents=True)
+        spark = start_session(self.subjob.spark, app_name=self.place.instance, scratch=self.place.scratch)
+        log.info("spark session started")
+        specs = stream_specs(spark, self.job)
+        elements = elements_of(self.subjob)
+        tasks = parallelism(self.subjob.spark)
+        inboxes = {e.name: Inbox(e, inputs_of(e, specs), parallelism=tasks) for e in elements}
+        schemas = {name: spec.schema for name, spec in specs.items()}
+        wire_schemas = {e.name: _on_wire(schemas[e.name]) for e in elements}
+        stores = {e.name: self._store(e, wire_schemas[e.name]) for e in elements}
+        wiring = wiring_of(self.job, self.subjob)
+        sources = Sources(self.job, wiring.replayable & set(wiring.entering), schemas, self.place.folder)
+        subjob = decided(self.job, self.subjob)
+        core = instance_of(self.job, subjob, self.place.instance)
+        spill = Spill(self.place.scratch / "shelf", self.subjob.queue.memory_bytes // SHELF_SHARE)
+        context = Context(self.job, subjob, core, self._surroundings, address, inboxes, stores, spill)
+        shell = Shell(context, sources)
+        self._shell, self._serving.inboxes, self._serving.schemas = shell, inboxes, wire_schemas
+        for name, inbox in inboxes.items():
+            output = partial(shell.outputs.on_output, name)
+            self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
+        context.story.state = "rehearsing"
+        self._probe.start()
+        self._engine = EngineWatcher(context, inboxes, self._probe)
+        warm_up(self.job, self.subjob, inboxes, self._surroundings, self._given_up)
+        if self._given_up():
+            return  # an instance that cannot run its query must not take the Lease
+        self._serving.shell = shell
+        context.story.state = "ready"
+        shell.start()
+
+    def _store(self, element: Element, schema: pa.Schema) -> Store:
+        folder = self.place.scratch / "queues" / element.name
+        bounds = self.subjob.queue
+        return Store(schema, folder, bounds.memory_bytes, bounds.disk_bytes)
+
+    def _watch(self) -> None:
+        """This thread never waits for the JVM, which may hang."""
+        while not self._given_up():
+            self._stop.wait(LOOK_SECONDS)
+
+    def _given_up(self) -> bool:
+        """Whether a query has failed, Spark stands still, or the process is to stop."""
+        if self._engine is not None and self._failure is None:
+            self._engine.look()
+            self._failure = self._engine.leaving(self._stand)
+        self._failure = self._failure or self._probe.failure
+        return self._failure is not None or self._stop.is_set()
+
+    def _stand(self) -> Stand:
+        """Before it plays a part, nobody depends on it."""
+        shell = self._serving.shell
+        return shell.stand() if shell is not None else Stand(leads=False, covered=False, needed=False)
+
+    def _thread_ended(self, ended: threading.ExceptHookArgs) -> None:
+        """By an error that nobody expected. Without these threads an instance only seems to live."""
+        name = ended.thread.name if ended.thread is not None else ""
+        log.error("thread ended", thread=name, error=repr(ended.exc_value), exc_info=ended.exc_value)
+        if name in VITAL:
+            self._failure = f"the thread {name} ended: {ended.exc_value!r}"
+
+    def _failed_query(self) -> str | None:
+        return next((error for query in self._queries if (error := query.failed())), None)
+
+    def _close(self) -> None:
+        """Leave at once: consumers and peers learn it from closed connections. Scratch is worth nothing to anyone.
+        A JVM that hangs would not notice that its parent is gone."""
+        if self._shell is not None:
+            self._shell.stop()
+        kill_all(family(os.getpid())[1:])
+        shutil.rmtree(self.place.scratch, ignore_errors=True)
+
+    def _status(self) -> dict[str, Any]:
+        engine = self._engine.status() if self._engine is not None else None
+        return {**self._own_status(), "engine": engine, "latencies": self._latencies.figures()}
+
+    def _own_status(self) -> dict[str, Any]:
+        if self._shell is None:
+            return {"kind": "subjob", "subjob": self.subjob.name, "instance": self.place.instance, "state": "starting"}
+        return status_of(self._shell.context)
+
+    def _trouble(self) -> str | None:
+        """Why the kubelet should start this process again."""
+        if self._shell is not None and self._shell.context.story.engine_stalled is not None:
+            return self._shell.context.story.engine_stalled
+        late = self._engine is None and time.monotonic() - self._began > START_SECONDS
+        return f"Spark did not start within {START_SECONDS} s" if late else None
+
+    def _is_ready(self) -> bool:
+        return self._shell is not None and state_of(self._shell.context) in ("ready", "finished")
+
+
+def _on_wire(payload: pa.Schema) -> pa.Schema:
+    return pa.schema([*WIRE_COLUMNS, *payload])
+
+
+def leave(code: int) -> None:
+    """End the process without waiting for Spark's own shutdown; its JVM goes with us."""
+    os._exit(code)

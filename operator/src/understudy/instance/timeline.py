@@ -1,0 +1,142 @@
+"""The story of a take-over as the new primary saw it, and of a move as the old one did.
+
+Moments are kept on the steady clock, so that what lies between them is right, and shown as wall-clock milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.process.clock import Anchor, steady_ms
+from understudy.protocol.ids import Millis, WallMillis
+
+
+@dataclass(slots=True)
+class TakeOver:
+    """Output stands still from `stopped` on: the last tuple that anybody received of the primary before, or the last
+    sign of life that anybody had of it if that was later. It flows again when the first tuple is sent to a consumer
+    that lacks it, or when all input that waited is processed and no consumer lacks a tuple (`idle`)."""
+
+    from_: str
+    cause: str
+    detected: Millis = field(default_factory=steady_ms)
+    heard: Millis | None = None  # the last sign of life that this instance had of the one that failed
+    stopped: Millis | None = None
+    lease: Millis | None = None
+    promoted: Millis | None = None
+    restored: Millis | None = None
+    first_output: Millis | None = None
+    caught_up: Millis | None = None
+    idle: Millis | None = None
+    replayed: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    planned: bool = False  # the former primary handed over
+    received: bool = False  # whether a consumer has said that the first output came
+    targets: dict[str, int] = field(default_factory=dict)  # input positions that end the catching up
+    anchor: Anchor = field(default_factory=Anchor.now)
+    made_output: bool = False  # something new was made, whether or not consumers may have it yet
+
+    def __post_init__(self) -> None:
+        self.note_life(self.heard)
+
+    @property
+    def flows(self) -> Millis | None:
+        """Since when output is there again."""
+        return min((at for at in (self.first_output, self.idle) if at is not None), default=None)
+
+    @property
+    def over(self) -> bool:
+        return self.flows is not None
+
+    @property
+    def recovery_ms(self) -> int | None:
+        """None while output stands still."""
+        flows = self.flows
+        if flows is None:
+            return None
+        return max(0, flows - (self.detected if self.stopped is None else self.stopped))
+
+    def still_ms(self, now: Millis) -> int:
+        """For how long output has stood still."""
+        return 0 if self.over else now - (self.detected if self.stopped is None else self.stopped)
+
+    def note_life(self, at: Millis | None) -> None:
+        """Somebody received a tuple of the primary before, or had a sign of life. It may be told late."""
+        if at is not None and (self.flows is None or at <= self.flows):
+            self.stopped = at if self.stopped is None else max(self.stopped, at)
+
+    def note_output(self, now: Millis) -> None:
+        """Something new is there for whoever asks. That nobody asks, because the only sink is gone, is its failure."""
+        if self.first_output is None and self.promoted is not None:
+            self.first_output = now
+
+    def note_received(self, at: Millis | None) -> None:
+        """A consumer that outlived the primary before says when the first tuple came that was new to it."""
+        if at is not None and self.first_output is not None and not self.received:
+            self.first_output, self.received = max(self.first_output, at), True
+
+    def note_idle(self, now: Millis) -> None:
+        """Nothing waits to be processed, and no consumer lacks a tuple."""
+        if self.idle is None and self.caught_up is not None and not self.over:
+            self.idle = now
+
+    def note_positions(self, positions: Mapping[str, int], now: Millis) -> None:
+        """Caught up: every input has come as far as there was to read when this instance took over."""
+        known = self.promoted is not None and positions.keys() <= self.targets.keys()
+        if self.caught_up is None and known and all(n >= self.targets[s] for s, n in positions.items()):
+            self.caught_up = now
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "from": self.from_,
+            "cause": self.cause,
+            "heardMs": _shown(self.anchor, self.heard),
+            "stoppedMs": _shown(self.anchor, self.stopped),
+            "detectedMs": _shown(self.anchor, self.detected),
+            "leaseMs": _shown(self.anchor, self.lease),
+            "promotedMs": _shown(self.anchor, self.promoted),
+            "restoredMs": _shown(self.anchor, self.restored),
+            "firstOutputMs": _shown(self.anchor, self.first_output),
+            "caughtUpMs": _shown(self.anchor, self.caught_up),
+            "recoveryMs": self.recovery_ms,
+            "replayed": self.replayed,
+            "lost": self.lost,
+            "duplicated": self.duplicated,
+            "planned": self.planned,
+        }
+
+
+@dataclass(slots=True)
+class Departure:
+    """A move away from this instance."""
+
+    target: str
+    why: str
+    requested: Millis
+    paused: Millis | None = None  # no further micro-batch is begun
+    settled: Millis | None = None  # none is under way any more
+    handed: Millis | None = None
+    left: Millis | None = None  # the target leads
+    given_up: str | None = None
+    bytes: int = 0  # all that was sent to the target, in the end
+    anchor: Anchor = field(default_factory=Anchor.now)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "to": self.target,
+            "why": self.why,
+            "requestedMs": _shown(self.anchor, self.requested),
+            "pausedMs": _shown(self.anchor, self.paused),
+            "settledMs": _shown(self.anchor, self.settled),
+            "handedOverMs": _shown(self.anchor, self.handed),
+            "leftMs": _shown(self.anchor, self.left),
+            "givenUp": self.given_up,
+            "bytes": self.bytes,
+        }
+
+
+def _shown(anchor: Anchor, moment: Millis | None) -> WallMillis | None:
+    return anchor.shown(moment) if moment is not None else None

@@ -1,0 +1,32 @@
+"""Who else hears the holder of a Lease: the instances of the subjobs that read its stream are asked."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from understudy.model.job import StreamJob
+from understudy.process.ports import Surroundings
+from understudy.protocol.epochs import LeaseRecord
+from understudy.streams import wire
+
+ASK_SECONDS = 0.5
+
+
+class Witnesses:
+    def __init__(self, job: StreamJob, subjob: str, surroundings: Surroundings) -> None:
+        self._subjob, self._surroundings = subjob, surroundings
+        self._readers = [other.name for other in job.subjobs if subjob in other.inputs]
+
+    def heard(self, lease: LeaseRecord) -> str | None:
+        """The address of an instance that is served by the holder now, if there is one."""
+        addresses = (address for reader in self._readers for address in self._surroundings.addresses(reader))
+        return next((address for address in addresses if self._hears(address, lease)), None)
+
+    def _hears(self, address: str, lease: LeaseRecord) -> bool:
+        try:
+            with wire.connect(address) as client:
+                answer = wire.do(client, "hears", ASK_SECONDS, subjob=self._subjob, epoch=lease.epoch)
+        except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
+            return False
+        return bool(answer.get("heard"))

@@ -1,0 +1,107 @@
+"""The cluster as `Observed`: the job's objects, and what its processes say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from understudy.control import names
+from understudy.control.admission import taken_names
+from understudy.control.observed import Observed, Run
+from understudy.control.record import read_record
+from understudy.kubernetes.act import OURS
+from understudy.kubernetes.admitted import Admitted
+from understudy.kubernetes.api import Api
+from understudy.kubernetes.distances import NodeDistances
+from understudy.kubernetes.lists import Lists
+from understudy.kubernetes.parse import millis_of, orders_of
+from understudy.kubernetes.poll import Poller
+from understudy.kubernetes.settings import PodSettings
+from understudy.kubernetes.writes import Versions, versions
+from understudy.model.branches import in_use
+from understudy.model.job import StreamJob
+from understudy.model.plan import SubjobPlan
+from understudy.model.refusal import Refusal
+from understudy.process.clock import now_ms
+
+Json = dict[str, Any]
+
+
+class Observer:
+    def __init__(self, api: Api, poller: Poller, admitted: Admitted, settings: PodSettings) -> None:
+        self._api = api
+        self._lists = Lists(api, settings)
+        self._poller = poller
+        self._admitted = admitted
+        self._settings = settings
+        self._distances = NodeDistances()
+
+    def find(self, namespace: str, name: str) -> Json | None:
+        return self._api.find(f"{OURS}/namespaces/{namespace}/streamjobs/{name}")
+
+    def forget(self, namespace: str, name: str) -> None:
+        """What is kept of a job no longer holds."""
+        self._lists.forget(namespace, name)
+
+    def observe(self, body: Json) -> tuple[Observed, Versions]:
+        """With what a write has to name of each object that was read."""
+        metadata = body["metadata"]
+        found = self._lists.of(metadata["namespace"], metadata["name"], metadata["uid"])
+        config_maps = found.foundation.config_maps
+        record = config_maps.get(names.run(metadata["name"]))
+        run = read_record(record.get("data") or {}) if record else None
+        running = self._running(metadata["name"], run, config_maps)
+        wanted = self._wanted(body, run, running)
+        pages = self._poller.pages(found.pods)
+        seen = Observed(
+            now_ms=now_ms(),
+            name=metadata["name"],
+            namespace=metadata["namespace"],
+            generation=metadata["generation"],
+            created_ms=millis_of(metadata["creationTimestamp"]),
+            wanted=wanted,
+            running=running,
+            plans=self._plans(wanted if isinstance(wanted, StreamJob) else running, run),
+            run=run,
+            deleted="deletionTimestamp" in metadata,
+            remains=found.remains,
+            pods=found.pods,
+            trials=found.trials,
+            leases=found.leases,
+            services=found.foundation.services,
+            manifests=_revisions(metadata["name"], config_maps),
+            access=found.foundation.access,
+            safeguards=found.foundation.safeguards,
+            nodes=found.nodes,
+            placement=self._settings.placement,
+            distances=self._distances.learn(found.pods, pages),
+            pages=pages,
+            elsewhere=self._poller.elsewhere(found.pods),
+            orders=orders_of(metadata.get("annotations") or {}),
+            incidents=found.foundation.incidents,
+            status=body.get("status") or {},
+        )
+        return seen, {**found.versions, **versions(OURS, "streamjobs", [body])}
+
+    # ---- what is asked for, what runs
+
+    def _plans(self, declared: StreamJob | None, run: Run | None) -> Mapping[str, SubjobPlan]:
+        return self._admitted.plans(in_use(declared, run.failed if run else ()) if declared else None)
+
+    def _wanted(self, body: Json, run: Run | None, running: StreamJob | None) -> StreamJob | tuple[Refusal, ...]:
+        """What was accepted stays accepted; only another generation of the spec is looked at anew."""
+        if run and running and run.generation == body["metadata"]["generation"]:
+            return running
+        found = self._admitted.admit(body)
+        if not isinstance(found, StreamJob):
+            return found
+        return taken_names(found, self._lists.leases_in(body["metadata"]["namespace"])) or found
+
+    def _running(self, name: str, run: Run | None, config_maps: Mapping[str, Json]) -> StreamJob | None:
+        config_map = config_maps.get(names.manifest(name, run.revision)) if run else None
+        return self._admitted.read(config_map) if config_map else None
+
+
+def _revisions(name: str, config_maps: Mapping[str, Json]) -> frozenset[str]:
+    prefix = names.manifest(name, "")
+    return frozenset(found.removeprefix(prefix) for found in config_maps if found.startswith(prefix))

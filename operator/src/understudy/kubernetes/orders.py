@@ -1,0 +1,48 @@
+"""Orders to a running pod, over the job's own certificates."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, Final
+
+from understudy.control import names
+from understudy.kubernetes.api import Api, NotFound
+from understudy.process.credentials import Credentials
+from understudy.process.ports import Unreachable
+
+SECONDS: Final = 5.0
+
+
+def order(
+    api: Api,
+    namespace: str,
+    job: str,
+    certificate: int,
+    ip: str | None,
+    kind: str,
+    before: Callable[[], None],
+    **fields: Any,
+) -> None:
+    """Raises Unreachable if the pod cannot be told, or does not take it. `before` is called right before it is told."""
+    import pyarrow as pa
+
+    from understudy.streams import wire
+
+    shown = _credentials(api, namespace, names.certificate(job, certificate)) if certificate else None
+    try:
+        with wire.connect(f"{ip}:{names.FLIGHT_PORT}", shown) as client:
+            before()
+            said = wire.do(client, kind, SECONDS, **fields)
+    except (pa.ArrowException, OSError, StopIteration) as error:
+        raise Unreachable(f"{ip} takes no order: {error}") from error
+    if "error" in said:
+        raise Unreachable(f"{ip} refuses the order: {said['error']}")
+
+
+def _credentials(api: Api, namespace: str, secret: str) -> Credentials:
+    try:
+        data = api.get(f"/api/v1/namespaces/{namespace}/secrets/{secret}")["data"]
+    except NotFound as error:
+        raise Unreachable(f"the certificate {secret} is gone") from error
+    return Credentials(*(base64.b64decode(data[key]) for key in ("ca.crt", "tls.crt", "tls.key")))

@@ -1,0 +1,94 @@
+"""Asks pods for their status pages, all at once and without patience; the last answer of each is kept.
+
+A pod is silent from the first question on that it did not answer, not from its last answer on: it may not have been
+asked for a while.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from understudy.control import names, pages
+from understudy.control.observed import Phase, Pod, Seen
+from understudy.control.pages import Page
+from understudy.process.clock import now_ms, steady_ms
+from understudy.protocol.ids import Millis
+
+TIMEOUT: Final = 1.0
+AT_ONCE: Final = 32
+LARGEST: Final = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    page: Page
+    at: Millis
+    silent: bool = False
+
+    def seen(self) -> Seen:
+        """How old it is, is counted on the steady clock: whoever sets the wall clock makes no page older."""
+        return Seen(self.page, now_ms() - (steady_ms() - self.at), self.silent)
+
+
+class Poller:
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="poll")
+        self._seen: dict[str, _Answer] = {}
+        self._nodes: dict[str, str] = {}  # of pods that are asked
+        self._lock = threading.Lock()
+
+    def pages(self, pods: Iterable[Pod]) -> dict[str, Seen]:
+        """Pod → the newest page it has ever answered with. Pages of a pod that is gone are not another's."""
+        known = tuple(pods)
+        asked = [pod for pod in known if pod.ip and pod.phase is Phase.RUNNING]
+        self._place(known, asked)
+        for pod, page in zip(asked, self._threads.map(_ask, asked), strict=True):
+            with self._lock:
+                self._note(pod.uid, page)
+        return {pod.name: self._seen[pod.uid].seen() for pod in known if pod.uid in self._seen}
+
+    def elsewhere(self, pods: Iterable[Pod]) -> dict[str, tuple[Seen, ...]]:
+        """Node → the newest pages of pods there that are asked, and are none of these."""
+        known, found = {pod.uid for pod in pods}, defaultdict[str, list[Seen]](list)
+        with self._lock:
+            for uid, node in self._nodes.items():
+                if uid in self._seen and uid not in known:
+                    found[node].append(self._seen[uid].seen())
+        return {node: tuple(seen) for node, seen in found.items()}
+
+    def _place(self, known: Iterable[Pod], asked: Iterable[Pod]) -> None:
+        with self._lock:
+            for pod in known:
+                self._nodes.pop(pod.uid, None)
+            self._nodes.update({pod.uid: pod.node for pod in asked if pod.node})
+
+    def _note(self, uid: str, page: Page | None) -> None:
+        if page is not None:
+            self._seen[uid] = _Answer(page, steady_ms())
+        elif uid in self._seen and not self._seen[uid].silent:
+            self._seen[uid] = _Answer(self._seen[uid].page, steady_ms(), silent=True)
+
+    def forget(self, pods: Iterable[Pod]) -> None:
+        with self._lock:
+            for pod in pods:
+                self._seen.pop(pod.uid, None)
+                self._nodes.pop(pod.uid, None)
+
+
+def _ask(pod: Pod) -> Page | None:
+    connection = http.client.HTTPConnection(pod.ip or "", names.STATUS_PORT, timeout=TIMEOUT)
+    try:
+        connection.request("GET", "/status")
+        raw = json.loads(connection.getresponse().read(LARGEST))
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+    return pages.read(raw) if isinstance(raw, dict) else None

@@ -1,0 +1,85 @@
+"""Observe → decide → act, for one job at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import structlog
+
+from understudy.control.decide import decide, is_calm
+from understudy.control.intents import Emit, Intent, PatchStatus
+from understudy.control.observed import Pod
+from understudy.kubernetes.act import Actor
+from understudy.kubernetes.admitted import Admitted
+from understudy.kubernetes.api import Api
+from understudy.kubernetes.objects import Owner
+from understudy.kubernetes.observe import Observer
+from understudy.kubernetes.poll import Poller
+from understudy.kubernetes.settings import PodSettings
+from understudy.kubernetes.writes import Mandate, Writer, unelected
+
+log = structlog.get_logger()
+
+BUSY_SECONDS: Final = 1.0
+CALM_SECONDS: Final = 5.0
+CALMEST_SECONDS: Final = 60.0
+LOOKS_PER_SECOND: Final = 5.0  # at calm jobs, all together
+RESTLESS: Final = 50  # looks in a row that found nothing to do, before a job that is not calm is looked at less often
+
+Key = tuple[str, str]
+
+
+class Reconciler:
+    def __init__(self, api: Api, settings: PodSettings, mandate: Callable[[], Mandate] = unelected) -> None:
+        self._api = api
+        self._mandate = mandate
+        self._settings = settings
+        self._poller = Poller()
+        self._observer = Observer(api, self._poller, Admitted(), settings)
+        self._pods: dict[Key, tuple[Pod, ...]] = {}
+        self._idle: dict[Key, int] = {}
+
+    def reconcile(self, namespace: str, name: str) -> float | None:
+        """When to look again, in seconds; None if the job is gone. Raises Unreachable, ApiError and Deposed."""
+        mandate = self._mandate()
+        body = self._observer.find(namespace, name)
+        if body is None:
+            self.forget(namespace, name)
+            return None
+        seen, versions = self._observer.observe(body)
+        self._keep_pages((namespace, name), seen.pods)
+        plan = decide(seen)
+        writer = Writer(self._api, namespace, mandate, versions)
+        owner = Owner(name, namespace, body["metadata"]["uid"])
+        self._carry_out(Actor(self._api, writer, owner, seen.job, self._settings, seen.declared), plan)
+        return self._pause((namespace, name), is_calm(seen, plan), plan)
+
+    def forget(self, namespace: str, name: str) -> None:
+        self._poller.forget(self._pods.pop((namespace, name), ()))
+        self._observer.forget(namespace, name)
+        self._idle.pop((namespace, name), None)
+
+    def _carry_out(self, actor: Actor, plan: Sequence[Intent]) -> None:
+        if any(_changes_objects(intent) for intent in plan):
+            self._observer.forget(*actor.job)
+        for intent in plan:
+            actor.carry_out(intent)
+
+    def _pause(self, key: Key, calm: bool, plan: Sequence[Intent]) -> float:
+        """Watches wake the loop when something happens. So the more jobs there are, the longer a calm one may sleep;
+        and one that waits for something (a node, a slow start) is not asked every second for ever."""
+        idle = 0 if calm or any(_changes_objects(intent) for intent in plan) else self._idle.get(key, 0) + 1
+        self._idle[key] = idle
+        sleep = min(max(CALM_SECONDS, len(self._pods) / LOOKS_PER_SECOND), CALMEST_SECONDS)
+        return sleep if calm or idle > RESTLESS else BUSY_SECONDS
+
+    def _keep_pages(self, key: Key, pods: tuple[Pod, ...]) -> None:
+        """Only of pods that exist."""
+        now = {pod.uid for pod in pods}
+        self._poller.forget(pod for pod in self._pods.get(key, ()) if pod.uid not in now)
+        self._pods[key] = pods
+
+
+def _changes_objects(intent: Intent) -> bool:
+    return not isinstance(intent, PatchStatus | Emit)

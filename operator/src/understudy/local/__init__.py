@@ -1,0 +1,10 @@
+"""The job on this machine: processes instead of pods, a folder instead of the API server.
+
+| module | what it holds |
+|---|---|
+| `surroundings`, `folder` | what a process asks of its surroundings, and what a run makes, as files |
+| `processes`, `reaper` | children that leave nothing behind, whatever happens to their parent |
+| `effective`, `promises` | the job as it is really run, and what its subjobs promise |
+| `run/` | `understudy run`: observe, decide (`decide`), act (`supervisor`), and the faults that it makes |
+| `report/` | what is told afterwards: incidents, moves and sinks, as JSON and as a page |
+"""

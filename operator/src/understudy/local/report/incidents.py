@@ -1,0 +1,179 @@
+"""What each fault led to, in milliseconds since the fault. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from understudy.local.report.record import Death, Record
+from understudy.local.run.members import Kind, Process
+from understudy.model.job import StreamJob, Subjob
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    subjob: str
+    mode: str
+    cause: str
+    victim: str
+    role: str
+    at_ms: int
+    """When the fault happened, wall clock. All other times count from here; None: it did not happen."""
+    detected_ms: int | None = None
+    promoted_ms: int | None = None
+    restored_ms: int | None = None
+    first_output_ms: int | None = None
+    caught_up_ms: int | None = None
+    reprotected_ms: int | None = None
+    recovery_ms: int | None = None
+    """For how long there was no output, which may have begun before the fault; None: it did not come back."""
+    successor: str | None = None
+    replayed: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """A process that was there and then was not."""
+
+    process: Process
+    at_ms: int
+    cause: str
+    had_standby: bool
+
+
+def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
+    """One for each process that was lost, each take-over from a process that lived, and each sink that stood still."""
+    losses = [loss for loss in _losses(record) if loss.process.kind is Kind.SUBJOB]
+    found = [_incident(loss, _next(loss, losses), record, job) for loss in losses]
+    told = {(i.subjob, i.successor, i.at_ms + i.promoted_ms) for i in found if i.promoted_ms is not None}
+    false = [
+        _false_suspicion(instance, story, record, job)
+        for (instance, _epoch), story in record.takeovers.items()
+        if not story.get("planned") and (story["subjob"], instance, story["promotedMs"]) not in told
+    ]
+    return sorted([*found, *false, *_stalls(record, job)], key=lambda i: i.at_ms)
+
+
+def _stalls(record: Record, job: StreamJob) -> Iterator[Incident]:
+    for process, stall in record.stalls.items():
+        sink = job.sink(process.owner)
+        subjob = job.subjob(sink.input) if sink is not None else None
+        assert subjob is not None
+        yield Incident(
+            subjob=subjob.name,
+            mode=str(subjob.ha.mode),
+            cause=f"the disk of sink {process.owner} stood still: {stall.why}",
+            victim=process.name,
+            role="sink",
+            at_ms=stall.at_ms,
+            detected_ms=0,
+            first_output_ms=next(
+                (a.at_ms - stall.at_ms for a in record.arrivals.get(process.owner, ()) if a.at_ms > stall.at_ms), None
+            ),
+        )
+
+
+def _false_suspicion(successor: str, story: Mapping[str, Any], record: Record, job: StreamJob) -> Incident:
+    """Nobody died: times count from the suspicion."""
+    subjob = job.subjob(story["subjob"])
+    assert subjob is not None
+    incident = Incident(
+        subjob=subjob.name,
+        mode=_mode(record, story["from"], subjob),
+        cause=f"false suspicion ({story['cause']})",
+        victim=story["from"],
+        role="primary",
+        at_ms=story["detectedMs"],
+    )
+    return _with_story(incident, successor, story, noticed=None)
+
+
+def _mode(record: Record, instance: str, subjob: Subjob) -> str:
+    """That it was in: an edit may have changed it since."""
+    return str(record.last.get(instance, {}).get("mode", subjob.ha.mode.value))
+
+
+def _losses(record: Record) -> Iterator[_Loss]:
+    for done in record.done:
+        cause = f"{done.fault.role} {done.fault.done} ({done.fault.signal})"
+        yield _Loss(done.victim, done.at_ms, cause, done.had_standby)
+    for death in record.deaths:
+        yield _of_death(death, record.last.get(death.process.name, {}).get("engine") or {})
+
+
+def _of_death(death: Death, engine: Mapping[str, Any]) -> _Loss:
+    """`engine`: the last word of its status page on Spark."""
+    if engine.get("state") == "stalled":
+        return _Loss(death.process, engine["sinceMs"], f"its engine stood still: {engine['why']}", death.had_standby)
+    cause = f"signal {-death.exit_code}" if death.exit_code < 0 else f"exit code {death.exit_code}"
+    return _Loss(death.process, death.at_ms, f"process ended by itself ({cause})", death.had_standby)
+
+
+def _next(loss: _Loss, losses: Sequence[_Loss]) -> float:
+    """When the same process was hurt again, if ever."""
+    mates = (other.at_ms for other in losses if other.process == loss.process)
+    return min((at for at in mates if at > loss.at_ms), default=inf)
+
+
+def _incident(loss: _Loss, until: float, record: Record, job: StreamJob) -> Incident:
+    subjob = job.subjob(loss.process.owner)
+    assert subjob is not None
+    name = loss.process.name
+    gone = record.noticed_ms.get(loss.process)
+    noticed = gone if gone is not None and gone < until else None
+    successor, story = _takeover(record, loss, until)
+    role = record.last.get(name, {}).get("role", "standby")
+    incident = Incident(
+        subjob=subjob.name,
+        mode=_mode(record, name, subjob),
+        cause=loss.cause,
+        victim=name,
+        role="primary" if story else str(role),
+        at_ms=loss.at_ms,
+        detected_ms=_since(noticed, loss.at_ms),
+        reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms, until), loss.at_ms),
+    )
+    return _with_story(incident, successor, story, noticed if not loss.had_standby else None) if story else incident
+
+
+def _with_story(incident: Incident, successor: str | None, story: Mapping[str, Any], noticed: int | None) -> Incident:
+    """Without a standby nobody but the supervisor sees the loss (`noticed`); the replacement only hears of it."""
+    detected = story["detectedMs"] if noticed is None else min(noticed, story["detectedMs"])
+    return replace(
+        incident,
+        detected_ms=_since(detected, incident.at_ms),
+        promoted_ms=_since(story["promotedMs"], incident.at_ms),
+        restored_ms=_since(story["restoredMs"], incident.at_ms),
+        first_output_ms=_since(story["firstOutputMs"], incident.at_ms),
+        caught_up_ms=_since(story["caughtUpMs"], incident.at_ms),
+        recovery_ms=story["recoveryMs"],
+        successor=successor,
+        replayed=story["replayed"],
+        lost=story["lost"],
+    )
+
+
+def _takeover(record: Record, loss: _Loss, until: float) -> tuple[str | None, Mapping[str, Any]]:
+    """Who took over from the victim once it was gone, and before it was hurt again; and its story."""
+    victim = (loss.process.owner, loss.process.name)
+    for (instance, _epoch), story in record.takeovers.items():
+        if (story["subjob"], story["from"]) == victim and loss.at_ms <= story["promotedMs"] < until:
+            return instance, story
+    return None, {}
+
+
+def _reprotected(record: Record, subjob: str, after: int, until: float) -> int | None:
+    """When the subjob, unprotected since the fault, was protected again."""
+    changes = [(at, protected) for at, protected in record.protections.get(subjob, []) if at > after]
+    unprotected = next((at for at, protected in changes if not protected and at < until), None)
+    if unprotected is None:
+        return None
+    return next((at for at, protected in changes if protected and at > unprotected), None)
+
+
+def _since(at: int | None, fault: int) -> int | None:
+    """Clocks of one machine tick together, but a page may be rounded: never before the fault."""
+    return None if at is None else max(0, at - fault)

@@ -1,0 +1,116 @@
+"""What happened in a run, for those who tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.control.pages import Lag
+from understudy.local.report.arrivals import Arrival
+from understudy.local.run.decide import Done, Fail, Finish, Observed, Seen
+from understudy.local.run.members import Kind, Process
+from understudy.local.run.moves import Underway
+from understudy.local.run.partitions import Partition
+from understudy.model.job import StreamJob
+from understudy.process.clock import Anchor
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A process that ended by itself."""
+
+    process: Process
+    at_ms: int
+    exit_code: int
+    had_standby: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A sink whose disk stood still, and that was killed for that."""
+
+    at_ms: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lags:
+    """How far a sink was behind."""
+
+    most: Lag
+    last: Lag
+
+
+@dataclass(slots=True)
+class Record:
+    began_ms: int
+    clock: Anchor = field(default_factory=Anchor.now)
+    """All moments of the run are on it: a step of the wall clock does not move them."""
+    versions: list[StreamJob] = field(default_factory=list)
+    """The job, and what edits made of it."""
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    outcome: Finish | Fail | None = None
+    done: list[Done] = field(default_factory=list)
+    deaths: list[Death] = field(default_factory=list)
+    stalls: dict[Process, Stall] = field(default_factory=dict)
+    takeovers: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+    """By (instance, epoch): the newest word of each instance that took over, and its subjob."""
+    moves: list[Underway] = field(default_factory=list)
+    departures: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    """By (instance, target): the newest word of each instance that was asked to move."""
+    cuts: list[Partition] = field(default_factory=list)
+    """Those that have begun."""
+    protections: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
+    """Per subjob: since when it was protected or not."""
+    noticed_ms: dict[Process, int] = field(default_factory=dict)
+    """When it was seen that a process was gone."""
+    lags: dict[str, Lags] = field(default_factory=dict)
+    """Per sink: how far it was behind."""
+    arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
+    degraded: dict[str, str] = field(default_factory=dict)
+    """Subjob → what needs a look."""
+    last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The last status of every process."""
+
+    def remember(self, observed: Observed) -> list[Death]:
+        """Take down what is seen; returns the deaths that nobody knew of."""
+        for seen in observed.seen:
+            self.last[seen.process.name] = seen.status
+            if seen.exit_code is not None:
+                self.noticed_ms.setdefault(seen.process, observed.now_ms)
+            if story := seen.status.get("takeover"):
+                told = {**story, "subjob": seen.process.owner}
+                self.takeovers[seen.process.name, int(seen.status["epoch"])] = told
+            if departure := seen.status.get("departure"):
+                self.departures[seen.process.name, departure["to"]] = departure
+        self._remember_protection(observed)
+        self._remember_lags(observed)
+        new = list(self._new_deaths(observed))
+        self.deaths += new
+        return new
+
+    def _new_deaths(self, observed: Observed) -> Iterator[Death]:
+        known = {death.process for death in self.deaths}
+        for seen in observed.seen:
+            if seen.exit_code is not None and not seen.hurt and seen.process not in known and not _finished(seen):
+                yield Death(seen.process, observed.now_ms, seen.exit_code, observed.covered(seen.process))
+
+    def _remember_lags(self, observed: Observed) -> None:
+        for sink in {s.process.owner for s in observed.seen if s.process.kind is Kind.SINK}:
+            if (lag := observed.lag(sink)) is not None:
+                known = self.lags.get(sink)
+                most = known.most if known and known.most.tuples >= lag.tuples else lag
+                self.lags[sink] = Lags(most, lag)
+
+    def _remember_protection(self, observed: Observed) -> None:
+        for subjob in {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}:
+            protected = observed.protected(subjob)
+            known = self.protections.setdefault(subjob, [])
+            if not known or known[-1][1] != protected:
+                known.append((observed.now_ms, protected))
+
+
+def _finished(seen: Seen) -> bool:
+    return seen.process.kind is Kind.SINK and seen.exit_code == 0

@@ -1,0 +1,453 @@
+"""Observe → decide: whom to start, when the streams begin, whom to hurt, when it is over. No I/O, no clock."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from understudy.control.pages import Lag
+from understudy.local.run.faults import Fault, Target
+from understudy.local.run.members import Kind, Members, Process
+from understudy.model.ha import Mode
+from understudy.modes.build import sink_consumer
+from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
+from understudy.protocol.poison import TWICE, Kills, sentence
+
+PATIENCE_MS: Final = 300_000  # a cold Spark session takes under a minute; a move has its own limit
+CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
+STUCK: Final = 3  # so many primaries of a subjob in a row that ended by themselves at the same place
+START_DELAY_MS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of one process."""
+
+    process: Process
+    age_ms: int
+    exit_code: int | None
+    hurt: bool
+    status: Mapping[str, Any]
+    """Its status page, empty before it answers."""
+    ready_ms: int | None = None
+    """How long ago it was ready for the first time."""
+
+    @property
+    def alive(self) -> bool:
+        return self.exit_code is None
+
+    @property
+    def state(self) -> str:
+        return str(self.status.get("state", "starting"))
+
+    @property
+    def ready(self) -> bool:
+        return self.alive and self.state in ("ready", "finished")
+
+    @property
+    def was_ready(self) -> bool:
+        return self.ready_ms is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A fault that was carried out."""
+
+    fault: Fault
+    victim: Process
+    at_ms: int
+    """Wall clock."""
+    had_standby: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    now_ms: int
+    started_ms: int | None
+    seen: tuple[Seen, ...]
+    holders: Mapping[str, str]
+    """The instance that holds each subjob's Lease."""
+    done: tuple[Done, ...] = ()
+    resumed: frozenset[Done] = frozenset()
+    asked_to_stop: bool = False
+    told: frozenset[tuple[Process, str]] = frozenset()
+    """Who has been told of which settings."""
+    killed: frozenset[Process] = frozenset()
+    """Those that were killed because they stood still. One that waits for a disk dies only when that comes back."""
+    moving: frozenset[Process] = frozenset()
+    """Both sides of every move that is not over, and the targets of those that have failed."""
+
+    def of(self, kind: Kind, owner: str) -> list[Seen]:
+        return [s for s in self.seen if s.process.kind is kind and s.process.owner == owner]
+
+    def living(self, kind: Kind, owner: str) -> list[Seen]:
+        return [s for s in self.of(kind, owner) if s.alive]
+
+    def primary(self, subjob: str) -> Seen | None:
+        holder = self.holders.get(subjob)
+        return next((s for s in self.living(Kind.SUBJOB, subjob) if s.process.name == holder), None)
+
+    def standby(self, subjob: str) -> Seen | None:
+        holder = self.holders.get(subjob)
+        return next((s for s in self.living(Kind.SUBJOB, subjob) if s.process.name != holder), None)
+
+    def protected(self, subjob: str) -> bool:
+        """Whether its primary says that somebody could take over now."""
+        primary = self.primary(subjob)
+        return primary is not None and bool(primary.status.get("protected"))
+
+    def lag(self, sink: str) -> Lag | None:
+        """By how much a sink is behind. The primary of its producer says so: a sink that hangs says nothing."""
+        for primary in (found for subjob in self.holders if (found := self.primary(subjob))):
+            for queue in primary.status.get("outputs", {}).values():
+                if (acks := queue["consumers"].get(sink_consumer(sink))) is not None:
+                    return Lag.of(acks)
+        return None
+
+    def covered(self, process: Process) -> bool:
+        """Whether another instance of the subjob could take over from it at once."""
+        return any(s.ready and s.process != process for s in self.of(process.kind, process.owner))
+
+
+# --- what to do
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    process: Process
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """The streams begin at this moment."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hurt:
+    fault: Fault
+    victim: Process
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A sink whose disk stands still: the next process may find it working."""
+
+    process: Process
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A process was stopped for long enough."""
+
+    done: Done
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """The manifest was edited: the instance has to know."""
+
+    process: Process
+    settings: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dismiss:
+    """The mode has no use for this instance any more."""
+
+    process: Process
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """The subjob has failed for good: its alternative plays from now on."""
+
+    subjob: str
+    alternative: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastResort:
+    """The subjob has failed for good, and nothing is left but its failure process."""
+
+    subjob: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    exit_code: int
+    why: str
+    culprit: Process | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    why: str
+    complete: bool
+    """Whether every stream came to its end."""
+
+
+Intent = Start | Open | Hurt | Kill | Resume | Tell | Dismiss | StandIn | LastResort | Fail | Finish
+
+
+class Nemesis(Protocol):
+    """Who hurts the job."""
+
+    def strike(self, observed: Observed) -> Iterator[Hurt]:
+        """Whom to hurt now."""
+
+    def satisfied(self, observed: Observed) -> bool:
+        """Whether the run may end because all that was to be seen has been seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Faults at their times. One whose victim does not live at that moment waits until there is one."""
+
+    faults: tuple[Fault, ...] = ()
+
+    def strike(self, observed: Observed) -> Iterator[Hurt]:
+        if observed.started_ms is None:
+            return
+        elapsed = observed.now_ms - observed.started_ms
+        victims: set[Process] = set()
+        for fault in self.left(observed.done):
+            victim = victim_of(fault, observed)
+            if elapsed >= fault.at_ms and victim and victim not in victims:
+                victims.add(victim)
+                yield Hurt(fault, victim)
+
+    def left(self, struck: Iterable[Done]) -> list[Fault]:
+        left = list(self.faults)
+        for done in struck:
+            left.remove(done.fault)
+        return left
+
+    def satisfied(self, observed: Observed) -> bool:
+        return False
+
+
+def victim_of(fault: Fault, observed: Observed) -> Process | None:
+    match fault.target:
+        case Target.PRIMARY:
+            found = observed.primary(fault.owner)
+        case Target.STANDBY:
+            found = observed.standby(fault.owner)
+        case Target.PROTECTED:
+            primary = observed.primary(fault.owner)
+            found = primary if primary and all(_protected(n, observed) for n in _around(primary, observed)) else None
+        case Target.RECOVERING:
+            primary = observed.primary(fault.owner)
+            found = primary if primary and _recovers(primary, observed) else None
+        case Target.JOINING:
+            newcomer = next(filter(_joins, observed.living(Kind.SUBJOB, fault.owner)), None)
+            found = newcomer if observed.primary(fault.owner) else None
+        case Target.SINK:
+            found = next(iter(observed.living(Kind.SINK, fault.owner)), None)
+    return found.process if found else None
+
+
+def _around(primary: Seen, observed: Observed) -> set[str]:
+    """Its subjob and those that it reads or that read it: where neighbours fail together, some modes promise less."""
+    outputs = primary.status.get("outputs", {}).values()
+    near = {*primary.status.get("inputs", {}), *(consumer for queue in outputs for consumer in queue["consumers"])}
+    subjobs = {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}
+    return {primary.process.owner, *(near & subjobs)}
+
+
+def _protected(subjob: str, observed: Observed) -> bool:
+    primary = observed.primary(subjob)
+    return primary is not None and observed.covered(primary.process) and observed.protected(subjob)
+
+
+def _recovers(primary: Seen, observed: Observed) -> bool:
+    """A page is a little behind: that of one who has just taken the Lease still says standby."""
+    if primary.status.get("role") == "standby":
+        return primary.process not in observed.moving
+    story = primary.status.get("takeover")
+    return story is not None and not story["planned"] and story["caughtUpMs"] is None
+
+
+def _joins(instance: Seen) -> bool:
+    return not instance.was_ready and instance.state in ("rehearsing", "waiting")
+
+
+def decide(members: Members, nemesis: Nemesis, at_once: int, observed: Observed) -> list[Intent]:
+    """What to do now. `at_once`: how many Spark sessions may be starting at the same time."""
+    if (over := _over(members, nemesis, observed)) is not None:
+        return [over]
+    if (failure := _failure(members, observed)) is not None:
+        return [failure]
+    intents: list[Intent] = list(_starts(members, at_once, observed))
+    if observed.started_ms is None and not intents and _all_ready(members, observed):
+        intents.append(Open(observed.now_ms + START_DELAY_MS))
+    edits: list[Intent] = [*_tells(members, observed), *_dismissals(members, observed)]
+    return [*intents, *edits, *_kills(observed), *_resumes(observed), *nemesis.strike(observed)]
+
+
+def _tells(members: Members, observed: Observed) -> Iterator[Tell]:
+    for seen in observed.seen:
+        wanted, known = members.settings.get(seen.process.owner, ""), seen.status.get("settings")
+        if seen.alive and known not in (None, wanted) and (seen.process, wanted) not in observed.told:
+            yield Tell(seen.process, wanted)
+
+
+def _dismissals(members: Members, observed: Observed) -> Iterator[Dismiss]:
+    """Standbys go when the primary is known to do without."""
+    for subjob in (name for name, wanted in members.instances.items() if wanted == 1):
+        primary = observed.primary(subjob)
+        if primary is not None and primary.status.get("mode") == Mode.AMNESIA:
+            others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
+            yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.moving)
+
+
+def _kills(observed: Observed) -> Iterator[Kill]:
+    """What the kubelet does on a cluster, as `/healthz` fails."""
+    for seen in observed.seen:
+        why = seen.status.get("stalled") if seen.alive and seen.process.kind is Kind.SINK else None
+        if why is not None and seen.process not in observed.killed:
+            yield Kill(seen.process, str(why))
+
+
+def _resumes(observed: Observed) -> Iterator[Resume]:
+    for done in observed.done:
+        stop_ms = done.fault.stop_ms
+        if stop_ms is not None and done not in observed.resumed and observed.now_ms >= done.at_ms + stop_ms:
+            yield Resume(done)
+
+
+def _over(members: Members, nemesis: Nemesis, observed: Observed) -> Finish | None:
+    if observed.asked_to_stop:
+        return Finish("asked to stop", complete=False)
+    if observed.started_ms is None:
+        return None
+    if nemesis.satisfied(observed):
+        return Finish("everything to be measured has been measured", complete=False)
+    if members.sinks and all(_written(observed, sink) for sink in members.sinks):
+        return Finish("every sink has written its stream to the end", complete=True)
+    if not members.sinks and all(_ended(observed, subjob) for subjob in members.subjobs):
+        return Finish("every subjob has come to the end of its streams", complete=True)
+    return None
+
+
+def _written(observed: Observed, sink: str) -> bool:
+    return any(s.exit_code == 0 for s in observed.of(Kind.SINK, sink))
+
+
+def _ended(observed: Observed, subjob: str) -> bool:
+    primary = observed.primary(subjob)
+    return primary is not None and primary.state == "finished"
+
+
+def _failure(members: Members, observed: Observed) -> Fail | StandIn | LastResort | None:
+    for seen in observed.seen:
+        if seen.exit_code is not None and not seen.hurt and (failure := _death(members, seen, observed)):
+            return failure
+        awaited = seen.alive and not seen.was_ready and seen.process not in observed.moving
+        if awaited and seen.age_ms > PATIENCE_MS:
+            why = f"{seen.process.name} was not ready after {PATIENCE_MS // 60_000} minutes"
+            return Fail(1, why, seen.process)
+    return None
+
+
+def _death(members: Members, seen: Seen, observed: Observed) -> Fail | StandIn | LastResort | None:
+    """A process that died by itself is replaced, unless that keeps happening before one is ready or at the same place,
+    or it cannot run here at all."""
+    if seen.process.kind is Kind.SINK and seen.exit_code == 0:
+        return None
+    said = f"{seen.process.name} ended with {_how(seen.exit_code)}"
+    if seen.exit_code == 3:
+        return Fail(3, f"{said}: this machine lacks something", seen.process)
+    mates = observed.of(seen.process.kind, seen.process.owner)
+    present = [s for s in mates if s.process.number >= members.since.get(s.process.owner, 0)]
+    crashed = [s for s in present if s.exit_code is not None and not s.hurt and not s.was_ready]
+    if len(crashed) >= CRASHES:
+        last, how = crashed[-1], "before it was ready, not the first to"
+    elif len(stuck := _stuck(present)) >= STUCK:
+        last, how = stuck[-1], f"and so did {len(stuck) - 1} before it that came no less far"
+    else:
+        return None
+    why = f"{last.process.name} ended with {_how(last.exit_code)} {how}"
+    if poison := poison_of(members, present):
+        why = f"{why}: {poison}"
+    return _for_good(members, last.process, why, observed)
+
+
+def poison_of(members: Members, mates: list[Seen]) -> str | None:
+    """What is said of a subjob whose primaries were killed at the same place. A SIGKILL that we did not send comes from
+    the kernel, which has no memory left, or from a person."""
+    killed = [s for s in _stuck(mates) if s.exit_code == -signal.SIGKILL]
+    if len(killed) < TWICE:
+        return None
+    owner, inputs = killed[-1].process.owner, killed[-1].status.get("inputs", {})
+    place = {stream: (int(at["position"]), int(at["available"])) for stream, at in inputs.items()}
+    limit = f"{members.memory.get(owner, 'nothing')} declared, and what this machine has"
+    return sentence(owner, Kills(len(killed), place), limit)
+
+
+def _stuck(mates: list[Seen]) -> list[Seen]:
+    """The primaries that ended by themselves since one of the subjob last came further than all before it."""
+    furthest: dict[str, int] = {}
+    found: list[Seen] = []
+    for seen in (s for s in mates if s.status.get("role") == "primary"):
+        reached = _reached(seen)
+        if any(at > furthest.get(stream, -1) for stream, at in reached.items()):
+            found = []
+        furthest = {s: max(furthest.get(s, 0), reached.get(s, 0)) for s in {*furthest, *reached}}
+        if seen.exit_code is not None and not seen.hurt and seen.was_ready:
+            found.append(seen)
+    return found
+
+
+def _reached(primary: Seen) -> dict[str, int]:
+    """How far it has come on its inputs, and with its output."""
+    inputs = {f"in {stream}": int(at["position"]) for stream, at in primary.status.get("inputs", {}).items()}
+    return inputs | {f"out {stream}": int(at["next"]) for stream, at in primary.status.get("outputs", {}).items()}
+
+
+def _for_good(members: Members, last: Process, why: str, observed: Observed) -> Fail | StandIn | LastResort:
+    phase = Phase.RUNNING if observed.started_ms is not None else Phase.ACTIVATION
+    match handle(Permanent(why), phase, True, members.means.get(last.owner, Means(None))):
+        case AlternativeBranch(subjob, reason):
+            return StandIn(last.owner, subjob, reason)
+        case FailureProcess(reason):
+            return LastResort(last.owner, reason)
+        case _:
+            return Fail(1, why, last)
+
+
+def _how(exit_code: int | None) -> str:
+    return f"signal {-exit_code}" if exit_code is not None and exit_code < 0 else f"exit code {exit_code}"
+
+
+def _starts(members: Members, at_once: int, observed: Observed) -> Iterator[Start]:
+    warming = sum(s.alive and s.process.kind is Kind.SUBJOB and not s.was_ready for s in observed.seen)
+    numbers = {(kind, owner): len(observed.of(kind, owner)) for kind, owner, _ in members.order()}
+    living = {(kind, owner): len(observed.living(kind, owner)) for kind, owner, _ in members.order()}
+    running = observed.started_ms is not None
+
+    def patience(post: tuple[Kind, str, int]) -> tuple[bool, int]:
+        """Who has nobody comes first; then who was replaced least, so that nobody waits for ever behind the others."""
+        return (living[post[0], post[1]] > 0, numbers[post[0], post[1]]) if running else (False, 0)
+
+    for kind, owner, wanted in sorted(members.order(), key=patience):
+        is_sink = kind is Kind.SINK
+        bare = running and not living[kind, owner]  # the stream stands still until there is one
+        if living[kind, owner] >= wanted or (is_sink and _written(observed, owner)):
+            continue
+        if not is_sink and not bare and warming >= at_once:
+            return
+        warming += not is_sink
+        yield Start(Process(kind, owner, numbers[kind, owner]))
+        numbers[kind, owner] += 1
+        living[kind, owner] += 1
+
+
+def _all_ready(members: Members, observed: Observed) -> bool:
+    return all(sum(s.ready for s in observed.of(k, owner)) >= wanted for k, owner, wanted in members.order())

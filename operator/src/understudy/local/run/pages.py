@@ -1,0 +1,61 @@
+"""Reads the status pages of the job's processes, each in a thread of its own, so that a slow one delays nobody."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from understudy.local.surroundings import LocalSurroundings
+
+INTERVAL_SECONDS = 0.25
+TIMEOUT_SECONDS = 5.0
+
+
+class Page(threading.Thread):
+    """The newest status of one process. Keeps the last one after the process is gone."""
+
+    def __init__(self, name: str, pid: int, surroundings: LocalSurroundings) -> None:
+        super().__init__(name=f"page-{name}", daemon=True)
+        self._process, self._pid = name, pid
+        self._surroundings = surroundings
+        self._stopping = threading.Event()
+        self._status: Mapping[str, Any] = {}
+        self.start()
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        return self._status
+
+    def run(self) -> None:
+        connection: http.client.HTTPConnection | None = None
+        while not self._stopping.is_set():
+            connection = connection or self._connect()
+            if connection is not None:
+                try:
+                    self._status = _get(connection)
+                except (OSError, http.client.HTTPException, ValueError):
+                    connection.close()
+                    connection = None
+            self._stopping.wait(INTERVAL_SECONDS)
+
+    def _connect(self) -> http.client.HTTPConnection | None:
+        """Only to the process meant: an announcement of an earlier life names another pid."""
+        found = self._surroundings.announcement(self._process)
+        if found is None or found.pid != self._pid:
+            return None
+        return http.client.HTTPConnection(found.status, timeout=TIMEOUT_SECONDS)
+
+    def close(self) -> None:
+        self._stopping.set()
+
+
+def _get(connection: http.client.HTTPConnection) -> Mapping[str, Any]:
+    connection.request("GET", "/status")
+    answer = connection.getresponse()
+    found = json.loads(answer.read())
+    if answer.status != 200 or not isinstance(found, dict):
+        raise ValueError(f"the status page answers {answer.status}")
+    return found

@@ -1,0 +1,403 @@
+"""Act: starts the processes of a job, hurts them, replaces them as the operator would, until the job is over."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, assert_never
+
+from understudy.faults.cuts import FOLDER, ME
+from understudy.local.effective import write
+from understudy.local.environment import cores, for_children
+from understudy.local.folder import Folder
+from understudy.local.processes import Child, Reaper, end_all
+from understudy.local.report.arrivals import ArrivalWatch
+from understudy.local.report.record import Record, Stall
+from understudy.local.run.code import finding
+from understudy.local.run.decide import (
+    Dismiss,
+    Done,
+    Fail,
+    Finish,
+    Hurt,
+    Kill,
+    LastResort,
+    Nemesis,
+    Observed,
+    Open,
+    Resume,
+    Seen,
+    StandIn,
+    Start,
+    Tell,
+    decide,
+    poison_of,
+)
+from understudy.local.run.failure_process import run_process
+from understudy.local.run.faults import Fault, Harm, Planned
+from understudy.local.run.jobfile import JobFile, Refused
+from understudy.local.run.members import Kind, Members, Process
+from understudy.local.run.moves import Ask, Begin, End, Follow, GiveUp, Retire, Underway, overloaded, steps
+from understudy.local.run.orders import tell
+from understudy.local.run.pages import Page
+from understudy.local.run.partitions import Partition, Partitions
+from understudy.local.surroundings import LocalSurroundings
+from understudy.model.branches import in_use
+from understudy.model.job import StreamJob
+from understudy.process.clock import Anchor
+
+TICK_SECONDS = 0.02
+GRACE_SECONDS = 5.0
+
+
+class Audience(Protocol):
+    """Who is shown what happens."""
+
+    def note(self, text: str) -> None:
+        """Something happened."""
+
+    def watch(self, observed: Observed, tuples: Mapping[str, int]) -> None:
+        """Called at every tick."""
+
+
+@dataclass(slots=True)
+class _Running:
+    process: Process
+    child: Child
+    page: Page
+    began_ms: int
+    hurt: bool = False
+    gone: bool = False
+    ready_at: int | None = None
+
+
+class Supervisor:
+    """Runs one job once. All its children end with it, however it ends."""
+
+    def __init__(
+        self,
+        job: StreamJob,
+        folder: Folder,
+        nemesis: Nemesis,
+        audience: Audience,
+        file: JobFile | None = None,
+        partitions: tuple[Partition, ...] = (),
+        planned: Sequence[Planned] = (),
+    ) -> None:
+        self._folder, self._nemesis, self._audience, self._file = folder, nemesis, audience, file
+        self._declared, self._since = job, dict[str, int]()
+        self._job, self._members = in_use(job), Members.of(in_use(job))
+        self._told: set[tuple[Process, str]] = set()
+        self._modes: dict[str, str] = {}
+        self._partitions = Partitions.of(partitions)
+        self._planned = planned
+        self._surroundings = LocalSurroundings(folder.surroundings)
+        self._running: list[_Running] = []
+        self._watches = {s.name: ArrivalWatch(folder.sink(s.name)) for s in job.sinks}
+        self._reaper = Reaper()
+        self._asked_to_stop = False
+        self._resumed: set[Done] = set()
+        self._recovered: set[tuple[str, int]] = set()
+        clock = Anchor.now()
+        self.record = Record(began_ms=clock.wall, versions=[self._job], clock=clock)
+
+    def ask_to_stop(self) -> None:
+        self._asked_to_stop = True
+
+    def run(self) -> Record:
+        try:
+            while self.record.outcome is None:
+                self._tick()
+                time.sleep(TICK_SECONDS)
+            self._last_look()
+        finally:
+            self._end()
+        return self.record
+
+    def _tick(self) -> None:
+        self._look_at_the_file()
+        observed = self._observe()
+        self._remember(observed)
+        self._cut(observed)
+        self._audience.watch(observed, {name: w.tuples for name, w in self._watches.items()})
+        intents = decide(self._members, self._nemesis, cores(), observed)
+        for intent in intents:
+            match intent:
+                case Start():
+                    self._start(intent.process)
+                case Open():
+                    self._open(intent.at_ms)
+                case Hurt():
+                    self._hurt(intent, observed)
+                case Kill():
+                    self._kill(intent)
+                case Resume():
+                    self._resume(intent.done)
+                case Tell():
+                    self._tell(intent)
+                case Dismiss():
+                    self._dismiss(intent.process)
+                case StandIn():
+                    self._stand_in(intent)
+                case LastResort():
+                    self._last_resort(intent)
+                case Fail() | Finish():
+                    self.record.outcome = intent
+                case _:
+                    assert_never(intent)
+        if not any(isinstance(i, Start | Fail | Finish) for i in intents):
+            self._move(observed)
+
+    def _move(self, observed: Observed) -> None:
+        planned = (*self._planned, *overloaded(self._members, self.record.moves, observed))
+        for step in steps(self._members, planned, self.record.moves, observed):
+            match step:
+                case Begin(move):
+                    self._audience.note(f"{move.source.name} is to move to {move.target.name}: {move.planned.why}")
+                    self.record.moves.append(move)
+                    self._start(move.target)
+                case Follow(move, source):
+                    self._change(move, replace(move, source=source, asked_ms=None))
+                    self._audience.note(f"{move.source.name} leads no more: {source.name} is to move")
+                case Ask(move):
+                    self._change(move, replace(move, asked_ms=observed.now_ms))
+                    self._surroundings.set_successor(move.planned.subjob, move.source.name, move.target.name)
+                case Retire():
+                    self._retire(step)
+                case GiveUp():
+                    self._give_up(step, observed.now_ms)
+                case End(move):
+                    self._change(move, replace(move, ended_ms=observed.now_ms))
+                    self._audience.note(f"{move.source.name} has moved to {move.target.name}")
+                case _:
+                    assert_never(step)
+
+    def _give_up(self, step: GiveUp, now: int) -> None:
+        move = step.move
+        if self._surroundings.take_successor_away(move.planned.subjob, move.target.name):
+            self._change(move, replace(move, ended_ms=now, failure=step.failure))
+            self._audience.note(f"{move.source.name} does not move: {step.failure}")
+
+    def _change(self, old: Underway, new: Underway) -> None:
+        self.record.moves[self.record.moves.index(old)] = new
+
+    def _retire(self, step: Retire) -> None:
+        retired = next(r for r in self._running if r.process == step.process)
+        retired.hurt = True
+        retired.child.kill() if step.by_force else retired.child.ask_to_stop()
+        self._audience.note(f"retired: {step.process.name}, {step.why}")
+
+    # --- observe
+
+    def _observe(self) -> Observed:
+        now = self.record.clock.wall_now()
+        for watch in self._watches.values():
+            watch.look(now)
+        return Observed(
+            now_ms=now,
+            started_ms=self.record.started_ms,
+            seen=tuple(self._see(r, now) for r in self._running),
+            holders={s: lease.holder for s in self._members.subjobs if (lease := self._surroundings.read_lease(s))},
+            done=tuple(self.record.done),
+            resumed=frozenset(self._resumed),
+            asked_to_stop=self._asked_to_stop,
+            told=frozenset(self._told),
+            killed=frozenset(self.record.stalls),
+            moving=frozenset(side for move in self.record.moves for side in move.sides),
+        )
+
+    def _see(self, running: _Running, now: int) -> Seen:
+        code = running.child.exit_code()
+        if code is not None and not running.gone:
+            running.gone = True
+            running.page.close()
+            self._surroundings.withdraw(running.process.name)
+        seen = Seen(running.process, now - running.began_ms, code, running.hurt, running.page.status)
+        if running.ready_at is None and seen.ready:
+            running.ready_at = now
+        return replace(seen, ready_ms=None if running.ready_at is None else now - running.ready_at)
+
+    def _remember(self, observed: Observed) -> None:
+        deaths = self.record.remember(observed)
+        for death in deaths:
+            name = death.process.name
+            self._audience.note(f"{name} ended by itself ({death.exit_code}), see {self._log(death.process)}")
+        for subjob in {death.process.owner for death in deaths if death.process.kind is Kind.SUBJOB}:
+            if poison := poison_of(self._members, observed.of(Kind.SUBJOB, subjob)):
+                self.record.degraded[subjob] = poison
+                self._audience.note(poison)
+        self._note_modes(observed)
+        self._note_recoveries()
+
+    def _note_recoveries(self) -> None:
+        """As soon as it is known for how long there was no output."""
+        for key, story in self.record.takeovers.items():
+            if story["recoveryMs"] is not None and key not in self._recovered:
+                self._recovered.add(key)
+                what = f"{key[0]} took over {story['subjob']} from {story['from']}"
+                self._audience.note(f"{what}: no output for {story['recoveryMs']:,} ms")
+
+    def _note_modes(self, observed: Observed) -> None:
+        for subjob in self._members.subjobs:
+            primary = observed.primary(subjob)
+            mode = primary.status.get("mode") if primary else None
+            if mode is not None and mode != self._modes.setdefault(subjob, mode):
+                self._modes[subjob] = mode
+                self._audience.note(f"{subjob} is kept alive by {mode} now")
+
+    def _last_look(self) -> None:
+        """The pages are a little behind: what happened last is on the next one."""
+        if isinstance(self.record.outcome, Finish):
+            time.sleep(0.5)
+            self._remember(self._observe())
+
+    # --- act
+
+    def _cut(self, observed: Observed) -> None:
+        news = list(self._partitions.news(observed))
+        if news:
+            self._surroundings.cut(self._partitions.apart)
+            self.record.cuts = list(self._partitions.begun)
+        for each in news:
+            self._audience.note(each)
+
+    def _start(self, process: Process) -> None:
+        child = Child(
+            process.name, self._command(process), self._log(process), self._reaper, self._environment(process)
+        )
+        page = Page(process.name, child.pid, self._surroundings)
+        self._running.append(_Running(process, child, page, self.record.clock.wall_now()))
+        self._audience.note(f"starting {process.name}")
+
+    def _environment(self, process: Process) -> dict[str, str]:
+        relays = {FOLDER: str(self._folder.surroundings), ME: process.name} if self._partitions.planned else {}
+        found = for_children()
+        return {**found, **finding(self._folder.code, found), **relays}
+
+    def _command(self, process: Process) -> list[str]:
+        common = ["--job", str(self._folder.job), "--surroundings", f"local:{self._folder.surroundings}"]
+        if process.kind is Kind.SINK:
+            own = ["sink", "--sink", process.owner, "--output", str(self._folder.sink(process.owner))]
+            own += ["--life", str(process.number)]
+        else:
+            scratch = self._folder.scratch / process.name
+            own = ["subjob", "--subjob", process.owner, "--instance", process.name, "--scratch", str(scratch)]
+        return [sys.executable, "-m", "understudy.cli", *own, *common]
+
+    def _log(self, process: Process) -> Path:
+        return self._folder.logs / f"{process.name}.log"
+
+    def _open(self, at_ms: int) -> None:
+        self._surroundings.set_start_time(at_ms)
+        self.record.started_ms = at_ms
+        took = (self.record.clock.wall_now() - self.record.began_ms) / 1000
+        self._audience.note(f"everything is ready after {took:.0f} s; the streams begin")
+
+    def _hurt(self, intent: Hurt, observed: Observed) -> None:
+        victim = next(r for r in self._running if r.process == intent.victim)
+        victim.hurt = True
+        at = self.record.clock.wall_now()
+        _carry_out(intent.fault, victim.child)
+        self.record.done.append(Done(intent.fault, intent.victim, at, observed.covered(intent.victim)))
+        self._audience.note(f"{intent.fault.done}: {intent.victim.name}, {intent.fault}")
+
+    def _kill(self, intent: Kill) -> None:
+        next(r for r in self._running if r.process == intent.process).child.order_to_die()
+        self.record.stalls[intent.process] = Stall(self.record.clock.wall_now(), intent.why)
+        self._audience.note(f"{intent.process.name} is killed, to be started again: {intent.why}")
+
+    def _resume(self, done: Done) -> None:
+        victim = next(r for r in self._running if r.process == done.victim)
+        victim.child.resume()
+        self._resumed.add(done)
+        self._audience.note(f"resumed: {done.victim.name}")
+
+    # --- edits
+
+    def _look_at_the_file(self) -> None:
+        match self._file.edited(self._declared) if self._file is not None else None:
+            case StreamJob() as job:
+                self._adopt(job)
+            case Refused(sentences):
+                for sentence in sentences:
+                    self._audience.note(f"edit refused, the job runs on as it was: {sentence}")
+            case None:
+                pass
+
+    def _adopt(self, job: StreamJob) -> None:
+        for before, after in zip(self._declared.subjobs, job.subjobs, strict=True):
+            if before.ha != after.ha:
+                self._audience.note(f"edited: {after.name} is to be kept alive by {after.ha.mode}")
+        self._declared = job
+        self._play()
+
+    def _play(self) -> None:
+        """From now on, what is declared, with those who stand in."""
+        self._job = in_use(self._declared, self._since)
+        self._members = replace(Members.of(self._job), since=self._since)
+        self.record.versions.append(self._job)
+        write(self._job, self._folder.job)
+
+    def _stand_in(self, intent: StandIn) -> None:
+        mine = [r for r in self._running if r.process.kind is Kind.SUBJOB and r.process.owner == intent.subjob]
+        for running in mine:
+            running.hurt = True
+            running.child.ask_to_stop()
+        self._since = {**self._since, intent.subjob: len(mine)}
+        self._play()
+        self._audience.note(f"{intent.alternative} stands in for {intent.subjob}: {intent.why}")
+
+    def _last_resort(self, intent: LastResort) -> None:
+        subjob = self._job.subjob(intent.subjob)
+        declared = subjob.ha.on_permanent_failure if subjob else None
+        assert declared is not None
+        assert declared.process is not None
+        self._audience.note(f"the failure process of {intent.subjob} is run: {intent.why}")
+        log = self._folder.logs / f"process-{intent.subjob}.log"
+        how = run_process(declared.process.job_template, for_children(), log)
+        self.record.outcome = Fail(1, f"{intent.subjob} has failed for good; its failure process was run: {how}")
+
+    def _tell(self, intent: Tell) -> None:
+        subjob, order = self._job.subjob(intent.process.owner), (intent.process, intent.settings)
+        found = self._surroundings.announcement(intent.process.name)
+        if subjob is not None and found is not None:
+            self._told = {(who, what) for who, what in self._told if who != intent.process} | {order}
+            tell(found.address, subjob.ha, lambda: self._told.discard(order))
+
+    def _dismiss(self, process: Process) -> None:
+        running = next(r for r in self._running if r.process == process)
+        running.hurt = True
+        running.child.ask_to_stop()
+        self._audience.note(f"{process.name} is not needed any more")
+
+    def tail_of(self, process: Process, count: int = 15) -> list[str]:
+        running = next(r for r in self._running if r.process == process)
+        return running.child.last_lines(count)
+
+    def _end(self) -> None:
+        """A sink finishes the line it writes. A subjob has nothing to finish: losing it is what it is made for."""
+        self.record.ended_ms = self.record.clock.wall_now()
+        end_all([r.child for r in self._running if r.process.kind is Kind.SINK], GRACE_SECONDS)
+        self._reaper.close()
+        for running in self._running:
+            running.page.close()
+        for name, watch in self._watches.items():
+            watch.look(self.record.ended_ms)
+            self.record.arrivals[name] = watch.arrivals
+        shutil.rmtree(self._folder.scratch, ignore_errors=True)
+
+
+def _carry_out(fault: Fault, child: Child) -> None:
+    if fault.stop_ms is None:
+        return child.kill()
+    match fault.harm:
+        case Harm.STOP:
+            child.pause()
+        case Harm.THROTTLE:
+            child.throttle()
+        case Harm.HANG:
+            child.hang()

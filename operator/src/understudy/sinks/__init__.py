@@ -1,0 +1,1 @@
+"""The sink process: pulls the last stream of a job and writes each tuple once."""

@@ -1,0 +1,242 @@
+"""Where a sink puts its tuples: each a line of JSON, in files or on standard output.
+
+The files are their own log: every line carries the tuple's `_seq`. Only the last file, `part-NNNNN.jsonl` with the
+greatest number, is written to, and only behind its end; no file is ever truncated. The next file begins when the last
+one has PART_BYTES, and where tuples were lost: within a file, each `_seq` is one more than that of the line before.
+
+A sink that starts takes the folder (`fence.py`), copies the whole lines of the last file to a new one, and renames that
+over the last file. The process that wrote there before may have been stopped at any line. What it still writes goes to
+a file without a name; what it still wants to rename is gone. Its lines that the copy found count, acked or not.
+
+A crash of the machine can leave anything where data was not synced: a torn line, or pages of zeros between whole lines.
+So the copy ends before the first line that is not a tuple with the next `_seq`. All files but the last one were synced
+before their successor was made. (An earlier version wrote one file, with gaps where tuples were lost. In its folder a
+`_seq` only has to be greater than the one before.)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any, Final
+
+import pyarrow as pa
+
+from understudy.process.clock import now_ms
+from understudy.sinks.disk import Disk
+from understudy.sinks.fence import Fence, Life, sync
+
+PART_BYTES: Final = 8 * 2**20  # it is copied and parsed at a start: about 0.2 s
+CHUNK_BYTES: Final = 2**20
+SYNC_BYTES: Final = 4 * 2**20  # written and synced at once: a slow disk is seen to make progress
+
+
+class LineLog:
+    """Tuples as JSON lines in files, durable before they are acked."""
+
+    def __init__(self, folder: Path, life: Life, part_bytes: int = PART_BYTES, disk: Disk | None = None) -> None:
+        """Raises Superseded if a later life has the folder. `disk` hears of every step that may hang."""
+        self._folder, self._part_bytes, self._disk = folder, part_bytes, disk or Disk()
+        self._fence = Fence(folder, life)
+        with self._disk.step(f"taking the folder {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            sync(folder.parent)
+            self._strict = self._fence.take(fresh=not _parts(folder))
+        self.age_ms = self._age_ms()
+        """How long ago an earlier life wrote; None if there was none. By the clock of whoever keeps the files."""
+        self._number, self._following, self._end, self._file = self._recover()
+        self.next = self._following
+
+    @property
+    def path(self) -> Path:
+        """The file that is written to."""
+        return _part(self._folder, self._number)
+
+    def _age_ms(self) -> int | None:
+        written = [at.st_mtime for n in _parts(self._folder) if (at := _part(self._folder, n).stat()).st_size]
+        return max(0, now_ms() - round(max(written) * 1000)) if written else None
+
+    def _recover(self) -> tuple[int, int, int, int]:
+        """The number of the last file, the seq after its last line, its length, and a copy of it that is open."""
+        numbers = _parts(self._folder)
+        number = numbers[-1] if numbers else 0
+        with self._fence.stage("part") as target:
+            following = self._copy(_part(self._folder, number), target) if numbers else None
+            end = target.tell()
+            with self._disk.step("syncing the copy of the last file"):
+                target.flush()
+                os.fsync(target.fileno())
+                if numbers:  # the time of the copy says nothing
+                    written = _part(self._folder, number).stat()
+                    os.utime(target.fileno(), ns=(written.st_atime_ns, written.st_mtime_ns))
+            file = os.dup(target.fileno())
+        with self._disk.step("renaming the copy of the last file"):
+            self._fence.publish("part", _part(self._folder, number))
+        if following is None:
+            following = next((_after(_part(self._folder, n)) for n in reversed(numbers[:-1])), 0)
+        return number, following, end, file
+
+    def _copy(self, path: Path, target: IO[bytes]) -> int | None:
+        """Copy the lines that count; the seq after the last of them."""
+        following = None
+        with path.open("rb") as source:
+            for lines in _chunks(source):
+                kept = _whole(lines, following, self._strict)
+                with self._disk.step("copying the last file"):
+                    target.writelines(lines[: len(kept)])
+                following = kept[-1] + 1 if kept else following
+                if len(kept) < len(lines):
+                    break
+        return following
+
+    def check(self) -> None:
+        """Raises Superseded."""
+        with self._disk.step(f"looking whose the folder {self._folder} is"):
+            self._fence.check()
+
+    def write(self, rows: pa.Table) -> None:
+        """Raises Superseded; nothing of these rows counts then."""
+        if not rows.num_rows:
+            return
+        lines = (json.dumps(as_json(row), separators=(",", ":"), allow_nan=False) for row in rows.to_pylist())
+        text = "".join(f"{line}\n" for line in lines).encode()
+        first = rows["_seq"][0].as_py()
+        self.check()
+        if self._end >= self._part_bytes or (first != self._following and self._end):
+            self._begin_part()
+        self._see_that_it_is_whole()
+        self._write_and_sync(text)
+        self.check()
+        self.next = self._following = first + rows.num_rows
+        self._end += len(text)
+
+    def _write_and_sync(self, text: bytes) -> None:
+        for start in range(0, len(text), SYNC_BYTES):
+            with self._disk.step(f"a write to {self.path}"):
+                _write_at(self._file, text[start : start + SYNC_BYTES], self._end + start)
+            with self._disk.step(f"a sync of {self.path}"):
+                os.fdatasync(self._file)
+
+    def _begin_part(self) -> None:
+        """A new, empty file is the last one. What is in the one before is synced."""
+        with self._disk.step(f"a new file in {self._folder}"):
+            with self._fence.stage("part") as made:
+                os.dup2(made.fileno(), self._file)
+            self._fence.publish("part", _part(self._folder, self._number + 1))
+        self._number, self._end = self._number + 1, 0
+
+    def _see_that_it_is_whole(self) -> None:
+        found = os.fstat(self._file).st_size
+        if found != self._end:
+            raise OSError(f"{self.path} has {found} bytes, and {self._end} were written")
+
+
+class ConsoleLog:
+    """Tuples as JSON lines on standard output. Nothing is kept: after a crash it goes on at the newest tuple acked."""
+
+    def __init__(self, disk: Disk | None = None) -> None:
+        self.next, self._disk = 0, disk or Disk()
+        self.age_ms: int | None = None
+
+    def check(self) -> None:
+        """Nobody else writes to this process's output."""
+
+    def write(self, rows: pa.Table) -> None:
+        for row in rows.to_pylist():
+            with self._disk.step("a write to standard output"):
+                print(json.dumps(as_json(row), separators=(",", ":")), flush=True)
+        self.next += rows.num_rows
+
+
+def as_json(row: dict[str, Any]) -> dict[str, Any]:
+    """A tuple as JSON: its columns and `_seq`; times in ISO 8601; NaN and infinities as strings (JSON has none)."""
+    return {k: _value(v) for k, v in row.items() if k != "_ts"}
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return str(value)
+        case None | bool() | int() | float() | str():
+            return value
+        case list():
+            return [_value(v) for v in value]
+        case dict():
+            return {k: _value(v) for k, v in value.items()}
+        case bytes():
+            return value.hex()
+        case _ if hasattr(value, "isoformat"):
+            return value.isoformat().replace("+00:00", "Z")
+        case _:
+            return str(value)
+
+
+def _write_at(file: int, text: bytes, at: int) -> None:
+    while text:
+        done = os.pwrite(file, text, at)
+        text, at = text[done:], at + done
+
+
+def _part(folder: Path, number: int) -> Path:
+    return folder / f"part-{number:05d}.jsonl"
+
+
+def _parts(folder: Path) -> list[int]:
+    names = (path.name.removeprefix("part-").removesuffix(".jsonl") for path in folder.glob("part-*.jsonl"))
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _chunks(source: IO[bytes]) -> Iterator[list[bytes]]:
+    while lines := source.readlines(CHUNK_BYTES):
+        yield lines
+
+
+def _whole(lines: list[bytes], following: int | None, strict: bool) -> list[int]:
+    """The seqs of the first lines, up to one that is not a tuple behind the one before."""
+    seqs = _seqs(lines) or list(_seqs_one_by_one(lines))
+    before = seqs[:1] if following is None else [following - 1]
+    rest = seqs[1:] if following is None else seqs
+    bad = next((n for n, (a, b) in enumerate(pairwise([*before, *rest])) if b <= a or (strict and b != a + 1)), None)
+    return seqs if bad is None else seqs[: len(seqs) - len(rest) + bad]
+
+
+def _seqs(lines: list[bytes]) -> list[int] | None:
+    """Of lines that are all whole, parsed at once."""
+    if not lines[-1].endswith(b"\n"):
+        return None
+    try:
+        found = [row["_seq"] for row in json.loads(b"[" + b",".join(lines) + b"]")]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found if len(found) == len(lines) and all(type(seq) is int for seq in found) else None
+
+
+def _seqs_one_by_one(lines: list[bytes]) -> Iterator[int]:
+    for line in lines:
+        found = _seqs([line])
+        if found is None:
+            return
+        yield found[0]
+
+
+def _after(path: Path) -> int:
+    """The seq after the last line of a file that is no longer written to."""
+    with path.open("rb") as file:
+        last = _last_line(file)
+    found = _seqs([last])
+    if found is None:
+        raise OSError(f"the end of {path} is damaged")
+    return found[0] + 1
+
+
+def _last_line(file: IO[bytes]) -> bytes:
+    at, tail = file.seek(0, os.SEEK_END), b""
+    while at > 0 and tail.count(b"\n") < 2:
+        step = min(65_536, at)
+        at -= step
+        file.seek(at)
+        tail = file.read(step) + tail
+    return tail[tail[:-1].rfind(b"\n") + 1 :]

@@ -1,0 +1,207 @@
+"""A sink: pulls the last stream, writes each tuple once, acks what is on disk, goes on after a crash where it was.
+
+There may be two of them for a while: one on a machine that was only cut off, and the one that was made in its place.
+The later life has the greater number. The earlier one fails as soon as it finds out, and neither writes nor acks then:
+
+| it finds out | by |
+|---|---|
+| before it asks for the stream, around each write, before an ack | the folder is another's (`fence`) |
+| when a producer that has heard the later one answers | its number, the epoch of its subscription and acks |
+
+A sink without a file has the number alone. Whoever deploys the job counts the lives and writes the number down before
+it is given: a clock may go back, and a count in the folder would begin again with every new volume.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from understudy.model.job import StreamJob
+from understudy.model.sinks import Sink
+from understudy.modes.build import sink_consumer
+from understudy.process.clock import steady_ms
+from understudy.process.latencies import Latencies
+from understudy.process.ports import Surroundings, Unreachable
+from understudy.protocol.duplicates import DuplicateFilter, Hole
+from understudy.protocol.epochs import EpochGuard
+from understudy.protocol.ids import Epoch, Range, Seq
+from understudy.protocol.watermarks import Step
+from understudy.sinks.disk import Disk
+from understudy.sinks.fence import Life, Superseded
+from understudy.sinks.lines import ConsoleLog, LineLog
+from understudy.streams.hearing import Hearing
+from understudy.streams.reader import Asking, Handler, Incoming, StreamReader
+from understudy.streams.replicas import reading_of
+
+log = structlog.get_logger()
+ACK_SECONDS = 0.05
+ASK_MS = 1_000  # an ack is repeated after so long: its answer says how far the stream goes
+SILENCE_MS = 1_000
+RETRY_SECONDS = 0.5
+STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
+
+
+class SinkProcess(Handler):
+    """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a subjob.
+
+    A disk that hangs holds up the thread that reads the stream, and may hold up the one that acks. The status page and
+    the watch of the disk ask nothing of it."""
+
+    def __init__(
+        self, job: StreamJob, sink: Sink, output: Path, surroundings: Surroundings, life: Life, disk: Disk | None = None
+    ) -> None:
+        """Raises Superseded if a later life writes to `output`."""
+        self.job, self.sink, self.disk = job, sink, disk or Disk()
+        self.log: LineLog | ConsoleLog
+        self.log = ConsoleLog(self.disk) if sink.files is None else LineLog(output, life, disk=self.disk)
+        self._filter = DuplicateFilter(Seq(self.log.next))
+        self._guard = EpochGuard()
+        self.done = threading.Event()
+        self._stop = threading.Event()
+        self.error: str | None = None
+        self.lost = 0
+        self._surroundings = surroundings
+        self._latencies = Latencies(surroundings.neighbours)
+        self._mark: Step | None = None
+        self._hearing = Hearing()
+        if self.log.age_ms is not None:
+            self._hearing.found(sink.input, steady_ms() - self.log.age_ms)
+        self._end, self._lag_ms = self.log.next, 0  # of the stream, as the producer said last
+        self._lock = threading.Lock()  # replicas of a producer are read at the same time
+        asking = Asking(sink.input, sink_consumer(sink.name), epoch=lambda: life.number)
+        self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
+
+    def run(self) -> int:
+        """Until the stream has ended (0), a write fails (1) or somebody asks to stop (STOPPED)."""
+        self._reader.start()
+        acked = asked = None
+        while not self.done.wait(ACK_SECONDS) and not self._stop.is_set() and not self.error:
+            self._reader.watch()
+            upto, now = self.log.next, steady_ms()
+            if (upto != acked or asked is None or now - asked >= ASK_MS) and self._ack(upto):
+                acked, asked = upto, now
+        self._ack(self.log.next)
+        self._reader.stop()
+        if self.error:
+            log.error("failed", error=self.error)
+            return 1
+        if self.done.is_set():
+            self._note_end()
+        return 0 if self.done.is_set() else STOPPED
+
+    def _ack(self, upto: int) -> bool:
+        return self._is_ours() and self._reader.ack([(1, upto)])
+
+    def _is_ours(self) -> bool:
+        """Whether nobody is known to have taken this sink's place."""
+        try:
+            self.log.check()
+        except OSError as error:
+            self._fail(str(error))
+        return self.error is None
+
+    def _fail(self, why: str) -> None:
+        self.error = self.error or f"sink {self.sink.name} cannot write: {why}"
+
+    def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
+        self._end, self._lag_ms = end, lag_ms
+
+    def replaced(self, reader: StreamReader, why: str) -> None:
+        self._fail(why)
+
+    def _note_end(self) -> None:
+        """Before leaving: a producer that restarts would wait for this sink to say what it has."""
+        while not self._stop.is_set():
+            try:
+                return self._surroundings.note_end(self.sink.input, self.sink.name, self.log.next)
+            except Unreachable as error:
+                log.warning("end not noted", error=str(error))
+                self._stop.wait(RETRY_SECONDS)
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def expected(self, stream: str) -> int:
+        """Raises Superseded: who answers a roll call speaks for the sink."""
+        if not self._is_ours():
+            raise Superseded(self.error)
+        return self._filter.expected
+
+    def mark(self, stream: str) -> Step | None:
+        return self._mark
+
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        return self._hearing.ages(stream, steady_ms())
+
+    def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        with self._lock:
+            self._guard, admitted = self._guard.admit(Epoch(message.epoch))
+            if not admitted or self.error:  # what follows a write that failed would be taken for the end of a hole
+                return
+            before = self.log.next
+            try:
+                self._write(message)
+            except (OSError, ValueError) as error:
+                self._fail(str(error))
+            new, stream = self.log.next > before, self.sink.input
+            self._hearing.heard(stream, message.epoch, steady_ms(), message.still_ms, new_tuples=new)
+        if message.end is not None and self.log.next >= message.end:
+            self.done.set()
+
+    def _write(self, message: Incoming) -> None:
+        self._mark = message.mark or self._mark
+        if not message.rows.num_rows:
+            return
+        first = message.rows["_seq"][0].as_py()
+        arrived = Range(Seq(first), Seq(first + message.rows.num_rows))
+        filter_, new = self._filter.accept(arrived)
+        if isinstance(new, Hole):
+            self._skip(new.missing)
+            filter_, new = DuplicateFilter(arrived.stop), arrived
+        if len(new):
+            self.log.write(message.rows.slice(new.start - first))
+        self._filter = filter_
+
+    def resumes(self, reader: StreamReader, released: int, start: int) -> None:
+        """What lies between `released` and what was expected was given up by a renumbering: it is not lost."""
+        with self._lock:
+            expected = self._filter.expected
+            self._skip(Range(Seq(min(max(released, expected), max(start, expected))), Seq(max(start, expected))))
+            self._filter = DuplicateFilter(Seq(max(start, expected)))
+
+    def _skip(self, missing: Range) -> None:
+        self.log.next = max(self.log.next, missing.stop)
+        if len(missing):
+            self.lost += len(missing)
+            log.error("input lost", stream=self.sink.input, start=missing.start, stop=missing.stop)
+
+    def status(self) -> dict[str, Any]:
+        return {
+            **status_of(self.job, self.sink, self._state(), self.disk),
+            "error": self.error,
+            "tuples": self.log.next,
+            "next": self.log.next,
+            "lost": self.lost,
+            "quietMs": self._hearing.quiet_ms(self.sink.input, steady_ms()),
+            "lag": max(0, self._end - self.log.next),
+            "lagMs": self._lag_ms if self._end > self.log.next else 0,
+            "ended": self.done.is_set(),
+            "latencies": self._latencies.figures(),
+        }
+
+    def _state(self) -> str:
+        return "failed" if self.error else "finished" if self.done.is_set() else "ready"
+
+    def is_ready(self) -> bool:
+        return self.error is None and self.disk.stalled is None
+
+
+def status_of(job: StreamJob, sink: Sink, state: str, disk: Disk) -> dict[str, Any]:
+    """What can be said before the folder is taken, too: that may hang."""
+    stalled = disk.stalled
+    shown = "stalled" if stalled is not None and state not in ("failed", "finished") else state
+    return {"kind": "sink", "job": job.name, "sink": sink.name, "state": shown, "stalled": stalled}

@@ -1,0 +1,1 @@
+"""Sources that are read inside a subjob."""

@@ -1,0 +1,300 @@
+"""Pulls one stream from whichever instance of its producer serves it, and never gives up.
+
+Where to ask, in order: the standby the last primary named (it lets the request wait until it is promoted), the address
+that served last, then everyone the surroundings know: first for who leads, and only if nobody does is it worth to wait
+at one that may lead soon.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.flight as flight
+import structlog
+
+from understudy.process.clock import steady_ms
+from understudy.protocol.watermarks import Step
+from understudy.streams import wire
+from understudy.streams.encoding import step_from_json, step_to_json
+
+log = structlog.get_logger()
+RETRY_SECONDS = 0.05
+WAITING_LIMIT = 20  # keep-alives without promotion before asking elsewhere
+
+
+class Origin(StrEnum):
+    """From where a stream is asked for."""
+
+    POSITION = "position"  # what the reader expects next
+    NEWEST = "newest"  # its newest tuple
+    HELD = "held"  # the oldest tuple that the producer still holds for this consumer
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One message of a stream."""
+
+    rows: pa.Table
+    epoch: int
+    progress: int | None
+    available: int  # the producer's next seq: how far there is to read
+    end: int | None  # where the stream ends, once all of it was sent
+    mark: Step | None = None  # watermarks of its last tuple, where the producer forwards them
+    anew: int | None = None  # from there on, seqs name other tuples than in an earlier life of the producer
+    share: int | None = None  # so many tuples at the most should be taken at a time: the queue has a bound
+    still_ms: int = 0  # for how long the producer's output has stood still
+
+
+class Handler:
+    """What a reader reports to; implemented by the instance shell and by sinks."""
+
+    def expected(self, stream: str) -> int:
+        """The next seq wanted."""
+        raise NotImplementedError
+
+    def mark(self, stream: str) -> Step | None:
+        """The watermarks of the last tuple taken."""
+        return None
+
+    def ages(self, stream: str) -> list[dict[str, int]]:
+        """How long ago a tuple or a sign of life came, by the epoch of the producer."""
+        return []
+
+    def incoming(self, reader: StreamReader, message: Incoming) -> None:
+        raise NotImplementedError
+
+    def redirected(self, reader: StreamReader, epoch: int) -> None:
+        """From here on a producer of this epoch is read."""
+
+    def resumes(self, reader: StreamReader, released: int, start: int) -> None:
+        """The producer no longer has what we want: it can only go on at `start`."""
+        raise NotImplementedError
+
+    def replaced(self, reader: StreamReader, why: str) -> None:
+        """A later life of this consumer has spoken to the producer. A subjob hears of that from its Lease."""
+
+    def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
+        """How far the stream goes now, and for how long the oldest tuple has been there that is not acked."""
+
+    def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
+        """The producer asks for a backup at this position. A sink's acks say as much."""
+
+    def held(self, reader: StreamReader, start: int, anew: int | None, released: int | None) -> None:
+        """The producer holds the stream for us from `start` on; from `anew` on, it is not what an earlier life had. All
+        that it knows an earlier life to have released is before `released`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who asks for a stream."""
+
+    stream: str
+    consumer: str
+    epoch: Callable[[], int] = lambda: 0
+    is_replica: Callable[[], bool] = lambda: False  # a silent second reader: its positions are no acks
+
+
+class Reading(Protocol):
+    """A stream that is being read."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def watch(self) -> None:
+        """Called regularly by another thread: ends a call that has fallen silent."""
+
+    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
+        """Send (level, position) pairs to who serves us; False if that has to be done again. `starved`: all before this
+        has come, and nothing can be released before more does."""
+
+    @property
+    def connections(self) -> int:
+        """How often a producer began to serve us: a new one has not heard earlier acks."""
+
+    @property
+    def served_by(self) -> int | None:
+        """The epoch of the producer that serves us now; None if nobody has for longer than it may be silent."""
+
+
+class StreamReader(threading.Thread):
+    def __init__(
+        self,
+        asking: Asking,
+        handler: Handler,
+        addresses: Callable[[], list[str]],
+        silence_ms: int,
+        origin: Origin = Origin.POSITION,
+        only: str | None = None,
+    ) -> None:
+        super().__init__(name=f"reader-{asking.stream}", daemon=True)
+        self.stream = asking.stream
+        self.connections = 0
+        self.origin = origin
+        self.finished = False
+        self.replicated: bool | None = None  # whether who serves us says that all instances send
+        self._asking = asking
+        self._handler = handler
+        self._addresses = addresses
+        self._silence_ms = silence_ms
+        self._only = only  # read from this address, whoever else serves the stream
+        self._stopping = threading.Event()
+        self._call: flight.FlightStreamReader | None = None
+        self._heard = steady_ms()
+        self._delivering = False
+        self._served_by: int | None = None
+        self._standby: str | None = None
+        self._serving: str | None = None
+        self._dismissed = False  # whether the last producer ended the call, and not a failure
+        self._client: flight.FlightClient | None = None
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopping.is_set()
+
+    def run(self) -> None:
+        while not self.stopped and not self.finished:
+            for address, patient in self._candidates():
+                if self.stopped or self.finished or self._pull(address, patient):
+                    break
+            else:
+                self._stopping.wait(RETRY_SECONDS)
+
+    def _candidates(self) -> Iterator[tuple[str, bool]]:
+        """Whom to ask, and whether to wait there until it leads."""
+        if self._only is not None:
+            yield self._only, True
+            return
+        if self._dismissed and self._serving:
+            yield self._serving, False  # it ended the call by itself, so it lives: perhaps it begins again
+        known = dict.fromkeys(a for a in (self._standby, self._serving) if a)
+        yield from ((a, True) for a in known)
+        others = [a for a in self._addresses() if a not in known]
+        yield from ((a, patient) for patient in (False, True) for a in others)
+
+    def _pull(self, address: str, patient: bool) -> bool:
+        """Read from one address until that ends; True if it served at all."""
+        served = self._dismissed = False
+        client = wire.connect(address)  # not closed by hand: acks may be on their way in another thread
+        try:
+            # a call that was begun can be given up only afterwards
+            pinged = wire.do(client, "ping", self._silence_ms / 1000)
+            self._heard = steady_ms()
+            if not patient and not wire.leads(pinged):
+                return False
+            self._call = client.do_get(self._ticket(pinged.get("epoch")))
+            for waited, (rows, meta) in enumerate(_messages(self._call)):
+                self._heard = steady_ms()
+                if meta.get("waiting"):
+                    if waited >= WAITING_LIMIT:
+                        return False
+                    continue
+                if "refused" in meta:
+                    log.info("refused", stream=self.stream, by=address, why=meta["refused"])
+                    if meta.get("replaced"):
+                        self._handler.replaced(self, meta["refused"])
+                    return False
+                if not served:
+                    served = True
+                    self._begin(address, client, meta["epoch"])
+                self._delivering = True
+                self._deliver(rows, meta)
+                self._heard, self._delivering = steady_ms(), False
+                if self.stopped or self.finished:
+                    return True
+            self._dismissed = served
+        except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
+            log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
+        except Exception:  # whatever a producer's message does here, another attempt must follow
+            log.exception("a message of the producer could not be handled", stream=self.stream, address=address)
+        finally:
+            if self._call is not None:
+                self._call.cancel()
+            self._client = self._call = self.replicated = self._served_by = None
+            self._delivering = False
+        return served
+
+    def _begin(self, address: str, client: flight.FlightClient, epoch: int) -> None:
+        log.info("reading", stream=self.stream, address=address, epoch=epoch)
+        self._serving, self._client = address, client
+        self.connections += 1
+        self._handler.redirected(self, epoch)
+
+    def _ticket(self, meant: int | None) -> flight.Ticket:
+        """`meant`: the epoch of the producer that is asked. One that leads in a later one must not take it for news."""
+        at_position = self.origin is Origin.POSITION
+        return wire.ticket(
+            "stream",
+            stream=self.stream,
+            consumer=self._asking.consumer,
+            origin=self.origin,
+            start=self._handler.expected(self.stream) if at_position else None,
+            mark=step_to_json(self._handler.mark(self.stream)) if at_position else None,
+            epoch=self._asking.epoch(),
+            replica=self._asking.is_replica(),
+            ages=self._handler.ages(self.stream),
+            meant=meant,
+        )
+
+    def _deliver(self, rows: pa.Table, meta: dict[str, Any]) -> None:
+        self._standby, self._served_by = meta.get("standby"), meta["epoch"]
+        self.replicated = meta.get("replicas", False)
+        if "resumes" in meta:
+            self._handler.resumes(self, meta["resumes"]["released"], meta["resumes"]["start"])
+            self.origin = Origin.POSITION
+        if "held" in meta:
+            self._handler.held(self, meta["held"], meta.get("others"), meta.get("released"))
+            self.origin = Origin.POSITION
+        mark = step_from_json(meta.get("mark"))
+        told = (meta.get("progress"), meta["next"], meta.get("end"), mark, meta.get("anew"), meta.get("share"))
+        message = Incoming(rows, meta["epoch"], *told, still_ms=meta.get("still", 0))
+        self._handler.incoming(self, message)
+        if "backup" in meta:
+            self._handler.backup_requested(self, meta["backup"], meta["epoch"])
+        self.finished = message.end is not None
+
+    @property
+    def served_by(self) -> int | None:
+        return self._served_by if steady_ms() - self._heard <= self._silence_ms else None
+
+    def watch(self) -> None:
+        """While a message is handled here, as on a slow disk, nothing is known of the producer."""
+        call = self._call
+        if call is not None and not self._delivering and steady_ms() - self._heard > self._silence_ms:
+            log.info("producer silent", stream=self.stream, address=self._serving)
+            call.cancel()
+
+    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
+        client, asking = self._client, self._asking
+        if client is None:
+            return False
+        said = {"stream": self.stream, "consumer": asking.consumer, "acks": acks, "epoch": asking.epoch()}
+        try:
+            ages = self._handler.ages(self.stream)
+            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved, ages=ages)
+        except (flight.FlightError, pa.ArrowException, StopIteration):
+            return False
+        if answer.get("replaced"):
+            self._handler.replaced(self, answer["replaced"])
+        if "end" in answer:
+            self._handler.behind(self, answer["end"], answer["lagMs"])
+        return True
+
+    def stop(self) -> None:
+        self._stopping.set()
+        call = self._call
+        if call is not None:
+            call.cancel()
+
+
+def _messages(call: flight.FlightStreamReader) -> Iterator[tuple[pa.Table, dict[str, Any]]]:
+    while True:
+        try:
+            chunk = call.read_chunk()
+        except StopIteration:
+            return
+        yield pa.Table.from_batches([chunk.data]), wire.unpack(chunk.app_metadata)

@@ -1,0 +1,1 @@
+"""The commands of the laboratory. `understudy.cli` lists them where this package is installed."""

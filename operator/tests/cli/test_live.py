@@ -1,0 +1,50 @@
+"""What a run shows while it runs."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from tests.local.test_decide import SINK, running, seen, subjob
+from understudy.cli.live import LINE_SECONDS, Lines, _table
+from understudy.local.run.decide import Observed
+
+
+def behind(tuples: int, milliseconds: int) -> Observed:
+    consumers = {"sink/alerts": {"received": 5, "released": 5, "lag": tuples, "lagMs": milliseconds}}
+    outputs: dict[str, Any] = {"beats": {"next": 9, "trimmed": 0, "consumers": consumers}}
+    primary = seen(subjob("beats", 0), status={"state": "ready", "role": "primary", "outputs": outputs})
+    return running(seen(SINK), primary)
+
+
+def shown(observed: Observed) -> str:
+    text = io.StringIO()
+    Console(file=text, width=200).print(_table(observed, {"alerts": 812}))
+    return text.getvalue()
+
+
+def lines(observed: Observed) -> str:
+    text = io.StringIO()
+    told = Lines(Console(file=text, width=200))
+    told._said -= LINE_SECONDS
+    told.watch(observed, {"alerts": 812})
+    return text.getvalue()
+
+
+def test_the_live_table_shows_by_how_much_a_sink_is_behind() -> None:
+    assert "40,000 tuples, 3.2 s" in shown(behind(40_000, 3_200))
+
+
+def test_the_lines_of_a_run_without_a_terminal_tell_it_too() -> None:
+    assert "alerts 812 tuples, behind by 40,000 tuples, 3.2 s" in lines(behind(40_000, 3_200))
+
+
+def test_a_sink_that_has_all_is_not_called_behind() -> None:
+    assert "behind" not in lines(behind(0, 0))
+
+
+def test_a_producer_that_leads_no_more_tells_nothing() -> None:
+    dead = seen(subjob("beats", 0), exit_code=-9, status=behind(7, 1).seen[1].status)
+    assert running(seen(SINK), dead).lag("alerts") is None

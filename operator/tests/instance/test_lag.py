@@ -1,0 +1,94 @@
+"""What is said of a slow sink, beside what anybody can count: the producer's queue end and the lines of the files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.instance.in_process import CHAIN, InProcessJob, job_of, until
+from tests.sinks.test_sink_lives import HA, spawn
+from understudy.control.pages import InstancePage, Lag, read
+from understudy.modes.build import sink_consumer
+from understudy.protocol.ids import Stream
+from understudy.sinks.fence import Life
+from understudy.sinks.sink import SinkProcess
+
+BEHIND = 200  # tuples: about three seconds of this stream
+SLACK = 30  # tuples that may be written, and not acked yet, or made between two looks
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[InProcessJob]:
+    made = InProcessJob(HA, tmp_path)
+    made.reader.stop()
+    made.begin()
+    yield made
+    made.close()
+
+
+def told(running: InProcessJob) -> Lag:
+    """As the operator reads it from the status page of the producer."""
+    page = read(running.instances["second-0"].status())
+    assert isinstance(page, InstancePage)
+    return page.outputs["second"].lags[sink_consumer("end")]
+
+
+def counted(running: InProcessJob, output: Path) -> int:
+    """As an outside observer sees it."""
+    lines = sum(len(part.read_text().splitlines()) for part in sorted(output.glob("part-*.jsonl")))
+    context = running.instances["second-0"].context
+    with context.lock:
+        return context.core.ledger.queues[Stream("second")].next - lines
+
+
+def stopped_after_an_ack(running: InProcessJob, pid: int, output: Path) -> bool:
+    """What is written and not acked, nobody but the files can tell."""
+    os.kill(pid, signal.SIGSTOP)
+    if told(running).tuples - counted(running, output) < SLACK:
+        return True
+    os.kill(pid, signal.SIGCONT)
+    return False
+
+
+def test_the_lag_of_a_stopped_sink_is_what_its_files_lack(running: InProcessJob, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    sink = spawn(tmp_path, 1)
+    try:
+        until(lambda: output.exists() and counted(running, output) < SLACK)
+        until(lambda: stopped_after_an_ack(running, sink.pid, output))
+        until(lambda: counted(running, output) > 0)
+        began = time.monotonic()
+        until(lambda: counted(running, output) > BEHIND and time.monotonic() > began + 3)
+        least, lag, most = counted(running, output), told(running), counted(running, output)
+        passed = time.monotonic() - began
+        assert least <= lag.tuples <= most + SLACK
+        assert passed / 2 <= lag.milliseconds / 1000 <= passed * 2
+        os.kill(sink.pid, signal.SIGCONT)
+        until(lambda: told(running).tuples < SLACK)
+        assert counted(running, output) < BEHIND
+    finally:
+        os.kill(sink.pid, signal.SIGCONT)
+        sink.terminate()
+        sink.wait(30)
+
+
+def test_the_page_of_a_sink_whose_write_stands_still_tells_its_lag(running: InProcessJob, tmp_path: Path) -> None:
+    output, job = tmp_path / "slow", job_of(CHAIN, HA)
+    sink = SinkProcess(job, job.sinks[0], output, running.surroundings, Life("a", 1))
+    writer = threading.Thread(target=sink.run, daemon=True)
+    writer.start()
+    until(lambda: sink.log.next > 10)
+    with sink._lock:
+        until(lambda: sink.status()["lag"] > BEHIND)
+        lag, most = sink.status(), counted(running, output)
+        assert most // 2 < lag["lag"] <= most
+        assert lag["lagMs"] > 0
+    until(lambda: sink.status()["lag"] < SLACK)
+    sink.stop()
+    writer.join(30)

@@ -1,0 +1,141 @@
+"""A process that is stopped at one line of a sink's log, wakes beside its successor, and may do no harm. Run by a test.
+
+For each line at which it can be stopped, from the first on:
+
+1. A child plays the context (SCENES), and stops itself by SIGSTOP at that line. Its tuples have `by` = "stopped".
+2. A successor takes the folder, and writes what follows in two writes that count.
+3. The child goes on by SIGCONT, to its end.
+4. The files hold what they held before, and the successor goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+
+from understudy.sinks import fence, lines
+from understudy.sinks.fence import Life, Superseded
+from understudy.sinks.lines import LineLog
+
+TRACED = {fence.__file__, lines.__file__}
+PURE = {"as_json", "_value", "<genexpr>", "<dictcomp>"}  # a stop in there is like one before or behind it
+WROTE, SUPERSEDED, FAILED = 0, 10, 11
+STOPPED, SUCCESSOR = Life("run", 1), Life("run", 2)
+SMALL = 100  # bytes of a part: the next write begins a new one
+
+
+def rows(start: int, stop: int, by: str) -> pa.Table:
+    return pa.table({"_seq": range(start, stop), "by": [by] * (stop - start), "n": range(start, stop)})
+
+
+def plain_write(folder: Path, trace: Callable[[], None]) -> None:
+    log = LineLog(folder, STOPPED)
+    log.write(rows(0, 5, "stopped"))
+    trace()
+    log.write(rows(5, 9, "stopped"))
+
+
+def write_in_pieces(folder: Path, trace: Callable[[], None]) -> None:
+    """The kernel takes only a part of it at first. A stop behind the second attempt comes after the error."""
+    log = LineLog(folder, STOPPED)
+    log.write(rows(0, 5, "stopped"))
+    trace()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (log.path.stat().st_size + 50, resource.RLIM_INFINITY))
+    log.write(rows(5, 9, "stopped"))
+
+
+def write_of_a_new_part(folder: Path, trace: Callable[[], None]) -> None:
+    log = LineLog(folder, STOPPED, SMALL)
+    log.write(rows(0, 5, "stopped"))
+    trace()
+    log.write(rows(5, 9, "stopped"))
+
+
+def start(folder: Path, trace: Callable[[], None]) -> None:
+    LineLog(folder, STOPPED).write(rows(0, 5, "stopped"))
+    trace()
+    LineLog(folder, STOPPED).write(rows(5, 9, "stopped"))
+
+
+SCENES = {context.__name__: context for context in (plain_write, write_in_pieces, write_of_a_new_part, start)}
+
+
+def stop_at(line: int) -> Callable[[], None]:
+    passed = 0
+
+    def look(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal passed
+        if frame.f_code.co_filename not in TRACED or frame.f_code.co_name in PURE:
+            return None
+        passed += event == "line"
+        if event == "line" and passed == line:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        return look
+
+    return lambda: sys.settrace(look)
+
+
+def child(context: str, folder: Path, line: int) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        SCENES[context](folder, stop_at(line))
+        code = WROTE
+    except Superseded:
+        code = SUPERSEDED
+    except OSError as error:
+        print(error)
+        code = FAILED
+    finally:
+        sys.settrace(None)
+    os._exit(code)
+
+
+def held(folder: Path) -> list[tuple[int, str]]:
+    text = "".join(path.read_text() for path in sorted(folder.glob("*.jsonl")))
+    return [(row["_seq"], row["by"]) for row in map(json.loads, text.splitlines())]
+
+
+def play(context: str, folder: Path, line: int) -> bool:
+    """False when the child came to its end before that line."""
+    pid = child(context, folder, line)
+    if not os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]):
+        return False
+    later = LineLog(folder, SUCCESSOR, SMALL if context == write_of_a_new_part.__name__ else 1_000_000)
+    began = later.next
+    later.write(rows(began, 15, "successor"))
+    later.write(rows(15, 20, "successor"))
+    before = held(folder)
+    os.kill(pid, signal.SIGCONT)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    allowed = (WROTE, SUPERSEDED, FAILED) if context == write_in_pieces.__name__ else (WROTE, SUPERSEDED)
+    assert code in allowed, f"line {line}: the one that was stopped ended with {code}"
+    assert code != WROTE or began == 9, f"line {line}: it counts tuples that its successor did not find"
+    assert held(folder) == before, f"line {line}: {before} became {held(folder)}"
+    later.write(rows(20, 25, "successor"))
+    kept = [(n, "stopped" if n < began else "successor") for n in range(25)]
+    assert held(folder) == kept, f"line {line}: {held(folder)}"
+    assert LineLog(folder, Life("run", 3)).next == 25
+    return True
+
+
+def main(context: str, folder: Path) -> None:
+    line = 1
+    while play(context, folder / str(line), line):
+        line += 1
+    print(line - 1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
