@@ -72,6 +72,34 @@ def test_a_connection_that_could_not_be_made_is_a_reason_to_ask_not_to_take_over
     assert asked.expected == LEASE
 
 
+@pytest.mark.parametrize("mode", sorted(set(_newcomers()) - set(SPARES)))
+def test_a_newcomer_without_state_whose_connection_is_reset_asks_the_holder_before_it_takes_over(mode: str) -> None:
+    """The connection had carried a keep-alive; whatever reset it, the primary may live, and others may hear it."""
+    newcomer = _newcomers()[mode]()
+    newcomer.handle(on.LeaseSeen(LEASE))
+    newcomer.handle(on.KeepAlive(Millis(0), Epoch(1)))
+    (asked,) = newcomer.handle(on.PeerClosed(Millis(100)))
+    assert isinstance(asked, do.AskHolder)
+    assert do.TryLease not in attempts(newcomer, ASKED, PATIENCE - 1_000)
+    newcomer.handle(on.Tick(Millis(PATIENCE)))
+    newcomer.handle(on.LeaseSeen(ASKED))
+    (tried,) = newcomer.handle(on.PeerUnreachable(Millis(PATIENCE)))
+    assert isinstance(tried, do.TryLease)
+    assert tried.expected is not None
+    assert tried.expected.question == ASKED.question, "whoever hears the holder can say so"
+
+
+@pytest.mark.parametrize("mode", sorted(set(_newcomers()) - set(SPARES)))
+def test_a_holder_that_answers_after_a_reset_keeps_its_lease(mode: str) -> None:
+    newcomer = _newcomers()[mode]()
+    newcomer.handle(on.LeaseSeen(LEASE))
+    newcomer.handle(on.KeepAlive(Millis(0), Epoch(1)))
+    newcomer.handle(on.PeerClosed(Millis(100)))
+    for start in range(0, 30_000, 2_000):
+        assert do.TryLease not in attempts(newcomer, ASKED, start, start)
+        assert do.TryLease not in attempts(newcomer, LEASE, start + 1_000, start + 1_000)
+
+
 def test_neither_is_silence_before_the_first_keep_alive(newcomer: Instance) -> None:
     said = [c for now in range(0, 2_500, 100) for c in kinds(newcomer.handle(on.Tick(Millis(now))))]
     assert said == [do.AskHolder]

@@ -129,16 +129,6 @@ def test_a_secondary_goes_on_exactly_where_its_newest_checkpoint_ends() -> None:
     assert second.ledger.queues[OUT].held == Range(Seq(0), Seq(5))
 
 
-def test_who_finds_a_dead_primary_and_has_no_state_leaves_the_first_chance_to_who_has() -> None:
-    """A newcomer, while the secondary with the checkpoint stands still for a moment."""
-    late = instance("job-2")
-    late.handle(on.LeaseSeen(lease("job-0", 1)))
-    assert late.handle(on.PeerClosed(Millis(0))) == ()
-    late.handle(on.Tick(Millis(0)))
-    assert late.handle(on.Tick(Millis(1_500))) == ()
-    assert kinds(late.handle(on.Tick(Millis(2_000)))) == [do.TryLease]
-
-
 def test_silence_is_suspected_only_after_three_missed_keep_alives() -> None:
     _, checkpoint = protected()
     second = instance("job-1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, kinds, lease, processed
 from understudy.modes.instance import Role
 from understudy.modes.replica_backup import ReplicaBackup
@@ -102,7 +104,9 @@ def test_a_replica_that_was_replaced_steps_down_and_joins_again() -> None:
 def test_who_finds_only_dead_replicas_begins_anew() -> None:
     late = replica("job-2")
     late.handle(on.LeaseSeen(lease("job-0", 3)))
-    assert late.handle(on.PeerClosed(Millis(1))) == (), "one that has the state has the first chance"
+    assert kinds(late.handle(on.PeerClosed(Millis(1)))) == [do.AskHolder]
+    ended = replace(lease("job-0", 3), gone=True)
+    assert late.handle(on.LeaseSeen(ended)) == (), "one that has the state has the first chance"
     late.handle(on.Tick(Millis(1)))
     assert kinds(late.handle(on.Tick(Millis(3_000)))) == [do.TryLease]
     lead, read = late.handle(on.LeaseWon(lease("job-2", 4)))

@@ -110,10 +110,12 @@ class TakesOverWithNothing(PassiveStandby):
 
 
 class TakesARefusedConnectionForADeath(PassiveStandby):
-    """A connection that could not be made counts as one that has closed."""
+    """A connection that could not be made counts as the word of somebody who saw the process end."""
 
     def handle(self, event: Event) -> Commands:
-        return super().handle(on.PeerClosed(event.now) if isinstance(event, on.PeerUnreachable) else event)
+        if isinstance(event, on.PeerUnreachable) and self.lease is not None:
+            return super().handle(on.LeaseSeen(replace(self.lease, gone=True)))
+        return super().handle(event)
 
 
 class AsksNoHolder(PassiveStandby):

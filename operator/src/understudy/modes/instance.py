@@ -6,8 +6,8 @@
 | standby   | Lease held by another | standby   | follows the holder |
 | standby   | Lease won             | primary   | leads from what it has stored |
 | standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set on what it last saw) |
-| standby   | the same: closed, and no state here | standby | leaves it to one that has state, then tries the Lease |
-| standby   | the same: silent or out of reach, no state | standby | asks the holder through the Lease, then tries it |
+| standby   | the same, and no state here | standby | asks the holder through the Lease, then tries it |
+| standby   | the Lease says that the holder's process has ended | standby | tries the Lease; without state, after 6 τ |
 | standby   | followed peer says that its engine stands still | standby | tries the Lease, if it has state |
 | primary   | newer epoch           | standby   | steps down, forgets everything |
 | standby   | handed over to        | standby   | tries the Lease |
@@ -41,7 +41,7 @@ from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 Commands = tuple[Command, ...]
-WAIT = 6  # times τ that who has no state leaves to those who have it: what they have is lost otherwise
+WAIT = 6  # times τ: so long a standby without state waits, so that one with state can win the Lease
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
 ROLL = 2_000  # milliseconds that consumers have at least to answer: they give up a silent producer after one second
 PATIENCE = 6_000  # milliseconds that a holder has to answer a question in its Lease, at which it looks every second
@@ -90,7 +90,7 @@ class Instance:
         self._trying = False
         self._contact = False  # whether the connection to the primary has carried a keep-alive
         self._inquiry = Inquiry()  # as a standby that does not hear the holder
-        self._waits = False  # for a standby that has its state to take over from a dead primary
+        self._waits = False  # the holder is dead: for a standby that has its state to win the Lease
         self._waits_since: Millis | None = None
 
     def handle(self, event: Event) -> Commands:
@@ -105,7 +105,7 @@ class Instance:
                 self.in_contact(event)
                 return self._heard(event)
             case on.PeerClosed():
-                return self._suspect("its connection closed: the process is dead", proven=True)
+                return self._suspect("its connection closed: the process is dead", closed=True)
             case on.PeerUnreachable():
                 return self._suspect("no connection could be made")
             case on.HolderHeard():
@@ -134,9 +134,10 @@ class Instance:
         if record is None:
             return self._try("nobody holds the Lease")
         if record.holder == self.name:
-            return self._inherit()
+            return self._leave_first_chance("the Lease names an earlier life of this instance")
         if record.gone:
-            return self._suspect("its process has ended", proven=True)
+            self.detector = self.detector.forget()
+            return self._leave_first_chance("its process has ended")
         return (do.Follow(record),)
 
     def _lease_seen_leading(self, record: LeaseRecord | None) -> Commands:
@@ -144,10 +145,10 @@ class Instance:
             return self._newer(record.epoch)
         return (*self.still_ours(), *self.moves.asked_by(record))
 
-    def _inherit(self) -> Commands:
-        """The Lease names an earlier life of this instance. A standby that has its state must have the first chance."""
+    def _leave_first_chance(self, why: str) -> Commands:
+        """The holder is dead for certain. A standby without state waits: one with state may only be slow to notice."""
         if self.could_continue():
-            return self._try("the Lease names an earlier life of this instance")
+            return self._try(why)
         self._waits = True
         return ()
 
@@ -219,18 +220,15 @@ class Instance:
         self._waits = False
         return self._try("no standby that has the state of the primary before took over")
 
-    def _suspect(self, why: str, *, proven: bool = False) -> Commands:
-        """Silence is no proof, nor is a connection that could not be made: a standby that has nothing to continue from
-        asks the holder through the Lease. If the primary is dead for certain, another standby that has its state may
-        only be slow to notice: it is left the time to take over."""
+    def _suspect(self, why: str, *, closed: bool = False) -> Commands:
+        """The primary is not heard. A standby with state tries the Lease. One without state asks the holder through the
+        Lease: silence proves nothing, and even a connection that was closed may have been reset on its way. A standby
+        that needs no state to continue counts as one with state once it has heard the primary."""
         self.detector = self.detector.forget()
         if self.role is not Role.STANDBY:
             return ()
-        if self.could_continue() and (proven or self._contact or not self.holds_nothing):
+        if self.could_continue() and (closed or self._contact or not self.holds_nothing):
             return self._try(why)
-        if proven:
-            self._waits = True
-            return ()
         return self._ask_holder(why)
 
     def _ask_holder(self, why: str) -> Commands:

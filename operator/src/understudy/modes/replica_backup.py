@@ -117,7 +117,7 @@ class ReplicaBackup(Resuming):
     def _closed(self, why: str) -> Commands:
         """The peer is gone. Who has not joined it yet may have to begin in its place."""
         if self.role is Role.STANDBY and self.lease is not None:
-            return self._suspect(why, proven=True)
+            return self._suspect(why, closed=True)
         return self._alone(why)
 
     def could_continue(self) -> bool:
