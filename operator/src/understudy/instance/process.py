@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import structlog
 
+from understudy.engine.executors import tasks_running
 from understudy.engine.inbox import Inbox
 from understudy.engine.query import ElementQuery
 from understudy.engine.schemas import inputs_of, stream_specs
@@ -70,7 +71,7 @@ class SubjobProcess:
         self._began = time.monotonic()
         self._shell: Shell | None = None
         self._engine: EngineWatcher | None = None
-        self._probe = Probe(self._failed_query)
+        self._probe: Probe | None = None
         self._latencies = Latencies(surroundings.neighbours)
 
     def run(self) -> int:
@@ -116,6 +117,8 @@ class SubjobProcess:
             output = partial(shell.outputs.on_output, name)
             self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
         context.story.state = "rehearsing"
+        remote = self.subjob.spark.executors.instances > 0
+        self._probe = Probe(self._failed_query, partial(tasks_running, spark) if remote else lambda: 0)
         self._probe.start()
         self._engine = EngineWatcher(context, inboxes, self._probe)
         warm_up(self.job, self.subjob, inboxes, self._surroundings, self._given_up)
@@ -140,7 +143,7 @@ class SubjobProcess:
         if self._engine is not None and self._failure is None:
             self._engine.look()
             self._failure = self._engine.leaving(self._stand)
-        self._failure = self._failure or self._probe.failure
+        self._failure = self._failure or (self._probe.failure if self._probe is not None else None)
         return self._failure is not None or self._stop.is_set()
 
     def _stand(self) -> Stand:
