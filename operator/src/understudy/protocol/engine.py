@@ -36,6 +36,7 @@ LONGEST_MS: Final = 600_000
 LONGEST_MEDIANS: Final = 1_000
 MANY: Final = 10  # micro-batches of others, after which processor time says nothing
 LONGEST_STEP_MS: Final = 1_000  # between two looks; a longer one is time in which the watch did not run
+START_MS: Final = 300_000  # a cold Spark on a busy machine takes under a minute
 SHOWN_MS: Final = 500  # how long the status page says that the engine is stalled, before the process ends
 HELD_MS: Final = 30_000  # how long a stalled primary waits for somebody to give its state to
 
@@ -151,6 +152,11 @@ def _no_step(element: str, silent: int, but: str) -> str:
 
 def _seconds(millis: int) -> str:
     return f"{millis / 1000:.1f} s"
+
+
+def not_started(age_ms: int, start_ms: int = START_MS) -> str | None:
+    """Why a process whose Spark has not started yet has to be started again; None while it may take so long."""
+    return f"Spark did not start within {start_ms // 1000} s" if age_ms > start_ms else None
 
 
 @dataclass(frozen=True, slots=True)
