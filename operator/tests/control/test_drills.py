@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from understudy.control.cron import Cron
-from understudy.control.drills import CutOff, Freeze, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
+from understudy.control.drills import CutOff, Freeze, Hang, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
 from understudy.control.observed import IncidentSeen, Pod
 from understudy.control.times import iso_ms, millis
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
@@ -28,6 +28,9 @@ class WarmUp:
     frozen: list[str] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    engine_timeout_ms: int = 0
+    hung: dict[str, float] = field(default_factory=dict)
+    """Pod → for how many seconds its JVM was stopped."""
     created_ms: int = 0
 
     def __post_init__(self) -> None:
@@ -52,6 +55,7 @@ class WarmUp:
             pods=tuple(world.pods.values()) if exists else (),
             incidents=tuple(world.incidents.values()) if exists else (),
             certified=self.certified,
+            engine_timeout_ms=self.engine_timeout_ms,
         )
 
     def _carry_out(self, step: Step) -> None:
@@ -63,6 +67,8 @@ class WarmUp:
             case Freeze(pod, _) | CutOff(pod, _):
                 self.frozen.append(pod.name)
                 self.world.silent.add(pod.name)
+            case Hang(pod, seconds):
+                self.hung[pod.name] = seconds
             case Tell():
                 self.told.append(str(step.reason))
 
@@ -268,6 +274,38 @@ def test_a_take_over_that_was_succeeded_itself_is_not_waited_for(world: World) -
     ended, _ = decide_drill(replace(drill.seen(), status=status, incidents=(short, later)))
     assert isinstance(ended, WriteDown)
     assert ended.status.incident == "demo-keep-epoch-3"
+
+
+@pytest.mark.parametrize(("timeout_ms", "seconds"), [(0, 60), (3_000, 60), (30_001, 61), (200_000, 400)])
+def test_a_hung_engine_hangs_for_two_engine_timeouts_and_a_minute_at_the_least(
+    world: World, timeout_ms: int, seconds: int
+) -> None:
+    primary = world.primary("keep")
+    drill = WarmUp(world, spec(fault="engineHang"), engine_timeout_ms=timeout_ms).run_for(5)
+    assert drill.hung == {primary: seconds}
+    assert drill.status.lasts_seconds == seconds
+    assert not drill.killed
+    drill.engine_timeout_ms = 0  # a JVM that hangs says nothing more
+    drill.run_for(seconds - 20)  # whose standby takes over after the engine timeout
+    assert drill.status.phase == "Running"
+    world.kill(primary)
+    drill.run_for(12)
+    assert drill.status.phase is DrillPhase.PASSED, drill.status
+    assert (drill.status.target, drill.status.incident) == (primary, "demo-keep-epoch-2")
+
+
+def test_a_hung_engine_that_nobody_takes_over_from_fails_the_drill_in_the_end(world: World) -> None:
+    drill = WarmUp(world, spec(fault="engineHang"), engine_timeout_ms=200_000).run_for(459)
+    assert drill.status.phase == "Running"
+    drill.run_for(4)
+    assert drill.status.phase is DrillPhase.FAILED
+    assert "no new output within 460 s" in drill.status.message
+
+
+def test_a_hang_needs_a_pod_that_takes_orders(world: World) -> None:
+    drill = WarmUp(world, spec(fault="engineHang"), certified=False).run_for(3)
+    assert drill.status.phase is DrillPhase.FAILED
+    assert not drill.hung
 
 
 def test_a_lost_node_takes_all_pods_of_the_job_with_it(world: World) -> None:

@@ -55,6 +55,22 @@ def test_a_dead_reader_stops_the_source_and_gets_everything_when_it_is_back(ha: 
         running.close()
 
 
+def test_the_time_of_a_micro_batch_is_the_engines_own_however_long_it_waits_for_room(tmp_path: Path) -> None:
+    """Else a slow sink would make its producers' engine timeouts longer: they follow the median."""
+    running = InProcessJob(MODES["passiveStandby"], tmp_path, bounds=BOUNDS)
+    try:
+        lose_the_reader(running)
+        first = running.instances[str(running.leader("first"))]
+        done, began = first.context.story.batch_count, time.monotonic()
+        time.sleep(2)
+        running.read(running.reader.rows)
+        until(lambda: first.context.story.batch_count > done + 5)
+        waited_ms = (time.monotonic() - began) * 1000
+        assert max(first.context.story.batch_ms) < 1_000 < waited_ms
+    finally:
+        running.close()
+
+
 @pytest.mark.parametrize("mode", ["upstreamBackup", "savepoint", "passiveStandby"])
 def test_a_queue_that_holds_less_than_a_window_of_its_reader_is_overdrawn(mode: str, tmp_path: Path) -> None:
     """The reader can neither make nor release anything before it has more: to wait for room would be for ever. Unless

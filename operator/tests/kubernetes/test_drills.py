@@ -6,18 +6,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from understudy.control.names import FLIGHT_PORT
+from understudy.control.names import CERTIFICATE, FLIGHT_PORT, STATUS_PORT, certificate
 from understudy.instance.serving import InstanceServing
 from understudy.kubernetes.api import Api
+from understudy.kubernetes.certificates import credentials_data, issue, new_authority
 from understudy.kubernetes.drills import DrillReconciler
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Writer, unelected
 from understudy.process.family import family
+from understudy.process.http import StatusPage
 from understudy.process.ports import Unreachable
 from understudy.streams.server import Server
 
@@ -25,6 +28,7 @@ from .fake_api import FakeApi
 
 Json = dict[str, Any]
 
+HERE = "127.0.0.9"
 SETTINGS = PodSettings(image="understudy:test")
 LABELS = {"understudy.dev/job": "demo", "understudy.dev/subjob": "keep"}
 
@@ -93,6 +97,43 @@ def test_an_order_that_is_not_taken_is_no_order_carried_out(api: Api) -> None:
             Writer(api, "apps", unelected(), {}).order("demo", 0, "127.0.0.9", "partition", seconds=1)
     finally:
         server.shutdown()
+
+
+class Obedient(InstanceServing):
+    """Takes down what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[str, Json]] = []
+
+    def act(self, kind: str, body: Json) -> Any:
+        self.told.append((kind, body))
+        return {}
+
+
+def test_an_engine_hangs_for_two_of_the_timeouts_that_its_pod_tells_of(fake: FakeApi, api: Api) -> None:
+    now = datetime.now(UTC)
+    shown = issue(new_authority("demo", now), now + timedelta(days=1), now)
+    secret = {"name": certificate("demo", 1), "namespace": "apps"}
+    fake.put("secrets", {"metadata": secret, "data": credentials_data(shown)})
+    for name, role in (("demo-keep-0", "primary"), ("demo-keep-1", "secondary")):
+        made = pod(name, role)
+        made["metadata"]["annotations"] = {CERTIFICATE: "1"}
+        made["status"]["podIP"] = HERE
+        fake.put("pods", made)
+    spec = {"job": "demo", "subjob": "keep", "fault": "engineHang"}
+    fake.put("failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec})
+    said = {"kind": "subjob", "instance": "demo-keep-0", "engine": {"state": "working", "timeoutMs": 45_000}}
+    serving = Obedient()
+    page, server = StatusPage(HERE, STATUS_PORT, lambda: said, lambda: True), Server(HERE, FLIGHT_PORT, serving, shown)
+    try:
+        for _ in range(4):
+            DrillReconciler(api, SETTINGS).reconcile("apps", "now")
+    finally:
+        page.stop()
+        server.shutdown()
+    assert serving.told == [("hang", {"seconds": 90})]
+    assert status(fake)["lastsSeconds"] == 90
 
 
 def state_of(pid: int) -> str:

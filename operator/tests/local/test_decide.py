@@ -97,6 +97,23 @@ def test_streams_begin_when_everyone_is_ready() -> None:
     assert opening.at_ms > 7_000
 
 
+def test_a_replacement_whose_spark_does_not_start_is_killed_and_replaced_once() -> None:
+    late = seen(subjob("beats", 2), "starting", age_ms=PATIENCE_MS + 1)
+    stuck = running(*everyone()[:4], seen(subjob("beats", 1), exit_code=-9, hurt=True), late)
+    assert directed(stuck) == [Kill(late.process, "Spark did not start within 300 s")]
+    assert directed(replace(stuck, killed=frozenset({late.process}))) == []
+    gone = replace(late, exit_code=-9)
+    assert started(directed(replace(stuck, seen=(*stuck.seen[:-1], gone)))) == ["beats-3"]
+    (failure,) = directed(replace(stuck, seen=(*stuck.seen[:-1], gone, replace(gone, process=subjob("beats", 3)))))
+    assert isinstance(failure, Fail)
+    assert "beats-3 ended with signal 9 before it was ready, not the first to" in failure.why
+
+
+def test_a_replacement_that_may_still_start_is_left_alone() -> None:
+    soon = seen(subjob("beats", 2), "starting", age_ms=PATIENCE_MS)
+    assert directed(running(*everyone()[:4], soon)) == []
+
+
 # --- faults
 
 

@@ -10,6 +10,7 @@ import pytest
 from understudy.protocol.engine import (
     HELD_MS,
     JVM,
+    LONGEST_MS,
     PATIENCE,
     SHOWN_MS,
     EngineWatch,
@@ -17,11 +18,13 @@ from understudy.protocol.engine import (
     Stand,
     default_timeout,
     leaves,
+    longest,
 )
 from understudy.protocol.ids import Millis
 
 TIMEOUT = 3_000
 LOOK = 100
+ADVICE = "if it may take so long, raise ha.engineTimeout"
 
 
 @dataclass(slots=True)
@@ -34,6 +37,8 @@ class Engine:
     steps: int = 0
     ran: float = 0
     waited: float = 0
+    tasks: int = 0
+    """That run on executors now."""
     others: int = 0
     """Micro-batches of another element, `peaks`, which takes ten a second if it runs."""
 
@@ -62,7 +67,7 @@ class Engine:
         waits = frozenset({"beats"}) if idle else frozenset()
         counts = {JVM: self.answers, "beats": self.steps, "peaks": self.now}
         batches = {"beats": 1, "peaks": self.others}
-        signs = Signs(counts, waits, round(self.ran), batches, round(self.waited))
+        signs = Signs(counts, waits, round(self.ran), batches, round(self.waited), self.tasks)
         self.watch = self.watch.look(Millis(self.now), signs, TIMEOUT)
 
     def sleep(self, seconds: float) -> Engine:
@@ -88,11 +93,26 @@ def test_a_jvm_that_stops_is_stalled_after_the_timeout_and_not_before() -> None:
 def test_a_query_that_makes_no_step_is_stalled_though_the_jvm_answers() -> None:
     """A stopped Python worker, a dead lock."""
     stuck = engine().run(3.1, steps=False, load=0.01)
-    assert stuck.watch.stalled == "the query of beats made no step for 3.1 s"
+    assert stuck.watch.stalled == f"the query of beats made no step for 3.1 s; {ADVICE}"
 
 
 def test_a_long_micro_batch_that_uses_the_processor_is_no_hang() -> None:
-    assert engine().run(600, steps=False, load=0.2).watch.stalled is None
+    assert engine().run(LONGEST_MS / 1000, steps=False, load=0.2).watch.stalled is None
+
+
+def test_a_micro_batch_that_is_at_work_for_longer_than_any_before_it_is_an_endless_loop() -> None:
+    looping = engine().run(LONGEST_MS / 1000 + 0.2, steps=False, load=1)
+    assert looping.watch.stalled == f"the query of beats made no step for 600.1 s, though it is at work; {ADVICE}"
+
+
+@pytest.mark.parametrize(
+    ("median", "timeout", "limit"),
+    [(None, 3_000, 600_000), (400, 8_000, 600_000), (5_000, 100_000, 5_000_000), (40, 90_000, 900_000)],
+)
+def test_how_long_a_query_may_be_at_work_follows_its_history_and_the_timeout(
+    median: float | None, timeout: int, limit: int
+) -> None:
+    assert longest(median, timeout) == limit
 
 
 def test_a_query_whose_neighbours_use_the_processor_is_given_ten_timeouts() -> None:
@@ -118,10 +138,29 @@ def test_a_jvm_that_does_not_answer_for_very_long_is_stalled_though_it_uses_the_
     assert "though it uses the processor" in str(busy.run(1, answers=False, idle=True, load=1).watch.stalled)
 
 
-def test_a_task_on_an_executor_takes_its_time() -> None:
-    away = engine(remote=True).run(29, steps=False, load=0.001)
+@pytest.mark.parametrize("load", [0.001, 0.005, 0.01, 0.02, 0.04])
+def test_a_query_with_executors_that_runs_no_task_is_stalled_after_ten_timeouts(load: float) -> None:
+    """Whatever its driver does meanwhile: it hears of its executors, and is asked whether it lives."""
+    away = engine(remote=True).run(29, steps=False, load=load)
     assert away.watch.stalled is None
-    assert away.run(2, steps=False, load=0.001).watch.stalled is not None
+    assert away.run(2, steps=False, load=load).watch.stalled is not None
+
+
+def test_a_driver_with_executors_that_is_at_work_itself_is_no_hang() -> None:
+    assert engine(remote=True).run(300, steps=False, load=0.06).watch.stalled is None
+
+
+def test_a_task_on_an_executor_may_take_ten_minutes_beside_an_idle_driver() -> None:
+    away = engine(remote=True)
+    away.tasks = 1
+    assert away.run(LONGEST_MS / 1000, steps=False, load=0.001).watch.stalled is None
+    assert "though it is at work" in str(away.run(1, steps=False, load=0.001).watch.stalled)
+
+
+def test_a_jvm_that_stops_while_tasks_run_on_its_executors_is_stalled_after_the_timeout() -> None:
+    stopped = engine(remote=True)
+    stopped.tasks = 1
+    assert stopped.run(3.1, answers=False, steps=False, load=0).watch.stalled == "the JVM did not answer for 3.1 s"
 
 
 def test_time_in_which_the_watch_did_not_run_is_no_silence() -> None:

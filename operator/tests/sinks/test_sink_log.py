@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.sinks.disks import disk, needs_disk
 from tests.streams.rows import rows
-from understudy.sinks.fence import Life
+from understudy.sinks.fence import Life, make
 from understudy.sinks.lines import LineLog
 
 
@@ -155,6 +155,47 @@ assert log.next == {start}
             made.lose_power()
         parts = sorted(folder.glob("*.jsonl"))
         assert [seq for part in parts for seq in lines(part)] == list(range(60))
+
+
+def test_all_ancestors_of_the_folder_that_had_to_be_made_are_synced_from_above(tmp_path: Path) -> None:
+    """Without, a crash of the machine could take the upper ones away, with all that is below."""
+    first = make(tmp_path / "a" / "b" / "c")
+    assert first == [tmp_path, tmp_path / "a", tmp_path / "a" / "b"]
+    assert make(tmp_path / "a" / "b" / "c") == [tmp_path / "a" / "b"]
+
+
+WATCHED = """
+import sys
+from pathlib import Path
+from tests.streams.rows import rows
+from understudy.sinks.disk import Disk
+from understudy.sinks.fence import Life
+from understudy.sinks.lines import LineLog
+
+folder, disk, asked = Path(sys.argv[1]), Disk(), []
+
+def hook(event, args):
+    if any(isinstance(arg, str | Path) and str(arg).startswith(str(folder)) for arg in args):
+        asked.append((event, bool(disk.under_way)))
+
+sys.addaudithook(hook)
+for number in range(3):
+    log = LineLog(folder, Life("run", number), part_bytes=100, disk=disk)
+    for start in range(log.next, log.next + 30, 10):
+        log.write(rows(start, start + 10))
+    if number == 1:
+        log.path.write_bytes(b"")  # so that the next one reads the end of the file before
+        asked.pop()
+assert {"open", "os.mkdir", "os.rename", "os.scandir"} <= {event for event, _ in asked}, asked
+print(sorted({event for event, is_step in asked if not is_step}))
+"""
+
+
+def test_whatever_a_log_asks_of_its_folder_is_a_step_that_is_watched(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WATCHED, str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_event_time_stays_inside_and_times_are_iso(tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ CATCH_UP_MS: Final = 30_000  # how long after the first output a drill waits for
 TOO_LONG_MS: Final = 120_000
 MISSED_MS: Final = 300_000  # a moment of a schedule that was missed by more is let pass
 FREEZE_SECONDS: Final = 20.0
-HANG_SECONDS: Final = 60.0  # longer than any engine timeout that makes sense
+HANG_SECONDS: Final = 60  # at the least
+HANG_TIMEOUTS: Final = 2  # engine timeouts: a hang that ends before it is seen is no drill
 PARTITION_SECONDS: Final = 20.0
 THROTTLE_SECONDS: Final = 60.0
 
@@ -58,6 +59,8 @@ class SeenDrill:
     """Whether the job's pods have certificates: without, they take no orders."""
     watching: frozenset[str] = frozenset()
     """The subjobs that watch for overloads."""
+    engine_timeout_ms: int = 0
+    """That is in force at the pod that is to be hurt, by its status page; 0 where that is not known."""
 
     @property
     def subjob(self) -> Json | None:
@@ -257,14 +260,16 @@ def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
             return (_written(seen, made_at=seen.status.started_at or moment),)
         if seen.now_ms - (millis(seen.status.started_at) or seen.now_ms) >= TOO_LONG_MS:
             return _ended(seen, None, f"the fault could not be made within {TOO_LONG_MS // 1000} s")
-        return _fault(seen, target), _written(seen, made_at=moment)
+        lasts = _hang_seconds(seen) if seen.spec.fault is Fault.ENGINE_HANG else None
+        return _fault(seen, target), _written(seen, made_at=moment, lasts_seconds=lasts)
     made = millis(seen.status.made_at) or seen.now_ms
     before, incident = incident, _incident(seen, seen.status.epoch or 0, made)
     if before is not None and incident is None:
         return _once_more(seen)
     if incident is None or incident.status.get("recoverySeconds") is None:
-        late = seen.now_ms - made >= TOO_LONG_MS
-        return _ended(seen, incident, f"no new output within {TOO_LONG_MS // 1000} s") if late else ()
+        limit = TOO_LONG_MS + 1000 * max(0, (seen.status.lasts_seconds or 0) - HANG_SECONDS)
+        late = seen.now_ms - made >= limit
+        return _ended(seen, incident, f"no new output within {limit // 1000} s") if late else ()
     first = millis(incident.status.get("firstOutput")) or made
     if not incident.status.get("caughtUp") and seen.now_ms - first < CATCH_UP_MS:
         return ()
@@ -281,7 +286,7 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
         case Fault.PROCESS_STOP:
             return Freeze(target, FREEZE_SECONDS)
         case Fault.ENGINE_HANG:
-            return Hang(target, HANG_SECONDS)
+            return Hang(target, _hang_seconds(seen))
         case Fault.PARTITION:
             return CutOff(target, PARTITION_SECONDS)
         case Fault.OVERLOAD:
@@ -290,6 +295,10 @@ def _fault(seen: SeenDrill, target: Pod) -> Step:
             return Kill(tuple(pod for pod in seen.pods if pod.node == target.node))
         case _:
             return Kill((target,))
+
+
+def _hang_seconds(seen: SeenDrill) -> int:
+    return max(HANG_SECONDS, -(-HANG_TIMEOUTS * seen.engine_timeout_ms // 1000))
 
 
 def _incident(seen: SeenDrill, before: int, since: int = 0) -> IncidentSeen | None:

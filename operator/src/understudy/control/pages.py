@@ -129,6 +129,8 @@ class InstancePage:
     """Why its machine can't carry it."""
     stalled: str | None = None
     """Why its engine stands still."""
+    engine_timeout_ms: int = 0
+    """For how long it may stand still; 0 from an older runtime, or before Spark has started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ def _instance(raw: Mapping[str, Any]) -> InstancePage:
         departure=_departure(departure) if departure else None,
         overload=raw.get("overload"),
         stalled=_stalled(raw.get("engine")),
+        engine_timeout_ms=_int(raw.get("engine") or {}, "timeoutMs") or 0,
     )
 
 

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from pyspark.sql import SparkSession
+
 EXECUTORS: Final = "UNDERSTUDY_EXECUTORS"
 """JSON: `conf`, settings for Spark, and `template`, what an executor's pod is made from."""
 
@@ -19,3 +21,10 @@ def remote_conf(scratch: Path) -> dict[str, str]:
     template = scratch / "executor.json"
     template.write_text(json.dumps(given["template"]))
     return {**given["conf"], "spark.kubernetes.executor.podTemplateFile": str(template)}
+
+
+def tasks_running(spark: SparkSession) -> int:
+    """How many tasks Spark has running now, over all stages. A few short calls of the JVM."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = (tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds())
+    return sum(stage.numActiveTasks for stage in stages if stage is not None)

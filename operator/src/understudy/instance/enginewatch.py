@@ -16,23 +16,25 @@ from understudy.instance.context import Context
 from understudy.modes.build import millis
 from understudy.process.clock import now_ms, steady_ms
 from understudy.process.family import family, time_used, time_waited
-from understudy.protocol.engine import JVM, PATIENCE, EngineWatch, Signs, Stand, default_timeout, leaves
+from understudy.protocol.engine import JVM, PATIENCE, EngineWatch, Signs, Stand, default_timeout, leaves, longest
 from understudy.protocol.ids import Millis
 
 log = structlog.get_logger()
 PROBE_SECONDS = 0.2
 QUIET_MS = 500  # after so long without a sign it is worth the time to ask the kernel who waits for the processor
 FAMILY_MS = 5_000  # between two looks at who belongs to the engine
+QUIET_FAMILY_MS = 1_000  # the same while it gives no sign: a Python worker that was just started may do the work
 GRACE_MS = 2_000  # in which the standby of a stalled primary takes the Lease
 
 
 class Probe(threading.Thread):
-    """Asks the JVM again and again; a JVM that hangs lets it wait. `ask` says why a query has failed, if one has."""
+    """Asks the JVM again and again; a JVM that hangs lets it wait. `ask` says why a query has failed, if one has;
+    `count`, how many tasks run on executors."""
 
-    def __init__(self, ask: Callable[[], str | None]) -> None:
+    def __init__(self, ask: Callable[[], str | None], count: Callable[[], int] = lambda: 0) -> None:
         super().__init__(name="engine-probe", daemon=True)
-        self._ask = ask
-        self.answers = 0
+        self._ask, self._count = ask, count
+        self.answers = self.tasks = 0
         self.failure: str | None = None
 
     def run(self) -> None:
@@ -43,6 +45,7 @@ class Probe(threading.Thread):
 
     def _asked(self) -> str | None:
         try:
+            self.tasks = self._count()
             return self._ask()
         except Exception as error:  # whatever py4j raises when the other end of its socket is gone
             return f"the JVM is gone: {error}"
@@ -56,19 +59,29 @@ class EngineWatcher:
         self._watch = EngineWatch(remote=context.subjob.spark.executors.instances > 0)
         self._since: Millis | None = None  # when it was found to be stalled
         self._engine: list[int] = []  # the JVM and its Python workers
-        self._listed = 0
+        self._listed = Millis(0)
 
     def look(self) -> None:
-        now = steady_ms()
-        if now - self._listed >= FAMILY_MS:
-            self._engine, self._listed = family(os.getpid())[1:], now
+        now, quiet = steady_ms(), self._watch.quiet_ms >= QUIET_MS
+        if now - self._listed >= (QUIET_FAMILY_MS if quiet else FAMILY_MS):
+            self._list(now)
+        looked = self._looked(now)
+        if looked.stalled is not None and self._watch.stalled is None and self._listed != now:
+            self._list(now)
+            looked = self._looked(now)
+        self._watch = looked
+        self._tell(now)
+
+    def _list(self, now: Millis) -> None:
+        self._engine, self._listed = family(os.getpid())[1:], now
+
+    def _looked(self, now: Millis) -> EngineWatch:
         waited = time_waited(self._engine) if self._watch.quiet_ms >= QUIET_MS else None
         counts = {JVM: self._probe.answers, **{name: inbox.steps for name, inbox in self._inboxes.items()}}
         idle = frozenset(name for name, inbox in self._inboxes.items() if inbox.keeps_waiting)
         batches = {name: inbox.begun for name, inbox in self._inboxes.items()}
-        signs = Signs(counts, idle, time_used(self._engine), batches, waited)
-        self._watch = self._watch.look(now, signs, self.timeout_ms)
-        self._tell(now)
+        signs = Signs(counts, idle, time_used(self._engine), batches, waited, self._probe.tasks)
+        return self._watch.look(now, signs, self.timeout_ms, longest(self._median_ms, self.timeout_ms))
 
     def _tell(self, now: Millis) -> None:
         why = self._watch.stalled
@@ -83,9 +96,14 @@ class EngineWatcher:
     @property
     def timeout_ms(self) -> int:
         """A cold Spark is slower, and nobody depends on it yet."""
-        said, lately = self._context.subjob.ha.engine_timeout, self._context.story.batch_ms
-        usual = millis(said) if said is not None else default_timeout(median(lately) if lately else None)
+        said = self._context.subjob.ha.engine_timeout
+        usual = millis(said) if said is not None else default_timeout(self._median_ms)
         return usual * (PATIENCE if self._context.story.state == "rehearsing" else 1)
+
+    @property
+    def _median_ms(self) -> float | None:
+        lately = self._context.story.batch_ms
+        return median(lately) if lately else None
 
     def leaving(self, stand: Callable[[], Stand]) -> str | None:
         """Why the process has to end; None while it goes on."""

@@ -40,7 +40,7 @@ class Outputs:
 
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
         """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own thread."""
-        inbox = self._context.inboxes[element]
+        inbox, took = self._context.inboxes[element], steady_ms() - plan.cut_ms
         self._wait_for_room(element, plan, rows)
         with self._context.lock:
             current = inbox.is_current(plan)
@@ -55,7 +55,7 @@ class Outputs:
             self._append(element, rows, at.progress)
             self._context.post(_processed(element, at, rows.num_rows, choice=choice))
             self._feed(element, at.progress)
-            self._note(element, plan, rows.num_rows)
+            self._note(element, plan, rows.num_rows, took)
 
     def _wait_for_room(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
         """Backpressure: while the micro-batch is under way its element takes no further input."""
@@ -113,9 +113,10 @@ class Outputs:
         seqs = _numbers(start, rows.num_rows)
         store.append(rows.add_column(0, pa.field("_seq", pa.int64()), seqs).cast(store.schema), start, progress)
 
-    def _note(self, element: str, plan: BatchPlan, emitted: int) -> None:
+    def _note(self, element: str, plan: BatchPlan, emitted: int, took: int) -> None:
+        """`took`: milliseconds of the engine. To wait for room is not its work."""
         story = self._context.story
-        story.note_batch(plan.stop - plan.start, steady_ms() - plan.cut_ms)
+        story.note_batch(plan.stop - plan.start, took)
         if story.take_over is not None and emitted and element == self._context.subjob.name:
             story.take_over.made_output = True
             self._note_first_output(steady_ms())

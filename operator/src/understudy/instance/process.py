@@ -6,24 +6,23 @@ import os
 import shutil
 import signal
 import threading
-import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import structlog
 
+from understudy.engine.executors import tasks_running
 from understudy.engine.inbox import Inbox
 from understudy.engine.query import ElementQuery
 from understudy.engine.schemas import inputs_of, stream_specs
 from understudy.engine.session import parallelism, start_session
 from understudy.instance.context import Context
 from understudy.instance.enginewatch import EngineWatcher, Probe
+from understudy.instance.health import Health
 from understudy.instance.serving import InstanceServing
 from understudy.instance.shell import Shell
-from understudy.instance.status import state_of, status_of
 from understudy.instance.warmup import warm_up
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
@@ -33,7 +32,7 @@ from understudy.process.family import family, kill_all
 from understudy.process.http import StatusPage
 from understudy.process.latencies import Latencies
 from understudy.process.ports import Surroundings
-from understudy.protocol.engine import Stand
+from understudy.protocol.engine import START_MS, Stand
 from understudy.sources.reading import Sources
 from understudy.streams.server import Server
 from understudy.streams.spill import Spill
@@ -43,7 +42,6 @@ log = structlog.get_logger()
 SHELF_SHARE = 8  # a secondary needs what it holds only at a take-over: most of that can be on disk
 LOOK_SECONDS = 0.1
 VITAL = frozenset({"ticker", "lease", "acks", "start-time", "kept-acks", "roll-call"})
-START_SECONDS = 300  # a cold Spark on a busy machine takes under a minute
 WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us", "UTC"))]
 
 
@@ -60,18 +58,19 @@ class Place:
 
 
 class SubjobProcess:
-    def __init__(self, job: StreamJob, subjob: Subjob, surroundings: Surroundings, place: Place) -> None:
+    def __init__(
+        self, job: StreamJob, subjob: Subjob, surroundings: Surroundings, place: Place, start_ms: int = START_MS
+    ) -> None:
+        """`start_ms`: how long Spark may take to start."""
         self.job, self.subjob, self.place = job, subjob, place
         self._surroundings = surroundings
         self._serving = InstanceServing()
         self._queries: list[ElementQuery] = []
         self._stop = threading.Event()
         self._failure: str | None = None
-        self._began = time.monotonic()
         self._shell: Shell | None = None
-        self._engine: EngineWatcher | None = None
-        self._probe = Probe(self._failed_query)
-        self._latencies = Latencies(surroundings.neighbours)
+        self._probe: Probe | None = None
+        self._health = Health(subjob.name, place.instance, Latencies(surroundings.neighbours), start_ms)
 
     def run(self) -> int:
         """Live until asked to stop. Returns the exit code."""
@@ -80,7 +79,8 @@ class SubjobProcess:
         threading.excepthook = self._thread_ended
         server = Server(self.place.host, self.place.flight_port, self._serving, own())
         address = f"{self.place.host}:{server.port}"
-        page = StatusPage(self.place.host, self.place.status_port, self._status, self._is_ready, self._trouble)
+        health = self._health
+        page = StatusPage(self.place.host, self.place.status_port, health.status, health.ready, health.trouble)
         self._surroundings.announce(self.subjob.name, self.place.instance, address, page.address)
         log.info("starting", instance=self.place.instance, address=address, status=page.address)
         try:
@@ -112,12 +112,15 @@ class SubjobProcess:
         context = Context(self.job, subjob, core, self._surroundings, address, inboxes, stores, spill)
         shell = Shell(context, sources)
         self._shell, self._serving.inboxes, self._serving.schemas = shell, inboxes, wire_schemas
+        self._health.context = context
         for name, inbox in inboxes.items():
             output = partial(shell.outputs.on_output, name)
             self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
         context.story.state = "rehearsing"
+        remote = self.subjob.spark.executors.instances > 0
+        self._probe = Probe(self._failed_query, partial(tasks_running, spark) if remote else lambda: 0)
         self._probe.start()
-        self._engine = EngineWatcher(context, inboxes, self._probe)
+        self._health.engine = EngineWatcher(context, inboxes, self._probe)
         warm_up(self.job, self.subjob, inboxes, self._surroundings, self._given_up)
         if self._given_up():
             return  # an instance that cannot run its query must not take the Lease
@@ -137,10 +140,11 @@ class SubjobProcess:
 
     def _given_up(self) -> bool:
         """Whether a query has failed, Spark stands still, or the process is to stop."""
-        if self._engine is not None and self._failure is None:
-            self._engine.look()
-            self._failure = self._engine.leaving(self._stand)
-        self._failure = self._failure or self._probe.failure
+        engine = self._health.engine
+        if engine is not None and self._failure is None:
+            engine.look()
+            self._failure = engine.leaving(self._stand)
+        self._failure = self._failure or (self._probe.failure if self._probe is not None else None)
         return self._failure is not None or self._stop.is_set()
 
     def _stand(self) -> Stand:
@@ -165,25 +169,6 @@ class SubjobProcess:
             self._shell.stop()
         kill_all(family(os.getpid())[1:])
         shutil.rmtree(self.place.scratch, ignore_errors=True)
-
-    def _status(self) -> dict[str, Any]:
-        engine = self._engine.status() if self._engine is not None else None
-        return {**self._own_status(), "engine": engine, "latencies": self._latencies.figures()}
-
-    def _own_status(self) -> dict[str, Any]:
-        if self._shell is None:
-            return {"kind": "subjob", "subjob": self.subjob.name, "instance": self.place.instance, "state": "starting"}
-        return status_of(self._shell.context)
-
-    def _trouble(self) -> str | None:
-        """Why the kubelet should start this process again."""
-        if self._shell is not None and self._shell.context.story.engine_stalled is not None:
-            return self._shell.context.story.engine_stalled
-        late = self._engine is None and time.monotonic() - self._began > START_SECONDS
-        return f"Spark did not start within {START_SECONDS} s" if late else None
-
-    def _is_ready(self) -> bool:
-        return self._shell is not None and state_of(self._shell.context) in ("ready", "finished")
 
 
 def _on_wire(payload: pa.Schema) -> pa.Schema:

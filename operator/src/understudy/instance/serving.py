@@ -27,7 +27,7 @@ from understudy.streams.reader import Origin
 from understudy.streams.server import Messages
 
 log = structlog.get_logger()
-LONGEST_DRILL = 120.0
+LONGEST_DRILL = 1200.0  # a hang lasts for two engine timeouts
 RECOVER_SECONDS = 1.0
 
 

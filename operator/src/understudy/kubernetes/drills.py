@@ -12,13 +12,15 @@ from understudy.control import drills, names
 from understudy.control.drills import SeenDrill, Step, decide_drill
 from understudy.control.intents import Emit
 from understudy.control.observed import Pod
+from understudy.control.pages import InstancePage
 from understudy.kubernetes.act import CORE, OURS, Actor
 from understudy.kubernetes.api import Api, NotFound
 from understudy.kubernetes.objects import Owner
 from understudy.kubernetes.parse import incident_of, millis_of, pod_of
+from understudy.kubernetes.poll import ask
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Mandate, Writer, unelected, versions
-from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
+from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus, Fault
 from understudy.process.clock import now_ms
 
 log = structlog.get_logger()
@@ -67,6 +69,7 @@ class DrillReconciler:
             certified=bool(known) and all(pod.certificate for pod in known),
             watching=_watching(job) if job else frozenset(),
         )
+        seen = replace(seen, engine_timeout_ms=_engine_timeout_ms(seen))
         return seen, Owner(spec.job, namespace, job["metadata"]["uid"]) if job else None
 
     def _mine(self, path: str, job: str) -> list[Json]:
@@ -112,6 +115,14 @@ def _kill(writer: Writer, pod: Pod) -> None:
 def _order(writer: Writer, owner: Owner | None, pod: Pod, fault: str, seconds: float) -> None:
     """The pod does it to itself."""
     writer.order(owner.name if owner else "", pod.certificate, pod.ip, fault, seconds=seconds)
+
+
+def _engine_timeout_ms(seen: SeenDrill) -> int:
+    """Asked of the pod whose JVM is about to be stopped."""
+    target = seen.pod(seen.status.target)
+    awaited = seen.spec.fault is Fault.ENGINE_HANG and seen.status.phase is DrillPhase.RUNNING
+    page = ask(target) if awaited and seen.status.made_at is None and target is not None and target.ip else None
+    return page.engine_timeout_ms if isinstance(page, InstancePage) else 0
 
 
 def _watching(job: Json) -> frozenset[str]:

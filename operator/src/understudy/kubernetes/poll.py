@@ -49,7 +49,7 @@ class Poller:
         known = tuple(pods)
         asked = [pod for pod in known if pod.ip and pod.phase is Phase.RUNNING]
         self._place(known, asked)
-        for pod, page in zip(asked, self._threads.map(_ask, asked), strict=True):
+        for pod, page in zip(asked, self._threads.map(ask, asked), strict=True):
             with self._lock:
                 self._note(pod.uid, page)
         return {pod.name: self._seen[pod.uid].seen() for pod in known if pod.uid in self._seen}
@@ -82,7 +82,7 @@ class Poller:
                 self._nodes.pop(pod.uid, None)
 
 
-def _ask(pod: Pod) -> Page | None:
+def ask(pod: Pod) -> Page | None:
     connection = http.client.HTTPConnection(pod.ip or "", names.STATUS_PORT, timeout=TIMEOUT)
     try:
         connection.request("GET", "/status")

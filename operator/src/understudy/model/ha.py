@@ -135,7 +135,8 @@ class Ha(Value):
 
     engine_timeout: Duration | None = None
     """How long Spark may stand still while it has something to do before the instance counts as failed. A long
-    micro-batch that uses the processor does not stand still. Default: the greater of 3s and 20 median micro-batches."""
+    micro-batch that uses the processor does not stand still; a function that waits for a service does, so this has to
+    be longer than it ever waits. Default: the greater of 3s and 20 median micro-batches."""
 
     spare: StrictBool = False
     """For amnesia alone, which has no standby otherwise: a second instance waits with an empty state and takes over

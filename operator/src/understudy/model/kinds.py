@@ -199,6 +199,9 @@ class FailoverDrillStatus(Value):
     made_at: Moment | None = None
     """When the fault was made."""
 
+    lasts_seconds: Tuples | None = None
+    """For how long the JVM was to be stopped, of an engineHang."""
+
     finished_at: Moment | None = None
     """When the result was known."""
 

@@ -1,17 +1,19 @@
 """Whether an engine stands still: the JVM of an instance, and the query of each of its elements.
 
 A keep-alive proves that a process lives, not that Spark works in it. So each part of the engine gives signs of its own:
-the JVM answers a probe, a query asks for its next plan, reads rows, finishes a batch. A part that gives none for the
-engine timeout stands still, unless it is at work:
+the JVM answers a probe, a query asks for its next plan, reads rows, finishes a batch. A part that gives none for its
+limit stands still, unless it is at work. The limit is the engine timeout; of a query of a subjob with executors, whose
+work is done elsewhere, it is PATIENCE engine timeouts.
 
 | a part that gives no sign | is |
 |---|---|
 | waits for us (no plan to give it, no room for its output) | idle: it has nothing to do |
 | uses the processor, or waits for it most of the time | at work: a long micro-batch, a garbage collection |
-| does neither, for the engine timeout | stalled |
+| is a query, and tasks run on executors | at work |
+| does none of these, for its limit | stalled |
 | is a JVM that does not answer for PATIENCE engine timeouts, at work or not | stalled |
-| is a query of a subjob with executors | stalled only after PATIENCE engine timeouts: its work is done elsewhere |
 | is a query, while others run micro-batches | stalled after PATIENCE engine timeouts: the work may be theirs |
+| is a query at work that makes no step for `longest` | stalled: an endless loop |
 
 Time in which the watch itself did not run is no silence: the signs of that time may wait to be counted.
 """
@@ -30,14 +32,22 @@ MEDIANS: Final = 20
 AT_WORK: Final = 0.05  # of the time, on the processor
 STARVED: Final = 0.5  # of the time, on the processor or waiting for it
 PATIENCE: Final = 10
+LONGEST_MS: Final = 600_000
+LONGEST_MEDIANS: Final = 1_000
 MANY: Final = 10  # micro-batches of others, after which processor time says nothing
 LONGEST_STEP_MS: Final = 1_000  # between two looks; a longer one is time in which the watch did not run
+START_MS: Final = 300_000  # a cold Spark on a busy machine takes under a minute
 SHOWN_MS: Final = 500  # how long the status page says that the engine is stalled, before the process ends
 HELD_MS: Final = 30_000  # how long a stalled primary waits for somebody to give its state to
 
 
 def default_timeout(median_ms: float | None) -> int:
     return max(LEAST_TIMEOUT_MS, round(MEDIANS * (median_ms or 0)))
+
+
+def longest(median_ms: float | None, timeout: int) -> int:
+    """For how long a query may be at work and make no step."""
+    return max(LONGEST_MS, round(LONGEST_MEDIANS * (median_ms or 0)), PATIENCE * timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,8 @@ class Signs:
     """Micro-batches that each query has begun so far."""
     waited_ms: int | None = None
     """Time that they wanted the processor and did not get it, so far; None: nobody looked, as it takes a while."""
+    tasks: int = 0
+    """How many tasks run on executors now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +80,12 @@ class _Part:
     others: int
     """Micro-batches of the other queries, when it gave its last sign."""
 
-    def worked(self, signs: Signs, timeout: int) -> bool:
-        """Whether it was at work for a fair part of the timeout since it was last seen to be."""
+    def worked(self, signs: Signs, limit: int) -> bool:
+        """Whether it was at work for a fair part of its limit since it was last seen to be."""
         ran, waited = signs.ran_ms - self.ran_ms, 0
         if signs.waited_ms is not None and self.waited_ms is not None:
             waited = signs.waited_ms - self.waited_ms
-        return ran < 0 or ran >= AT_WORK * timeout or ran + waited >= STARVED * timeout
+        return ran < 0 or ran >= AT_WORK * limit or ran + waited >= STARVED * limit
 
     def later(self, pause: int, waited_ms: int | None) -> _Part:
         known = waited_ms if self.waited_ms is None else self.waited_ms
@@ -91,34 +103,40 @@ class EngineWatch:
     quiet_ms: int = 0
     """For how long the quietest part has given no sign."""
 
-    def look(self, now: Millis, signs: Signs, timeout: int) -> EngineWatch:
+    def look(self, now: Millis, signs: Signs, timeout: int, longest_ms: int = LONGEST_MS) -> EngineWatch:
         pause = max(0, now - self.looked - LONGEST_STEP_MS) if self.looked is not None else 0
         parts = {name: self._seen(name, count, now, pause, signs, timeout) for name, count in signs.counts.items()}
-        verdicts = (self._verdict(name, part, now, signs, timeout) for name, part in parts.items())
+        verdicts = (self._verdict(name, part, now, signs, timeout, longest_ms) for name, part in parts.items())
         why = next((verdict for verdict in verdicts if verdict is not None), None)
         why = self.stalled if why is not None and self.stalled is not None else why
         quiet = max((now - part.silent for part in parts.values()), default=0)
         return replace(self, looked=now, parts=parts, stalled=why, quiet_ms=quiet)
+
+    def _limit(self, name: str, timeout: int) -> int:
+        return timeout * PATIENCE if self.remote and name != JVM else timeout
 
     def _seen(self, name: str, count: int, now: Millis, pause: int, signs: Signs, timeout: int) -> _Part:
         before = self.parts.get(name)
         if before is None or before.count != count or name in signs.idle:
             return _Part(count, now, now, signs.ran_ms, signs.waited_ms, _of_others(name, signs))
         known = before.later(pause, signs.waited_ms)
-        if known.worked(signs, timeout):
+        if known.worked(signs, self._limit(name, timeout)) or (signs.tasks and name != JVM):
             return replace(known, still=now, ran_ms=signs.ran_ms, waited_ms=signs.waited_ms)
         return known
 
-    def _verdict(self, name: str, part: _Part, now: Millis, signs: Signs, timeout: int) -> str | None:
-        limit = timeout * PATIENCE if self.remote and name != JVM else timeout
-        if now - part.still > limit:
-            return f"{_sentence(name)} {_seconds(now - part.silent)}"
-        if now - part.silent <= timeout * PATIENCE:
-            return None
+    def _verdict(self, name: str, part: _Part, now: Millis, signs: Signs, timeout: int, longest_ms: int) -> str | None:
+        still, silent = now - part.still, now - part.silent
         if name == JVM:
-            return f"{_sentence(name)} {_seconds(now - part.silent)}, though it uses the processor"
-        if _of_others(name, signs) - part.others >= MANY:
-            return f"{_sentence(name)} {_seconds(now - part.silent)}, and the others went on"
+            if still > timeout:
+                return f"the JVM did not answer for {_seconds(silent)}"
+            if silent > timeout * PATIENCE:
+                return f"the JVM did not answer for {_seconds(silent)}, though it uses the processor"
+        elif still > self._limit(name, timeout):
+            return _no_step(name, silent, "")
+        elif silent > timeout * PATIENCE and _of_others(name, signs) - part.others >= MANY:
+            return _no_step(name, silent, ", and the others went on")
+        elif silent > longest_ms:
+            return _no_step(name, silent, ", though it is at work")
         return None
 
 
@@ -126,12 +144,19 @@ def _of_others(name: str, signs: Signs) -> int:
     return sum(count for other, count in signs.batches.items() if other != name)
 
 
-def _sentence(part: str) -> str:
-    return "the JVM did not answer for" if part == JVM else f"the query of {part} made no step for"
+def _no_step(element: str, silent: int, but: str) -> str:
+    """With what to do about it: it may have waited for a service, or have had more to do than ever before."""
+    advice = "if it may take so long, raise ha.engineTimeout"
+    return f"the query of {element} made no step for {_seconds(silent)}{but}; {advice}"
 
 
 def _seconds(millis: int) -> str:
     return f"{millis / 1000:.1f} s"
+
+
+def not_started(age_ms: int, start_ms: int = START_MS) -> str | None:
+    """Why a process whose Spark has not started yet has to be started again; None while it may take so long."""
+    return f"Spark did not start within {start_ms // 1000} s" if age_ms > start_ms else None
 
 
 @dataclass(frozen=True, slots=True)

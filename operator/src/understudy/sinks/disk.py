@@ -33,6 +33,10 @@ class Disk:
             del self._steps[number]
 
     @property
+    def under_way(self) -> tuple[str, ...]:
+        return tuple(self._steps.copy().values())
+
+    @property
     def stalled(self) -> str | None:
         """Why the disk stands still; None while it works."""
         return self._watch.stalled

@@ -143,6 +143,16 @@ class Fence:
         return f"life {found.life.number} of the sink has taken {self._folder}, this is life {me.number}"
 
 
+def make(folder: Path) -> list[Path]:
+    """The folder is there, on disk, with all its ancestors that had to be made. Says what was synced, from above."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    changed = [path.parent for path in reversed(missing)] or [folder.parent]
+    for path in changed:
+        sync(path)
+    return changed
+
+
 def sync(folder: Path) -> None:
     number = os.open(folder, os.O_RDONLY)
     try:

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from understudy.process.clock import now_ms
 from understudy.sinks.disk import Disk
-from understudy.sinks.fence import Fence, Life, sync
+from understudy.sinks.fence import Fence, Life, make
 
 PART_BYTES: Final = 8 * 2**20  # it is copied and parsed at a start: about 0.2 s
 CHUNK_BYTES: Final = 2**20
@@ -42,8 +42,7 @@ class LineLog:
         self._folder, self._part_bytes, self._disk = folder, part_bytes, disk or Disk()
         self._fence = Fence(folder, life)
         with self._disk.step(f"taking the folder {folder}"):
-            folder.mkdir(parents=True, exist_ok=True)
-            sync(folder.parent)
+            make(folder)
             self._strict = self._fence.take(fresh=not _parts(folder))
         self.age_ms = self._age_ms()
         """How long ago an earlier life wrote; None if there was none. By the clock of whoever keeps the files."""
@@ -56,14 +55,23 @@ class LineLog:
         return _part(self._folder, self._number)
 
     def _age_ms(self) -> int | None:
-        written = [at.st_mtime for n in _parts(self._folder) if (at := _part(self._folder, n).stat()).st_size]
+        written = [at.st_mtime for n in self._parts() if (at := self._stat(n)).st_size]
         return max(0, now_ms() - round(max(written) * 1000)) if written else None
+
+    def _parts(self) -> list[int]:
+        with self._disk.step(f"a look at the folder {self._folder}"):
+            return _parts(self._folder)
+
+    def _stat(self, number: int) -> os.stat_result:
+        path = _part(self._folder, number)
+        with self._disk.step(f"a look at {path}"):
+            return path.stat()
 
     def _recover(self) -> tuple[int, int, int, int]:
         """The number of the last file, the seq after its last line, its length, and a copy of it that is open."""
-        numbers = _parts(self._folder)
+        numbers = self._parts()
         number = numbers[-1] if numbers else 0
-        with self._fence.stage("part") as target:
+        with self._stage() as target:
             following = self._copy(_part(self._folder, number), target) if numbers else None
             end = target.tell()
             with self._disk.step("syncing the copy of the last file"):
@@ -76,14 +84,23 @@ class LineLog:
         with self._disk.step("renaming the copy of the last file"):
             self._fence.publish("part", _part(self._folder, number))
         if following is None:
-            following = next((_after(_part(self._folder, n)) for n in reversed(numbers[:-1])), 0)
+            following = next((self._after(n) for n in reversed(numbers[:-1])), 0)
         return number, following, end, file
+
+    def _stage(self) -> IO[bytes]:
+        with self._disk.step(f"a new file in {self._folder}"):
+            return self._fence.stage("part")
+
+    def _after(self, number: int) -> int:
+        path = _part(self._folder, number)
+        with self._disk.step(f"reading the end of {path}"):
+            return _after(path)
 
     def _copy(self, path: Path, target: IO[bytes]) -> int | None:
         """Copy the lines that count; the seq after the last of them."""
         following = None
-        with path.open("rb") as source:
-            for lines in _chunks(source):
+        with self._open(path) as source:
+            while lines := self._lines(path, source):
                 kept = _whole(lines, following, self._strict)
                 with self._disk.step("copying the last file"):
                     target.writelines(lines[: len(kept)])
@@ -91,6 +108,15 @@ class LineLog:
                 if len(kept) < len(lines):
                     break
         return following
+
+    def _open(self, path: Path) -> IO[bytes]:
+        with self._disk.step(f"opening {path}"):
+            return path.open("rb")
+
+    def _lines(self, path: Path, source: IO[bytes]) -> list[bytes]:
+        """The next few; none at the end."""
+        with self._disk.step(f"reading {path}"):
+            return source.readlines(CHUNK_BYTES)
 
     def check(self) -> None:
         """Raises Superseded."""
@@ -129,7 +155,8 @@ class LineLog:
         self._number, self._end = self._number + 1, 0
 
     def _see_that_it_is_whole(self) -> None:
-        found = os.fstat(self._file).st_size
+        with self._disk.step(f"a look at {self.path}"):
+            found = os.fstat(self._file).st_size
         if found != self._end:
             raise OSError(f"{self.path} has {found} bytes, and {self._end} were written")
 
@@ -187,11 +214,6 @@ def _part(folder: Path, number: int) -> Path:
 def _parts(folder: Path) -> list[int]:
     names = (path.name.removeprefix("part-").removesuffix(".jsonl") for path in folder.glob("part-*.jsonl"))
     return sorted(int(name) for name in names if name.isdecimal())
-
-
-def _chunks(source: IO[bytes]) -> Iterator[list[bytes]]:
-    while lines := source.readlines(CHUNK_BYTES):
-        yield lines
 
 
 def _whole(lines: list[bytes], following: int | None, strict: bool) -> list[int]:

@@ -12,6 +12,7 @@ from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
 from understudy.model.ha import Mode
 from understudy.modes.build import sink_consumer
+from understudy.protocol.engine import not_started
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
 from understudy.protocol.poison import TWICE, Kills, sentence
 
@@ -134,7 +135,7 @@ class Hurt:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A sink whose disk stands still: the next process may find it working."""
+    """A sink whose disk stands still, an instance whose Spark does not start: the next process may find it working."""
 
     process: Process
     why: str
@@ -309,10 +310,20 @@ def _dismissals(members: Members, observed: Observed) -> Iterator[Dismiss]:
 
 def _kills(observed: Observed) -> Iterator[Kill]:
     """What the kubelet does on a cluster, as `/healthz` fails."""
-    for seen in observed.seen:
-        why = seen.status.get("stalled") if seen.alive and seen.process.kind is Kind.SINK else None
-        if why is not None and seen.process not in observed.killed:
+    for seen in (s for s in observed.seen if s.alive and s.process not in observed.killed):
+        why = seen.status.get("stalled") if seen.process.kind is Kind.SINK else _not_started(seen, observed)
+        if why is not None:
             yield Kill(seen.process, str(why))
+
+
+def _not_started(seen: Seen, observed: Observed) -> str | None:
+    return not_started(seen.age_ms) if _starts_anew(seen, observed) else None
+
+
+def _starts_anew(seen: Seen, observed: Observed) -> bool:
+    """While the streams run, there is one more try. Before that the run fails."""
+    of_subjob = seen.process.kind is Kind.SUBJOB and seen.process not in observed.moving
+    return of_subjob and observed.started_ms is not None and seen.state == "starting"
 
 
 def _resumes(observed: Observed) -> Iterator[Resume]:
@@ -350,6 +361,7 @@ def _failure(members: Members, observed: Observed) -> Fail | StandIn | LastResor
         if seen.exit_code is not None and not seen.hurt and (failure := _death(members, seen, observed)):
             return failure
         awaited = seen.alive and not seen.was_ready and seen.process not in observed.moving
+        awaited = awaited and not _starts_anew(seen, observed)
         if awaited and seen.age_ms > PATIENCE_MS:
             why = f"{seen.process.name} was not ready after {PATIENCE_MS // 60_000} minutes"
             return Fail(1, why, seen.process)

@@ -101,6 +101,7 @@ class Supervisor:
         self._reaper = Reaper()
         self._asked_to_stop = False
         self._resumed: set[Done] = set()
+        self._killed: set[Process] = set()
         self._recovered: set[tuple[str, int]] = set()
         clock = Anchor.now()
         self.record = Record(began_ms=clock.wall, versions=[self._job], clock=clock)
@@ -206,7 +207,7 @@ class Supervisor:
             resumed=frozenset(self._resumed),
             asked_to_stop=self._asked_to_stop,
             told=frozenset(self._told),
-            killed=frozenset(self.record.stalls),
+            killed=frozenset(self._killed),
             moving=frozenset(side for move in self.record.moves for side in move.sides),
         )
 
@@ -307,7 +308,9 @@ class Supervisor:
 
     def _kill(self, intent: Kill) -> None:
         next(r for r in self._running if r.process == intent.process).child.order_to_die()
-        self.record.stalls[intent.process] = Stall(self.record.clock.wall_now(), intent.why)
+        self._killed.add(intent.process)
+        if intent.process.kind is Kind.SINK:
+            self.record.stalls[intent.process] = Stall(self.record.clock.wall_now(), intent.why)
         self._audience.note(f"{intent.process.name} is killed, to be started again: {intent.why}")
 
     def _resume(self, done: Done) -> None:
