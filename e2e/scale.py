@@ -30,8 +30,7 @@ from client import Api
 from kubectl import run
 from numbers_job import numbers_job
 
-from understudy.kubernetes.api import ApiError
-from understudy.kubernetes.handlers import _login
+from understudy.kubernetes.api import ApiError, configuration
 from understudy.kubernetes.surroundings import KubernetesSurroundings
 from understudy.process.ports import Unreachable
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
@@ -96,7 +95,7 @@ def address(number: int) -> str:
 
 def keep_hearts_beating(nodes: int) -> None:
     """In a process of its own: however much there is to do for the pods, the nodes live."""
-    api = Api(_login(), 30.0)
+    api = Api(configuration(), 30.0)
     while True:
         try:
             beat_hearts(api, nodes)
@@ -107,7 +106,7 @@ def keep_hearts_beating(nodes: int) -> None:
 
 def play_kubelets(pods: Any) -> None:
     """Scheduled pods run, deleted pods go, the first of a pair leads."""
-    api = Api(_login(), 30.0)
+    api = Api(configuration(), 30.0)
     given = 0
     while True:
         try:
@@ -139,7 +138,7 @@ def play_pod(api: Api, pod: Json, pods: Any, given: int) -> int:
 
 def play_primaries(pods: Any, jobs: int) -> None:
     """What primaries that read a source write down of their acks, looking each second as instances do."""
-    api = Api(_login(), 30.0)
+    api = Api(configuration(), 30.0)
     keepers = [AckKeeper(KubernetesSurroundings(api, NAMESPACE, f"job{number}"), "keep") for number in range(jobs)]
     while True:
         begun = time.monotonic()
@@ -228,7 +227,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=20)
     parser.add_argument("--steady", type=int, default=60, help="seconds to measure the calm for")
     args = parser.parse_args()
-    api = Api(_login(), 30.0)
+    api = Api(configuration(), 30.0)
     run("kubectl", "apply", "-f", "charts/understudy/files/crds")
     run("kubectl", "create", "namespace", NAMESPACE)
     make_nodes(api, args.nodes)

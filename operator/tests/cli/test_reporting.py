@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from understudy.cli.reporting import as_text, report_of
+from understudy.cli.reporting import parts, report_of
+from understudy.cli.terminal import plain
 
 from ..control.jobs import job
 from ..control.world import World
@@ -50,12 +51,12 @@ def test_an_incident_says_what_failed() -> None:
         ("keep", "secondary", None),
         ("double", "sink", "out"),
     }
-    assert "demo: 2 incidents" in as_text(found)
+    assert "demo: 2 incidents" in plain(*parts(found))
 
 
 def test_the_text_has_a_row_for_each_and_says_what_is_unknown() -> None:
     unknown = {"job": "demo", "subjobs": {}, "sinks": {"out": {}}, "incidents": [], "migrations": []}
-    assert as_text(unknown).splitlines()[-1].split() == ["out", *"---"]
-    text = as_text(report())
+    assert plain(*parts(unknown)).splitlines()[-1].split() == ["out", *"---"]
+    text = plain(*parts(report()))
     assert text.startswith("demo: 1 incident\n")
     assert "passiveStandby" in text

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from understudy.control.cron import Cron
 from understudy.control.drills import CutOff, Freeze, Hang, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
 from understudy.control.observed import IncidentSeen, Pod
 from understudy.control.times import iso_ms, millis
@@ -357,32 +356,29 @@ def test_a_schedule_runs_it_again_and_again_and_counts(world: World) -> None:
     drill.run_for(240)
     assert (drill.status.passed, drill.status.failed) == (2, 0)
     assert len(drill.killed) == 2
-    odd = WarmUp(world, spec(schedule="every day")).run_for(20)
-    assert "no cron line" in odd.status.message
-    assert odd.status.failed == 1
 
 
 @pytest.mark.parametrize(
-    ("line", "moments"),
+    ("wrong", "why"),
     [
-        ("0 3 * * *", ["2027-01-15T03:00:00Z"]),
-        ("*/20 8-9 * * *", ["2027-01-15T08:40:00Z", "2027-01-15T09:20:00Z"]),
-        ("30 6 1,15 * *", ["2027-01-15T06:30:00Z"]),
-        ("30 6 1 * 5", ["2027-01-15T06:30:00Z", "2027-01-01T06:30:00Z"]),
+        ({"schedule": "every day"}, "no cron line"),
+        ({"schedule": "* * * * *", "timeZone": "Europe/Bern"}, "no time zone 'Europe/Bern'"),
     ],
 )
-def test_cron_lines_mean_what_cron_means(line: str, moments: list[str]) -> None:
-    cron = Cron.parse(line)
-    assert cron is not None
-    for moment in moments:
-        at = millis(moment) or 0
-        assert cron.latest(at - 1, at + 59_000) == at
-        assert cron.latest(at, at + 59_000) is None
+def test_a_schedule_that_is_none_is_refused_once(world: World, wrong: dict[str, str], why: str) -> None:
+    drill = WarmUp(world, spec(**wrong)).run_for(20)
+    assert why in drill.status.message
+    assert drill.status.failed == 1
 
 
-@pytest.mark.parametrize("line", ["", "* * * *", "60 * * * *", "5-1 * * * *", "*/0 * * * *", "a * * * *", "* * 0 * *"])
-def test_what_is_no_cron_line_is_none(line: str) -> None:
-    assert Cron.parse(line) is None
+def test_a_schedule_goes_by_its_time_zone(world: World) -> None:
+    world.now_ms = millis("2027-01-15T08:58:30Z") or 0
+    world.run_for(3)
+    in_berlin = spec(schedule="0 10 * * FRI", timeZone="Europe/Berlin")
+    drill = WarmUp(world, in_berlin).run_for(60)
+    assert drill.status.phase is DrillPhase.PENDING
+    assert drill.status.message.endswith("by the schedule 0 10 * * FRI in Europe/Berlin")
+    assert drill.run_for(90).status.passed == 1
 
 
 def test_the_status_is_replaced_as_a_whole(world: World) -> None:

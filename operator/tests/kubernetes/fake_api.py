@@ -12,7 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from understudy.kubernetes.api import Api, Login
+from kubernetes.client import Configuration
+
+from understudy.kubernetes.api import Api
 
 Json = dict[str, Any]
 
@@ -29,6 +31,8 @@ class FakeApi:
     tokens: list[str | None] = field(default_factory=list)
     version: int = 0
     down: bool = False
+    hangs_up: bool = False
+    """After each answer, and without saying so."""
     before_put: Any = None
     before_write: Callable[[], None] | None = None
     """Called when a write has arrived and before it is carried out."""
@@ -123,7 +127,8 @@ class FakeApi:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
-            yield Api(Login(f"http://127.0.0.1:{server.server_address[1]}", None, lambda: "secret"), timeout)
+            here = f"http://127.0.0.1:{server.server_address[1]}"
+            yield Api(Configuration(here, api_key={"BearerToken": "Bearer secret"}, proxy=""), timeout)
         finally:
             server.shutdown()
             server.server_close()
@@ -187,6 +192,7 @@ def _handler(fake: FakeApi) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)
+            self.close_connection = fake.hangs_up
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _any
 

@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from understudy.cli.pages import incident_table, status_page
+from understudy.cli.terminal import Part, plain
 from understudy.model.refusal import Refusal
 
 from ..control.jobs import job
 from ..control.world import World
 
 
-def page_of(world: World) -> tuple[str, bool]:
+def parts_of(world: World) -> tuple[tuple[Part, ...], bool]:
     body = {"metadata": {"name": "demo", "namespace": "apps"}, "status": world.status}
     incidents = [
         {"metadata": {"creationTimestamp": i.created_ms}, "spec": i.spec, "status": i.status}
         for i in world.incidents.values()
     ]
     page = status_page(body, incidents, world.now_ms)
-    return page.text, page.safe
+    return page.parts, page.safe
+
+
+def page_of(world: World) -> tuple[str, bool]:
+    parts, safe = parts_of(world)
+    return plain(*parts), safe
 
 
 def test_a_job_with_all_its_standbys_is_safe() -> None:
@@ -90,7 +96,7 @@ def test_a_job_that_nobody_has_looked_at_is_not_called_safe() -> None:
     body: dict[str, Any] = {"metadata": {"name": "demo", "namespace": "apps"}}
     page = status_page(body, [], 0)
     assert not page.safe
-    assert "is it running?" in page.text
+    assert "is it running?" in plain(*page.parts)
 
 
 def test_no_incidents_is_a_sentence() -> None:

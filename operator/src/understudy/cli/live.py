@@ -118,9 +118,9 @@ def _headline(observed: Observed) -> Text:
 def _table(observed: Observed, tuples: Mapping[str, int]) -> Table:
     table = Table(box=None, padding=(0, 2), header_style="dim")
     for head in ("process", "role", "state"):
-        table.add_column(head)
+        table.add_column(head, overflow="fold")
     for head in ("epoch", "lag", "queue", "protected", "tuples"):
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", overflow="fold")
     shown = [s for s in observed.seen if s.alive or s.process.kind is Kind.SINK or s.age_ms < 600_000][-40:]
     for seen in sorted(shown, key=lambda s: (s.process.kind is Kind.SINK, s.process.owner, s.process.number)):
         table.add_row(*_row(seen, observed, tuples))
@@ -182,11 +182,12 @@ def print_report(told: Telling, folder: Folder, file: IO[str]) -> None:
     for migration in report.migrations:
         words = f"[bold]{migration.subjob}[/bold]: {migration.source} to {migration.target}, {migration.why}"
         console.print(words, _move_steps(migration), soft_wrap=True)
-    table = Table("sink", box=None, padding=(0, 2), header_style="dim")
+    table = Table(box=None, padding=(0, 2), header_style="dim")
+    table.add_column("sink", overflow="fold")
     for head in ("tuples", "lost", "duplicated", "out of order"):
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", overflow="fold")
     for head in ("recovery", "furthest behind", "behind at the end"):
-        table.add_column(head)
+        table.add_column(head, overflow="fold")
     for name, found in report.to_json()["sinks"].items():
         counts = ["?" if found[k] is None else f"{found[k]:,}" for k in ("tuples", "lost", "duplicated", "reordered")]
         lags = report.record.lags.get(name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from understudy.cli.terminal import Part, table
 from understudy.control.pages import Lag
 from understudy.control.times import millis
 
@@ -16,7 +17,7 @@ RECENT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    text: str
+    parts: tuple[Part, ...]
     safe: bool
 
 
@@ -24,18 +25,18 @@ def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
     status = job.get("status") or {}
     metadata = job["metadata"]
     safe, verdict = _verdict(status)
-    parts = [f"{metadata['namespace']}/{metadata['name']}: {verdict}"]
+    parts: list[Part] = [f"{metadata['namespace']}/{metadata['name']}: {verdict}"]
     if status.get("subjobs"):
         parts.append(_subjobs(status["subjobs"]))
     if status.get("sinks"):
         parts.append(_sinks(status["sinks"]))
     parts += [line for line in (_changes(status), _problem(status), _objective(status), _refusal(status)) if line]
     if incidents:
-        parts.append(f"Newest incidents:\n{incident_table(incidents, RECENT)}")
+        parts.append(_incidents(incidents, "Newest incidents:", RECENT))
     measured = millis(status.get("measuredAt"))
     if measured is not None:
         parts.append(f"(figures are {max(0, now_ms - measured) // 1000} s old)")
-    return Page("\n\n".join(parts), safe)
+    return Page(tuple(parts), safe)
 
 
 def _verdict(status: Json) -> tuple[bool, str]:
@@ -57,9 +58,9 @@ def _verdict(status: Json) -> tuple[bool, str]:
     return True, f"SAFE. {_capital(protected.get('message'))}."
 
 
-def _subjobs(subjobs: Sequence[Json]) -> str:
-    rows = [("SUBJOB", "MODE", "GUARANTEE", "EPOCH", "PRIMARY", "STANDBY", "IF IT FAILED NOW")]
-    rows += [
+def _subjobs(subjobs: Sequence[Json]) -> Part:
+    heads = ("SUBJOB", "MODE", "GUARANTEE", "EPOCH", "PRIMARY", "STANDBY", "IF IT FAILED NOW")
+    rows = [
         (
             subjob["name"],
             subjob["mode"],
@@ -71,7 +72,7 @@ def _subjobs(subjobs: Sequence[Json]) -> str:
         )
         for subjob in subjobs
     ]
-    return table(rows)
+    return table(heads, rows)
 
 
 def _replicas(subjob: Json, leads: bool) -> str:
@@ -91,9 +92,8 @@ def cost(now: Json | None) -> str:
     return f"replays {now['replayTuples']} tuples, about {now['replaySeconds']} s; {lost}"
 
 
-def _sinks(sinks: Sequence[Json]) -> str:
-    rows = [("SINK", "STATE", "TUPLES", "LAG", "POD", "NOTE"), *(_sink(sink) for sink in sinks)]
-    return table(rows)
+def _sinks(sinks: Sequence[Json]) -> Part:
+    return table(("SINK", "STATE", "TUPLES", "LAG", "POD", "NOTE"), map(_sink, sinks))
 
 
 def _changes(status: Json) -> str | None:
@@ -135,13 +135,14 @@ def _refusal(status: Json) -> str | None:
     return f"The newest edit was refused: {accepted.get('message')}" if refused else None
 
 
-def incident_table(incidents: Sequence[Json], most: int | None = None) -> str:
-    if not incidents:
-        return "No incidents."
+def incident_table(incidents: Sequence[Json]) -> Part:
+    return _incidents(incidents) if incidents else "No incidents."
+
+
+def _incidents(incidents: Sequence[Json], title: str | None = None, most: int | None = None) -> Part:
     newest = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]), reverse=True)[:most]
     heads = ("WHEN", "JOB", "SUBJOB", "FAILED", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")
-    rows = [heads, *(_incident(incident["spec"], incident.get("status") or {}) for incident in newest)]
-    return table(rows)
+    return table(heads, (_incident(each["spec"], each.get("status") or {}) for each in newest), title)
 
 
 def _incident(spec: Json, status: Json) -> tuple[str, ...]:
@@ -173,9 +174,3 @@ def _conditions(status: Json) -> dict[str, Json]:
 
 def _capital(sentence: str | None) -> str:
     return sentence[:1].upper() + sentence[1:] if sentence else ""
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
-    return "\n".join("  ".join(row).rstrip() for row in padded)

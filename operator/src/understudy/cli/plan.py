@@ -50,7 +50,7 @@ def _show(job: str, plans: Mapping[str, SubjobPlan]) -> None:
         console.print(f"\n[bold]{name}[/bold]  class {one.verdict.operator_class}: {one.verdict.why}", highlight=False)
         table = Table(box=None, padding=(0, 1))
         for head in HEADS:
-            table.add_column(head, no_wrap=True)
+            table.add_column(head, overflow="fold")
         for mode, entry in one.modes.items():
             style = "bold green" if mode is one.choice.mode else "" if entry.is_available else "dim"
             table.add_row(*_cells(mode, entry, mode is one.choice.mode), style=style)

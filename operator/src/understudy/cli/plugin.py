@@ -27,6 +27,7 @@ from typing import Any
 
 from understudy.cli import drilling, fencing, moving, pages, reporting
 from understudy.cli.pipes import until_closed
+from understudy.cli.terminal import Terminal
 from understudy.control import names
 
 # Follows the newest part of a sink's files, $1 their folder, $2 how many lines to begin with. Ends when nobody listens.
@@ -152,13 +153,13 @@ def _status(kubectl: Kubectl, args: argparse.Namespace) -> int:
     job = kubectl.get("streamjobs.understudy.dev", args.job)
     incidents = kubectl.get("incidents.understudy.dev", "-l", f"understudy.dev/job={args.job}")["items"]
     page = pages.status_page(job, incidents, int(time.time() * 1000))
-    print(page.text)
+    Terminal().show(*page.parts)
     return 0 if page.safe else 1
 
 
 def _incidents(kubectl: Kubectl, args: argparse.Namespace) -> int:
     chosen = ["-l", f"understudy.dev/job={args.job}"] if args.job else []
-    print(pages.incident_table(kubectl.get("incidents.understudy.dev", *chosen)["items"]))
+    Terminal().show(pages.incident_table(kubectl.get("incidents.understudy.dev", *chosen)["items"]))
     return 0
 
 
@@ -201,7 +202,10 @@ def _report(kubectl: Kubectl, args: argparse.Namespace) -> int:
     job = kubectl.get("streamjobs.understudy.dev", args.job)
     incidents = kubectl.get("incidents.understudy.dev", "-l", f"{names.JOB}={args.job}")["items"]
     report = reporting.report_of(job, incidents)
-    print(json.dumps(report, indent=2) if args.json else reporting.as_text(report))
+    if args.json:
+        print(json.dumps(report, indent=2))
+    else:
+        Terminal().show(*reporting.parts(report))
     return 0
 
 

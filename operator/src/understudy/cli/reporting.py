@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from understudy.cli.pages import table
+from understudy.cli.terminal import Part, table
 from understudy.control.times import millis
 
 Json = Mapping[str, Any]
@@ -49,10 +49,10 @@ def _move(subjob: str, move: Json) -> dict[str, Any]:
     return {"subjob": subjob, **told}
 
 
-def as_text(report: Json) -> str:
-    """Tables; - is what is not known."""
+def parts(report: Json) -> tuple[Part, ...]:
+    """A headline and tables; - is what is not known."""
     steps = [f"{step}Ms" for step in STEPS]
-    parts = [
+    tables = [
         _section("SUBJOB", report["subjobs"], ("mode", "operatorClass", "guarantee")),
         _section("SINK", report["sinks"], SINK),
         _rows("INCIDENT", report["incidents"], ("role", "mode", *steps, "recoveryMs", *COSTS, "cause")),
@@ -60,13 +60,13 @@ def as_text(report: Json) -> str:
     ]
     count = len(report["incidents"])
     head = f"{report['job']}: {count} incident{'' if count == 1 else 's'}"
-    return "\n\n".join([head, *(part for part in parts if part)])
+    return head, *(each for each in tables if each is not None)
 
 
-def _section(head: str, named: Mapping[str, Json], keys: Sequence[str]) -> str:
+def _section(head: str, named: Mapping[str, Json], keys: Sequence[str]) -> Part | None:
     return _rows(head, [{"subjob": name, **fields} for name, fields in named.items()], keys)
 
 
-def _rows(head: str, found: Sequence[Json], keys: Sequence[str]) -> str:
+def _rows(head: str, found: Sequence[Json], keys: Sequence[str]) -> Part | None:
     rows = [[each["subjob"], *("-" if each.get(key) is None else str(each[key]) for key in keys)] for each in found]
-    return table([[head, *(key.upper() for key in keys)], *rows]) if rows else ""
+    return table([head, *(key.upper() for key in keys)], rows) if rows else None

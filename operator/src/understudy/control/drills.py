@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from understudy.control.cron import Cron
+from understudy.control import schedules
 from understudy.control.intents import Reason, Severity
 from understudy.control.observed import IncidentSeen, Pod
 from understudy.control.times import iso_ms, millis
@@ -142,7 +142,8 @@ def decide_drill(seen: SeenDrill) -> tuple[Step, ...]:
 
 
 def _plan(spec: FailoverDrillSpec) -> str:
-    when = f"by the schedule {spec.schedule}" if spec.schedule else f"at {spec.at}" if spec.at else "now"
+    zone = f" in {spec.time_zone}" if spec.time_zone else ""
+    when = f"by the schedule {spec.schedule}{zone}" if spec.schedule else f"at {spec.at}" if spec.at else "now"
     return f"{spec.fault} to the primary of {spec.subjob}, {when}"
 
 
@@ -154,8 +155,8 @@ def _written(seen: SeenDrill, **changes: Any) -> WriteDown:
 
 
 def _begin(seen: SeenDrill) -> tuple[Step, ...]:
-    if seen.spec.schedule and Cron.parse(seen.spec.schedule) is None:
-        return _refused(seen, f"the schedule {seen.spec.schedule!r} is no cron line") if _unsaid(seen) else ()
+    if seen.spec.schedule and (why := schedules.refusal(seen.spec.schedule, seen.spec.time_zone)):
+        return _refused(seen, why) if _unsaid(seen) else ()
     if not _is_time(seen) or _is_behind(seen):
         return ()
     if reason := _refusal(seen):
@@ -187,8 +188,7 @@ def _is_time(seen: SeenDrill) -> bool:
     if not seen.spec.schedule:
         return seen.spec.at is None or (millis(seen.spec.at) or 0) <= seen.now_ms
     last = max(seen.created_ms, millis(seen.status.started_at) or 0, seen.now_ms - MISSED_MS)
-    cron = Cron.parse(seen.spec.schedule)
-    return cron is not None and cron.latest(last, seen.now_ms) is not None
+    return schedules.is_due(seen.spec.schedule, seen.spec.time_zone, last, seen.now_ms)
 
 
 def _is_behind(seen: SeenDrill) -> bool:

@@ -17,10 +17,9 @@ def iso_ms(ms: int) -> str:
     return f"{iso(ms)[:-1]}.{ms % 1000:03d}Z"
 
 
-def fields_of(ms: int) -> tuple[int, int, int, int, int]:
-    """Minute, hour, day, month, day of the week (0: Sunday), in UTC: as cron counts them."""
-    at = EPOCH + timedelta(milliseconds=ms)
-    return at.minute, at.hour, at.day, at.month, at.isoweekday() % 7
+def at(ms: int) -> datetime:
+    """In UTC."""
+    return EPOCH + timedelta(milliseconds=ms)
 
 
 def millis(text: object) -> int | None:

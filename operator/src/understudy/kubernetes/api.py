@@ -1,6 +1,7 @@
-"""The API server, as little of it as is needed: JSON over HTTPS, one connection kept per thread.
+"""The API server, by the `kubernetes` package: its configuration, its client, and JSON as it came.
 
 The operator changes nothing by this directly, only its own Lease (`election`): all else goes through `writes`.
+Who we are is `configuration`: the account of the pod, else the kubeconfig. Its errors become ours:
 
 Unreachable       no answer, or none that can be trusted: try again
 ApiError          refused: the message says why
@@ -10,23 +11,28 @@ ApiError          refused: the message says why
 
 from __future__ import annotations
 
-import http.client
 import json
-import os
-import ssl
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
+
+import urllib3
+from kubernetes.client import ApiClient, Configuration
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException, load_kube_config
+from kubernetes.config.incluster_config import InClusterConfigLoader
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError, ProtocolError
 
 from understudy.process.ports import Unreachable
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TOKEN_SECONDS: Final = 30.0  # a projected token is replaced long before it ends; read it again so often
-STALE: Final = (http.client.RemoteDisconnected, http.client.CannotSendRequest, BrokenPipeError, ConnectionResetError)
+CONNECTIONS: Final = 32  # kept for the next request; as many as there are threads may be open
 
 Json = dict[str, Any]
 Body = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -46,38 +52,104 @@ class NotFound(ApiError):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
-    """Where the API server is and who we are."""
-
-    server: str
-    tls: ssl.SSLContext | None
-    token: Callable[[], str | None]
-
-    @classmethod
-    def from_pod(cls, folder: Path = SERVICE_ACCOUNT) -> Login:
-        tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
-        return cls(server_of_pod(), tls, TokenFile(folder / "token"))
+# ---- where the API server is, and who we are -------------------------------------------------------------
 
 
-def server_of_pod() -> str:
-    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
-    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+def configuration() -> Configuration:
+    """Raises ConfigException if there is neither a pod's account nor a kubeconfig."""
+    return of_pod() if (SERVICE_ACCOUNT / "token").exists() else of_kubeconfig()
 
 
-class TokenFile:
-    """Kubernetes replaces the file; so it is read again from time to time."""
+def of_pod(account: Path = SERVICE_ACCOUNT) -> Configuration:
+    def load(found: Configuration) -> None:
+        loader = InClusterConfigLoader(str(account / "token"), str(account / "ca.crt"), try_refresh_token=False)
+        loader.load_and_set(found)
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read_at = -TOKEN_SECONDS
-        self._token: str | None = None
+    found = _direct()
+    load(found)
+    found.refresh_api_key_hook = _Refresh(load)
+    return found
 
-    def __call__(self) -> str | None:
+
+def of_kubeconfig() -> Configuration:
+    """Of the files in KUBECONFIG, else `~/.kube/config`."""
+    found = _direct()
+    load_kube_config(client_configuration=found)
+    return found
+
+
+def _direct() -> Configuration:
+    """The proxies in our environment are for the world outside, not for the API server. kopf ignores them, too."""
+    return Configuration(proxy="", no_proxy="")
+
+
+class _Refresh:
+    """Kubernetes replaces the file of a token; so it is read again from time to time, by a clock that nobody sets."""
+
+    def __init__(self, load: Callable[[Configuration], None]) -> None:
+        self._load = load
+        self._read_at = time.monotonic()
+
+    def __call__(self, found: Configuration) -> None:
         now = time.monotonic()
         if now - self._read_at >= TOKEN_SECONDS:
-            self._token, self._read_at = self._path.read_text().strip(), now
-        return self._token
+            self._load(found)
+            self._read_at = now
+
+
+# ---- connections -----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Attempt:
+    before: Callable[[], None]
+    on_kept_connection: bool = False
+
+
+_attempt: ContextVar[_Attempt] = ContextVar("attempt")
+
+
+class _Connection(HTTPConnection):
+    """Right before the first byte of a request, and on an open connection, `before` of the attempt is called."""
+
+    served = False
+
+    def connect(self) -> None:
+        super().connect()
+        self.served = False
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        if self.is_closed:
+            self.connect()
+        attempt = _attempt.get()
+        attempt.on_kept_connection, self.served = self.served, True
+        attempt.before()
+        super().request(*args, **kwargs)
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+def _client(found: Configuration) -> ApiClient:
+    """It tries nothing again by itself, and keeps connections for all threads."""
+    found.retries = False
+    found.connection_pool_maxsize = CONNECTIONS
+    client = ApiClient(found)
+    client.user_agent = "understudy"
+    client.rest_client.pool_manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+    return client
+
+
+# ---- requests --------------------------------------------------------------------------------------------
 
 
 def _nothing() -> None:
@@ -85,13 +157,11 @@ def _nothing() -> None:
 
 
 class Api:
-    """Every method raises Unreachable if there is no answer in time."""
+    """For any number of threads. Every method raises Unreachable if there is no answer in time."""
 
-    def __init__(self, login: Login, timeout: float) -> None:
-        self._login = login
+    def __init__(self, found: Configuration, timeout: float) -> None:
+        self._client = _client(found)
         self._timeout = timeout
-        self._place = urlsplit(login.server)
-        self._local = threading.local()
 
     def get(self, path: str, **query: str) -> Json:
         return self.request("GET", f"{path}?{urlencode(query)}" if query else path)
@@ -107,8 +177,6 @@ class Api:
         items: list[Json] = self.get(path, **query).get("items") or []
         return items
 
-    # ---- one request
-
     def request(
         self,
         method: str,
@@ -118,62 +186,33 @@ class Api:
         before: Callable[[], None] = _nothing,
     ) -> Json:
         """`before` is called on an open connection, right before the first byte is sent: what it raises ends it."""
-        raw = json.dumps(body).encode() if body is not None else None
-        headers = {"Accept": "application/json", "User-Agent": "understudy"}
-        if raw is not None:
-            headers["Content-Type"] = kind
         try:
-            if token := self._login.token():
-                headers["Authorization"] = f"Bearer {token}"
-            status, text = self._send(method, self._place.path.rstrip("/") + path, raw, headers, before)
-        except (OSError, http.client.HTTPException) as error:
-            self._drop()
+            status, text = self._send(method, path, body, kind, before)
+        except (HTTPError, ApiException, ConfigException, OSError) as error:
             raise Unreachable(f"{method} {path}: {type(error).__name__}: {error}") from error
         return _answer(method, path, status, text)
 
     def _send(
-        self, method: str, path: str, raw: bytes | None, headers: dict[str, str], before: Callable[[], None]
+        self, method: str, path: str, body: Body | None, kind: str, before: Callable[[], None]
     ) -> tuple[int, bytes]:
-        """A kept connection may have been closed meanwhile: no failure, so it is tried once more on a new one."""
-        kept = getattr(self._local, "connection", None)
-        try:
-            return self._exchange(kept or self._connect(), method, path, raw, headers, before)
-        except STALE:
-            self._drop()
-            if kept is None:
-                raise
-            return self._exchange(self._connect(), method, path, raw, headers, before)
+        """A kept connection may have been closed meanwhile: no failure, so it is tried on another one."""
+        while True:
+            attempt = _Attempt(before)
+            _attempt.set(attempt)
+            try:
+                return self._exchange(method, path, body, kind)
+            except ProtocolError:
+                if not attempt.on_kept_connection:
+                    raise
 
-    def _exchange(
-        self,
-        connection: http.client.HTTPConnection,
-        method: str,
-        path: str,
-        raw: bytes | None,
-        headers: dict[str, str],
-        before: Callable[[], None],
-    ) -> tuple[int, bytes]:
-        if connection.sock is None:
-            connection.connect()
-        before()
-        connection.request(method, path, body=raw, headers=headers)
-        answer = connection.getresponse()
+    def _exchange(self, method: str, path: str, body: Body | None, kind: str) -> tuple[int, bytes]:
+        headers = {"Accept": "application/json"} | ({"Content-Type": kind} if body is not None else {})
+        steps = body if body is None or isinstance(body, Mapping) else list(body)
+        asked = self._client.param_serialize(
+            method, path, header_params=headers, body=steps, auth_settings=["BearerToken"]
+        )
+        answer = self._client.call_api(*asked, _request_timeout=self._timeout)
         return answer.status, answer.read()
-
-    def _connect(self) -> http.client.HTTPConnection:
-        host, port = self._place.hostname or "", self._place.port
-        if self._place.scheme == "http":
-            made = http.client.HTTPConnection(host, port, timeout=self._timeout)
-        else:
-            made = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._login.tls)
-        self._local.connection = made
-        return made
-
-    def _drop(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        self._local.connection = None
-        if connection is not None:
-            connection.close()
 
 
 def _answer(method: str, path: str, status: int, text: bytes) -> Json:

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import kopf
 import structlog
+from kubernetes.config import ConfigException
 
 from understudy.control import names
 from understudy.control.canary import Key
 from understudy.kubernetes.act import OURS
-from understudy.kubernetes.api import SERVICE_ACCOUNT, Api, Login, server_of_pod
+from understudy.kubernetes.api import Api, configuration
 from understudy.kubernetes.drills import DrillReconciler, is_open
 from understudy.kubernetes.election import Election
 from understudy.kubernetes.loops import Loops
@@ -41,8 +42,8 @@ WATCHED: Final = ("pods", LEASES)
 def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRegistry:
     """`give_up` ends the process with a failure: another takes over, and we start anew."""
     found = kopf.OperatorRegistry()
-    api = Api(_login(), API_SECONDS)
-    election = Election(Api(_login(), ELECTION_SECONDS), *settings.election) if settings.election else None
+    api = _reach(API_SECONDS)
+    election = Election(_reach(ELECTION_SECONDS), *settings.election) if settings.election else None
     leads = election.leads if election else _always
     mandate = election.mandate if election else unelected
     tasks: list[asyncio.Task[None]] = []
@@ -74,7 +75,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
 
     kopf.on.startup(registry=found)(_configure)
     kopf.on.startup(registry=found)(begin)
-    kopf.on.login(registry=found)(_connect)
+    kopf.on.login(registry=found)(kopf.login_via_client)
     kopf.on.event(names.GROUP, "v1alpha1", "streamjobs", registry=found)(_changed(jobs))
     kopf.on.event(names.GROUP, "v1alpha1", "failoverdrills", registry=found)(_changed(drills))
     kopf.on.event(names.GROUP, "v1alpha1", "migrations", registry=found)(_changed(migrations))
@@ -130,22 +131,9 @@ def _configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         settings.watching.label_selectors[kind] = names.JOB
 
 
-# ---- who we are: a pod's account, or a kubeconfig on a developer's machine -------------------------------
-
-
-def _connect(**_: Any) -> kopf.ConnectionInfo | None:
-    if not in_pod():
-        return kopf.login_with_kubeconfig(settings=kopf.OperatorSettings())
-    token, ca = (SERVICE_ACCOUNT / "token").read_text().strip(), str(SERVICE_ACCOUNT / "ca.crt")
-    return kopf.ConnectionInfo(server=server_of_pod(), ca_path=ca, scheme="Bearer", token=token)
-
-
-def in_pod() -> bool:
-    return (SERVICE_ACCOUNT / "token").exists()
-
-
-def _login() -> Login:
-    info = _connect()
-    if info is None:
-        raise SystemExit("neither a pod's account nor a kubeconfig: nowhere to operate")
-    return Login.from_pod() if in_pod() else Login(info.server, info.as_ssl_context(), lambda: info.token)
+def _reach(seconds: float) -> Api:
+    """The API server, as whoever we are there."""
+    try:
+        return Api(configuration(), seconds)
+    except ConfigException as error:
+        raise SystemExit(f"neither a pod's account nor a kubeconfig: nowhere to operate ({error})") from error

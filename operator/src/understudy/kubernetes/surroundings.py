@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from understudy.control import names
 from understudy.control.times import iso_ms
-from understudy.kubernetes.api import SERVICE_ACCOUNT, Api, ApiError, Conflict, Login, NotFound
+from understudy.kubernetes.api import SERVICE_ACCOUNT, Api, ApiError, Conflict, NotFound, of_pod
 from understudy.model.ha import Driver
 from understudy.model.job import StreamJob
 from understudy.process.clock import now_ms
@@ -44,7 +44,7 @@ class KubernetesSurroundings:
     @classmethod
     def from_pod(cls, job: StreamJob) -> KubernetesSurroundings:
         namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
-        return cls(Api(Login.from_pod(), TIMEOUT), namespace, job.name, tuple(subjob.name for subjob in job.subjobs))
+        return cls(Api(of_pod(), TIMEOUT), namespace, job.name, tuple(subjob.name for subjob in job.subjobs))
 
     # ---- the Lease
 

@@ -131,7 +131,8 @@ class FailoverDrillSpec(Value):
     model_config = ConfigDict(
         json_schema_extra={
             "x-kubernetes-validations": [
-                {"rule": "!(has(self.at) && has(self.schedule))", "message": "write at or schedule, not both"}
+                {"rule": "!(has(self.at) && has(self.schedule))", "message": "write at or schedule, not both"},
+                {"rule": "!has(self.timeZone) || has(self.schedule)", "message": "timeZone is for a schedule"},
             ]
         }
     )
@@ -149,7 +150,10 @@ class FailoverDrillSpec(Value):
     """When. Default: now."""
 
     schedule: Annotated[str, Field(max_length=100)] | None = None
-    """Again and again, as a cron line of five fields, in UTC."""
+    """Again and again, as a cron line of five fields. Names such as `MON` and `JAN` will do."""
+
+    time_zone: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    """Of the schedule, such as `Europe/Berlin`. Default: UTC."""
 
     expect: Expectation = Expectation()
     """What must hold."""

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from understudy.cli.terminal import Part, table
 from understudy_lab.bench.core import TARGET, Core
 from understudy_lab.bench.memory import Memory
 from understudy_lab.bench.moving import Moving
@@ -165,6 +166,16 @@ def _middle(values: Sequence[int]) -> str:
 def _table(head: Row, rows: Sequence[Row]) -> str:
     lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
+
+
+def drawn(text: str) -> list[Part]:
+    """The same for a terminal."""
+    return [_drawn_table(block) if block.startswith("|") else block for block in text.split("\n\n")]
+
+
+def _drawn_table(block: str) -> Part:
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines())
+    return table(head, rows)
 
 
 def where_and_when() -> str:

@@ -87,8 +87,17 @@ def _measure(args: argparse.Namespace, folder: Path) -> int:
     if args.json:
         print(json.dumps({**asdict(found), "ratio": found.ratio, "met": found.met}, indent=2))
     else:
-        print(text)
+        _show(text)
     return 0 if found.met else 1
+
+
+def _show(text: str) -> None:
+    """Elsewhere than on a terminal as the page has it."""
+    from understudy.cli.terminal import Terminal
+    from understudy_lab.bench import page
+
+    console = Terminal()
+    console.show(*(page.drawn(text) if console.is_terminal else [text]))
 
 
 def _recovery(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from understudy_lab.experiments.experiment import Experiment
 
 DOCS = Path("docs/simulation")
 LONG = ("hwang-figure6", "planner", "osiris-backups")  # begun first, so that nobody waits for them at the end
-WIDE = 160  # columns, where nobody's terminal says how many there are
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -122,8 +123,10 @@ def _print(found: Sequence[Experiment], args: argparse.Namespace) -> None:
         results = [one.to_json() for one in found]
         print(json.dumps(results if args.name == "all" else results[0], indent=2))
         return
+    from understudy.cli.terminal import Terminal
+
     for one in found:
-        _show(one)
+        show(one, Terminal())
     if (folder := _folder(args)) is not None:
         print(f"written: {folder / ('README' if args.name == 'all' else args.name)}.md")
 
@@ -152,15 +155,15 @@ def _write_index(found: Sequence[Experiment], args: argparse.Namespace, seconds:
         page.write_index(found, folder, f"{_made(args)} {seconds:.0f} s with {args.jobs} experiments at a time.")
 
 
-def _show(experiment: Experiment) -> None:
+def show(experiment: Experiment, console: Console) -> None:
     from rich.table import Table
 
-    from understudy.cli.terminal import Terminal
     from understudy_lab.experiments.page import is_close, texts
 
-    console = Terminal(width=None if sys.stdout.isatty() else WIDE)
     console.print(f"\n[bold]{experiment.title}[/bold]", highlight=False)
-    table = Table("", "", "metric", experiment.against, "measured", "± 95 %", "ratio", box=None, padding=(0, 2))
+    table = Table(box=None, padding=(0, 2))
+    for head in ("", "", "metric", experiment.against, "measured", "± 95 %", "ratio"):
+        table.add_column(head, overflow="fold")
     for cell in experiment.cells:
         paper, error, ratio = texts(cell)
         style = "" if is_close(cell) else "yellow"

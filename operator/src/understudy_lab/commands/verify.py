@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from understudy.cli.terminal import Part, Terminal, table
 from understudy.local.environment import for_children, lacking
 from understudy.local.folder import Folder
 from understudy.local.report.verdicts import Verdict, verdict_to_json
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(told, indent=2))
     else:
-        _print(verdicts)
+        Terminal().show(verdict_table(verdicts))
     return KEPT if all(v.kept for v in verdicts.values()) else NOT_KEPT
 
 
@@ -83,8 +84,10 @@ def _spark_writes_to(log: Path) -> Iterator[None]:
         os.close(own)
 
 
-def _print(verdicts: dict[str, Verdict]) -> None:
+def verdict_table(verdicts: dict[str, Verdict]) -> Part:
+    rows = []
     for name, verdict in verdicts.items():
-        print(f"{'kept' if verdict.kept else 'NOT KEPT'}  {name}: {verdict.sentence()}")
+        rows.append(("kept" if verdict.kept else "NOT KEPT", f"{name}: {verdict.sentence()}"))
         if verdict.remark and verdict.comparison:
-            print(f"      {verdict.remark}")
+            rows.append(("", verdict.remark))
+    return table(("", ""), rows)
