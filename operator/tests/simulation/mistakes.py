@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
@@ -22,7 +23,7 @@ from understudy.protocol.duplicates import DuplicateFilter
 from understudy.protocol.engine import Stand
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
-from understudy.protocol.ids import Epoch, Range, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.replay import Replay, ReplayLog
 from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Marks, Step
@@ -548,6 +549,69 @@ class ReportsWhatIsNotLost(PassiveStandby):
         return (*commands, *(do.ReportLoss(c.stream, Range(c.start, Seq(c.start + 1))) for c in began if c.start))
 
 
+# --- found by their time, or by their cause: what comes out is right
+
+
+class TakesOverForNothing(PassiveStandby):
+    """Tries the Lease of a primary that it hears, once it has a few checkpoints."""
+
+    def follow(self, event: Event) -> Commands:
+        commands = super().follow(event)
+        if isinstance(event, on.CheckpointArrived) and event.checkpoint.number == 4 and self.could_continue():
+            return (*commands, *self._try("it feels like it"))
+        return commands
+
+
+class TakesOverLate(PassiveStandby):
+    """Waits for two seconds of silence, whatever its kernel says."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.detector = replace(self.detector, tau=2_000)
+
+    def handle(self, event: Event) -> Commands:
+        return () if isinstance(event, on.PeerClosed | on.PeerUnreachable) else super().handle(event)
+
+
+class ProtectsLate(PassiveStandby):
+    """After a take-over, gives a new standby nothing for five seconds."""
+
+    _held: Event | None = None
+    _ticks = 0
+
+    def handle(self, event: Event) -> Commands:
+        if isinstance(event, on.SecondaryJoined) and self.epoch > Epoch(1) and self._ticks < 250:
+            self._held = event
+            return ()
+        if isinstance(event, on.Tick) and self._held is not None:
+            self._ticks += 1
+            if self._ticks == 250:
+                return (*super().handle(event), *super().handle(self._held))
+        return super().handle(event)
+
+
+class IgnoresOrders(PassiveStandby):
+    def handle(self, event: Event) -> Commands:
+        return () if isinstance(event, on.MigrationRequested) else super().handle(event)
+
+
+class AsksForItsInputForEver(PassiveStandby):
+    """A primary subscribes to its inputs at every tick."""
+
+    def lead_tick(self, now: Millis) -> Commands:
+        again = (do.ReadInput(s, self.ledger.received(s)) for s in self.wiring.entering)
+        return (*super().lead_tick(now), *again)
+
+
+class RepeatsItsAcks(ActiveStandby):
+    """Tells the newest ack for each input twenty times at every tick."""
+
+    def lead_tick(self, now: Millis) -> Commands:
+        commands = super().lead_tick(now)
+        self.told = {**getattr(self, "told", {}), **{c.stream: c for c in commands if isinstance(c, do.SendAck)}}
+        return (*commands, *(ack for ack in self.told.values() for _ in range(20)))
+
+
 def _of(says: str, core: type[Instance], mode: str, seen: int) -> Mistake:
     slot = {
         "amnesia": "amnesia",
@@ -563,6 +627,15 @@ def _of(says: str, core: type[Instance], mode: str, seen: int) -> Mistake:
     return Mistake(says, replace(Cores(), **{slot: core}), mode, seen)  # type: ignore[arg-type]
 
 
+BY_TIME_OR_CAUSE = [
+    _of("a standby takes over though nothing has happened", TakesOverForNothing, "passiveStandby", 0),
+    _of("a standby takes over late", TakesOverLate, "passiveStandby", 0),
+    _of("a new standby is protected late", ProtectsLate, "passiveStandby", 0),
+    _of("an ordered move is ignored", IgnoresOrders, "passiveStandby", 33),
+    _of("inputs are asked for without end", AsksForItsInputForEver, "passiveStandby", 0),
+    _of("acks are told again and again", RepeatsItsAcks, "activeStandby", 0),
+]
+"""What comes out is right: only the time of what was seen, its cause, or how often it was said is wrong."""
 MISTAKES = [
     _of("an ack trims one too far", TrimsOneTooFar, "passiveStandby", 0),
     _of("acks before the secondary stored it", AcksBeforeTheSecondaryStored, "passiveStandby", 0),
@@ -628,4 +701,5 @@ MISTAKES = [
     _of("what is lost with its producer is not reported", LosesWithItsProducerSilently, "upstreamBackup", 430),
     _of("a log of other input is followed", FollowsALogOfOtherInput, "upstreamBackup", 96),
     _of("what is read again is reported as lost", ReportsWhatIsNotLost, "passiveStandby", 0),
+    *BY_TIME_OR_CAUSE,
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.mistakes import MISTAKES, Mistake
+from tests.simulation.mistakes import BY_TIME_OR_CAUSE, MISTAKES, Mistake
 from understudy_lab.exploration.explore import explore, first_caught
 from understudy_lab.exploration.fault import Fault
 from understudy_lab.exploration.faults import run
@@ -53,6 +53,16 @@ def test_a_mistake_is_caught_within_500_seeds(mistake: Mistake) -> None:
     assert found is not None, f"not noticed: {mistake.says}"
     sound = run(found.seed, None, mistake.mode, weather=found.weather)
     assert sound.problems == [], f"seed {found.seed} has a finding without the mistake"
+
+
+@pytest.mark.parametrize("mistake", BY_TIME_OR_CAUSE, ids=lambda m: m.says)
+def test_what_comes_out_right_at_the_wrong_time_or_without_a_cause_is_noticed_by_that(mistake: Mistake) -> None:
+    found = first_caught(mistake.cores, 1, mistake.mode, mistake.seen) or first_caught(
+        mistake.cores, WITHIN, mistake.mode
+    )
+    assert found is not None
+    words = ("nothing had happened", "no standby took over", "when all is quiet", "neither took place")
+    assert all(any(word in problem for word in words) for problem in found.problems), found.problems
 
 
 @pytest.mark.parametrize("seed", EXCUSED)

@@ -9,10 +9,12 @@ from typing import Any, get_args
 
 from tests.simulation.test_weather import begin
 from understudy_lab.exploration import history as seen
+from understudy_lab.exploration.causes import LATEST, LINGERS
 from understudy_lab.exploration.history import Observation, State
 from understudy_lab.exploration.networks import Cores, draw
 from understudy_lab.exploration.oracle import Oracle
 from understudy_lab.exploration.recorder import Recorder, measured
+from understudy_lab.exploration.stillness import ASKED, REPEATED
 from understudy_lab.exploration.survival import LASTING
 from understudy_lab.exploration.weather import Weather, forecast
 from understudy_lab.simulation.cluster import Cluster
@@ -39,7 +41,7 @@ def judged(*events: Observation, mode: str = "passiveStandby") -> Oracle:
         seen.Launched("out", "out", 1),
     ]
     led: list[Observation] = [seen.LeaseTaken("a", "a-0", 1), seen.Led("a-0", 1, None, False)]
-    found.look([*begun, *led, *events])
+    found.look([(0, event) for event in (*begun, *led, *events)])
     return found
 
 
@@ -64,13 +66,14 @@ def parts(value: Any) -> Iterator[Any]:
 def recorded(seed: int) -> list[Observation]:
     """A random job under random weather."""
     drawn = draw(random.Random(seed), Cores())
-    cluster = Cluster(World(seed), recorder := Recorder(), tick=20 * MS, interval=40, lossy=True)
+    world = World(seed)
+    cluster = Cluster(world, recorder := Recorder(world), tick=20 * MS, interval=40, lossy=True)
     weather = cluster.weather = Weather(cluster, seed)
     cluster.build(drawn.sources, drawn.subjobs, drawn.sinks)
     for fault in forecast(seed, drawn):
         cluster.world.at(fault.at, begin, weather, fault)
     cluster.world.run(2 * SECOND)
-    return [*recorder.history, *measured(cluster)]
+    return [*(event for _, event in recorder.history), *measured(cluster)]
 
 
 def test_a_history_has_only_plain_values_that_nobody_can_change() -> None:
@@ -96,7 +99,8 @@ def test_a_sink_that_gets_a_tuple_again_is_a_finding() -> None:
 
 def test_two_lives_that_lead_in_one_epoch_are_a_finding() -> None:
     assert "both lead" in judged(seen.Led("a-1", 1, None, False)).problems[0]
-    assert judged(seen.LeaseTaken("a", "a-1", 2), seen.Led("a-1", 2, STATE, False)).problems == []
+    gone = seen.Crashed("a-0", False)
+    assert judged(gone, seen.LeaseTaken("a", "a-1", 2), seen.Led("a-1", 2, STATE, False)).problems == []
 
 
 def test_what_is_trimmed_must_have_been_stored() -> None:
@@ -119,7 +123,8 @@ def test_more_than_a_mode_survives_is_told_by_who_was_alive_and_what_it_had_stor
     assert judged(crashed).exceeded == {}, "nothing was released: a start from zero does the same again"
     assert judged(stored, acked, crashed).exceeded == {}
     assert "a" in judged(stored, acked, seen.Ended("a-1"), crashed).exceeded
-    assert "a" in judged(stored, acked, seen.SteppedDown("a-1", None), crashed).exceeded
+    disturbed = seen.Disturbed("slow", ("a",), 1)
+    assert "a" in judged(stored, acked, disturbed, seen.SteppedDown("a-1", None), crashed).exceeded
 
 
 def test_a_state_that_is_given_up_for_a_short_hang_is_a_finding() -> None:
@@ -155,3 +160,64 @@ def test_a_long_queue_is_a_finding() -> None:
     found = judged(joined, stored, heard)
     assert [*found.stillness([seen.QueueMeasured("s", "s", 0, 40)]).long_queues()] == []
     assert [*found.stillness([seen.QueueMeasured("s", "s", 0, 41)]).long_queues()]
+
+
+# --- causes and times
+
+
+def told(*timed: tuple[int, Observation], mode: str = "passiveStandby") -> list[str]:
+    """What is wrong with this, after a-0 has led and a-1 has stored its state."""
+    found = Oracle(job(mode))
+    lives = (seen.Launched("a-0", "a", 1), seen.Launched("a-1", "a", 1), seen.Launched("out", "out", 1))
+    led = (seen.LeaseTaken("a", "a-0", 1), seen.Led("a-0", 1, None, False), seen.Joined("a-0", "a-1"))
+    found.look([*((0, event) for event in (*lives, *led, seen.Stored("a-1", STATE))), *timed])
+    return [*found.problems, *found.causes.open_moves()]
+
+
+def test_a_take_over_without_a_cause_is_a_finding() -> None:
+    taken = seen.LeaseTaken("a", "a-1", 2)
+    assert "though nothing had happened" in told((500, taken))[0]
+    assert told((400, seen.Disturbed("slow", ("a",), 450)), (500, taken)) == []
+    assert told((400, seen.Disturbed("lease", (), 450)), (500, taken)) == []
+    assert told((400, seen.Ordered("a", "a-0", "a-1")), (500, taken)) == []
+
+
+def test_a_cause_that_is_long_over_or_lay_elsewhere_explains_nothing() -> None:
+    taken = seen.LeaseTaken("a", "a-1", 2)
+    assert told((100, seen.Disturbed("slow", ("a",), 200)), (200 + LINGERS + 1, taken))
+    assert told((400, seen.Disturbed("slow", ("b",), 450)), (500, taken))
+
+
+def test_who_steps_down_has_a_cause() -> None:
+    down = seen.SteppedDown("a-0", None)
+    assert "though it held the Lease" in told((500, down))[0]
+    assert told((400, seen.Disturbed("slow", ("a",), 450)), (450, seen.LeaseTaken("a", "a-1", 2)), (500, down)) == []
+    gives_up = seen.SteppedDown("a-1", None)
+    assert "gave up its state" in told((500, gives_up))[0]
+    assert told((400, seen.Disturbed("slow", ("s",), 450)), (500, gives_up)) == []
+
+
+def test_a_standby_that_could_go_on_takes_over_in_time() -> None:
+    dies, taken, later = seen.Crashed("a-0", False), seen.LeaseTaken("a", "a-1", 2), seen.Trimmed("s", 0)
+    assert told((500, dies), (500 + LATEST, taken)) == []
+    assert "no standby took over" in told((500, dies), (501 + LATEST, later))[0]
+    away = seen.Disturbed("lease", (), 900)
+    assert told((500, dies), (600, away), (900 + LATEST, taken)) == []
+    assert told((500, dies), (600, seen.Crashed("a-1", False)), (600, seen.Ended("a-1")), (9_000, later)) == []
+
+
+def test_an_ordered_move_takes_place_or_is_given_up() -> None:
+    order = (500, seen.Ordered("a", "a-0", "a-1"))
+    assert "neither took place" in told(order)[0]
+    assert told(order, (600, seen.Resumed("a-0"))) == []
+    assert told(order, (600, seen.GivenUp("a", "a-1"))) == []
+    assert told(order, (600, seen.LeaseTaken("a", "a-1", 2))) == []
+    assert told(order, (600, seen.Disturbed("link", ("a",), 700))) == []
+
+
+def test_who_asks_without_end_is_a_finding() -> None:
+    found = judged()
+    assert [*found.stillness([seen.Sent("rx_subscribe", ASKED)]).restless()] == []
+    assert [*found.stillness([seen.Sent("rx_subscribe", ASKED + 1)]).restless()]
+    assert [*found.stillness([seen.Sent("rx_ack", 3 * REPEATED)]).restless()] == []
+    assert [*found.stillness([seen.Sent("rx_ack", 3 * REPEATED + 1)]).restless()]

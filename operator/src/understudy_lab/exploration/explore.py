@@ -93,7 +93,7 @@ def run_chunk(first: int, seeds: int, only: str | None) -> Chunk:
 
 def digest_of(outcome: Outcome) -> str:
     """Two versions of the core that do the same have the same digests. Reasons are left out: they are prose."""
-    seen = (replace(o, why="") if isinstance(o, Handled) else o for o in outcome.observed)
+    seen = ((at, replace(o, why="") if isinstance(o, Handled) else o) for at, o in outcome.observed)
     return sha256("\n".join(map(repr, seen)).encode()).hexdigest()[:16]
 
 

@@ -14,10 +14,11 @@ from itertools import pairwise
 
 from understudy.protocol.failures import LoadWatch
 from understudy_lab.exploration.fault import Fault
-from understudy_lab.exploration.history import Observation
+from understudy_lab.exploration.history import Timed
 from understudy_lab.exploration.networks import INTERVAL, Cores, draw
 from understudy_lab.exploration.oracle import Oracle
 from understudy_lab.exploration.recorder import Recorder, measured
+from understudy_lab.exploration.stillness import WINDOW
 from understudy_lab.exploration.weather import Weather, forecast
 from understudy_lab.simulation.cluster import Cluster
 from understudy_lab.simulation.process import Process
@@ -25,7 +26,8 @@ from understudy_lab.simulation.specs import Job
 from understudy_lab.simulation.world import MS, SECOND, Network, World
 
 LIMIT = 12 * SECOND
-QUIET = 12 * SECOND  # a replica that joins has 100 τ to confirm the state it was given
+QUIET = 3 * SECOND  # from the end of the last fault until all subjobs are protected again
+JOINING = 12 * SECOND  # the same where there are replicas: one that joins has 100 τ to confirm the state it was given
 AFTERWARDS = 60  # milliseconds after the end of the last source in which faults still happen
 KINDS = (
     *("crash",) * 3,
@@ -50,6 +52,14 @@ KINDS = (
     "migrate, control plane restarts",
     "migrate, Lease store unreachable",
 )
+HARMLESS = frozenset(
+    (
+        *("control", "clock", "paused sink", "paused control", "order"),
+        *(kind for kind in KINDS if kind.startswith("migrate")),
+    )
+)
+"""What makes nobody fail, or look as if it had. What dies in the middle of a move is seen to die."""
+EVERYWHERE = frozenset(("lease", "migrate, Lease store unreachable"))
 WITH_SINK = "with its sink"  # drawn by `absence`
 ORDERS = ("order", "order, target stops", "order, target is cut off")
 """Moves that are given up at a moment that is chosen: no part of a random schedule."""
@@ -77,7 +87,7 @@ class Outcome:
     moves: list[str | None] = field(default_factory=list)  # how the ordered ones ended
     exceeded: bool = False
     reports: tuple[int, int] = (0, 0)  # inputs of which a loss was reported; in vain
-    observed: Sequence[Observation] = ()  # all that the oracle judged from
+    observed: Sequence[Timed] = ()  # all that the oracle judged from
 
 
 def schedule(rng: random.Random, job: Job) -> list[Fault]:
@@ -108,6 +118,7 @@ class Nemesis:
 
     def _act(self, fault: Fault) -> None:
         self.world.note(f"fault: {str(fault)[12:]}")
+        self._tell(fault)
         if self.weather.brings(fault):
             return
         kind, _, during = fault.kind.partition(", ")
@@ -151,6 +162,12 @@ class Nemesis:
                     self.world.at(2 * n * fault.lasts, self._apart, fault.subjob, fault.lasts)
             case _:
                 self._hamper(fault)
+
+    def _tell(self, fault: Fault) -> None:
+        """What the oracle may hold for a cause."""
+        if fault.kind in EVERYWHERE or fault.kind not in HARMLESS:
+            touches = () if fault.kind in EVERYWHERE else tuple(n for n in (fault.subjob, fault.other) if n)
+            self.cluster.monitor.disturbed(fault.kind, touches, fault.over)
 
     def _apart(self, subjob: str, lasts: int) -> None:
         """The instances of a subjob can't reach each other, everybody else reaches both: each suspects the other."""
@@ -260,7 +277,7 @@ def run(
     world = World(seed, network)
     if tell:
         world.history = []
-    oracle, recorder = Oracle(job), Recorder()
+    oracle, recorder = Oracle(job), Recorder(world)
     faults = drawn if faults is None else faults
     cluster = Cluster(world, recorder, tick=20 * MS, interval=INTERVAL)
     cluster.lossy = weather or any(f.kind in DELAYING for f in faults)
@@ -294,12 +311,15 @@ def _until_quiet(cluster: Cluster, recorder: Recorder, oracle: Oracle) -> list[s
     """All has arrived: queues must become short and subjobs protected, though rejoins may take their time. Says which
     do not."""
     world = cluster.world
-    patience = world.now + QUIET
+    replicas = any(spec.mode == "replicaBackup" for spec in cluster.subjobs.values())
+    patience = world.now + (JOINING if replicas else QUIET)
     while world.now < patience:
-        world.run(world.now + 100 * MS)
+        recorder.count(cluster)
+        world.run(world.now + WINDOW * MS)
         oracle.look(recorder.history)
-        stillness = oracle.stillness(measured(cluster))
-        if not (found := [*stillness.long_queues(), *stillness.unprotected()]):
+        stillness = oracle.stillness([*measured(cluster), *recorder.count(cluster)])
+        found = [*stillness.long_queues(), *stillness.unprotected(), *stillness.restless(), *oracle.causes.open_moves()]
+        if not found:
             break
     return found
 

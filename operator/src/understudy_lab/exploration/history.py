@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from understudy_lab.simulation.operators import Row
 
@@ -41,6 +42,15 @@ class Removed:
     """It no longer counts as one of the subjob's instances, whether it lives or not."""
 
     life: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbed:
+    """Injected: something that makes lives fail, or look as if they had."""
+
+    what: str
+    touches: tuple[str, ...]  # subjobs, sources and sinks; none: all of them
+    until: int  # milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,23 @@ class Ran:
 @dataclass(frozen=True, slots=True)
 class HandedOver:
     life: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Whoever deploys the job has ordered a planned move of a subjob's primary."""
+
+    subjob: str
+    source: str  # the life that leads
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """Whoever ordered the move has given it up."""
+
+    subjob: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +332,14 @@ class QueueMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """So many messages of a kind were sent since this was counted last."""
+
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReadToTheEnd:
     """Elements of a living instance that have read all of their input."""
 
@@ -318,6 +353,7 @@ Observation = (
     | Crashed
     | Ended
     | Removed
+    | Disturbed
     | EngineHung
     | Handled
     | LeaseTaken
@@ -325,6 +361,8 @@ Observation = (
     | SteppedDown
     | Ran
     | HandedOver
+    | Ordered
+    | GivenUp
     | Moved
     | Resumed
     | Joined
@@ -347,5 +385,9 @@ Observation = (
     | LogKept
     | LogConfirmed
     | QueueMeasured
+    | Sent
     | ReadToTheEnd
 )
+
+Timed: TypeAlias = tuple[int, Observation]
+"""When it was seen, in milliseconds since the job began."""

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from understudy_lab.exploration import history as seen
-from understudy_lab.exploration.history import Observation
+from understudy_lab.exploration.causes import Causes
+from understudy_lab.exploration.history import Observation, Timed
 from understudy_lab.exploration.lives import Life, Lives
 from understudy_lab.exploration.losses import Losses
 from understudy_lab.exploration.stillness import Stillness
@@ -27,6 +28,7 @@ class Oracle:
         self.job = job
         self.lives = Lives(job)
         self.survival = Survival(job, self.lives)
+        self.causes = Causes(job, self.lives)
         self.problems: list[str] = []
         self.tuples: dict[str, dict[int, Row | None]] = defaultdict(dict)
         self.arrived: dict[str, list[Row | None]] = defaultdict(list)
@@ -69,9 +71,11 @@ class Oracle:
 
     # --- what was seen
 
-    def look(self, history: list[Observation]) -> None:
+    def look(self, history: list[Timed]) -> None:
         """Take in what was added since the last look. Each event is judged by what was known before it."""
-        for event in history[self._looked :]:
+        for now, event in history[self._looked :]:
+            for wrong in self.causes.look(now, event):
+                self.problem(wrong)
             see = self._see.get(type(event))
             if see is not None:
                 see(event)
@@ -197,7 +201,8 @@ class Oracle:
         """`measured`: queues, and who has read its input, at this moment."""
         lengths = [m for m in measured if isinstance(m, seen.QueueMeasured)]
         ends = [m for m in measured if isinstance(m, seen.ReadToTheEnd)]
-        return Stillness(self.job, self.lives, lengths, ends, self.survival, self.replaced, self.dead)
+        sent = [m for m in measured if isinstance(m, seen.Sent)]
+        return Stillness(self.job, self.lives, lengths, ends, sent, self.survival, self.replaced, self.dead)
 
     def judge(self, finished: bool, measured: list[Observation]) -> list[str]:
         """`finished`: whether the run ended because all sinks had come to the end."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Report
 from understudy.protocol.ids import Stream
 from understudy_lab.exploration import history as seen
-from understudy_lab.exploration.history import Observation
+from understudy_lab.exploration.history import Observation, Timed
 from understudy_lab.simulation.cluster import Cluster, Monitor
+from understudy_lab.simulation.world import MS, World
 
 if TYPE_CHECKING:
     from understudy.protocol import commands as do
@@ -23,10 +24,30 @@ if TYPE_CHECKING:
 
 
 class Recorder(Monitor):
-    def __init__(self) -> None:
-        self.history: list[Observation] = []
-        self._see = self.history.append
+    def __init__(self, world: World) -> None:
+        self.history: list[Timed] = []
+        self._world = world
+        self._counted: dict[str, int] = {}  # messages, when they were counted last
         self._logs: dict[tuple[str, str], int] = {}  # what was last said of a life's log: that is said again and again
+
+    def _see(self, event: Observation) -> None:
+        self.history.append((self._world.now // MS, event))
+
+    def count(self, cluster: Cluster) -> list[Observation]:
+        """Messages since this was asked last."""
+        before, self._counted = self._counted, dict(cluster.calls)
+        return [seen.Sent(kind, n - before.get(kind, 0)) for kind, n in self._counted.items()]
+
+    # --- faults and orders
+
+    def disturbed(self, what: str, touches: tuple[str, ...], until: int) -> None:
+        self._see(seen.Disturbed(what, touches, until // MS))
+
+    def ordered(self, subjob: str, source: str, target: str) -> None:
+        self._see(seen.Ordered(subjob, source, target))
+
+    def given_up(self, subjob: str, target: str) -> None:
+        self._see(seen.GivenUp(subjob, target))
 
     # --- lives
 

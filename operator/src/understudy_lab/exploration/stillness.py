@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from understudy_lab.exploration.history import QueueMeasured, ReadToTheEnd
+from understudy_lab.exploration.history import QueueMeasured, ReadToTheEnd, Sent
 from understudy_lab.exploration.lives import Life, Lives
 from understudy_lab.exploration.survival import Survival
 from understudy_lab.simulation.operators import rowwise
 from understudy_lab.simulation.specs import Job, SubjobSpec
 
 QUEUE_LIMIT = 40  # tuples in a queue when all is quiet
+WINDOW = 100  # milliseconds in which messages are counted
+ASKING = frozenset(
+    (
+        *("rx_subscribe", "rx_follow", "rx_refused", "rx_recovery_request", "rx_recovery", "TryLease"),
+        *("rx_resumes", "rx_held", "rx_hand_over", "rx_migrate", "rx_data", "rx_ended", "rx_closed"),
+    )
+)  # what nobody says again when it has been answered
+ASKED = 2  # of these, in a window when all is quiet
+REPEATED = 25  # of any other kind, for each living process: keep-alives, acks, checkpoints
 
 
 @dataclass(frozen=True)
@@ -20,9 +29,22 @@ class Stillness:
     lives: Lives
     lengths: Sequence[QueueMeasured]
     ends: Sequence[ReadToTheEnd]
+    sent: Sequence[Sent]
     survival: Survival
     replaced: Collection[str]  # subjobs whose alternative branch runs
     dead: Collection[str]  # subjobs that nobody runs any more
+
+    # --- messages
+
+    def restless(self) -> Iterator[str]:
+        """Who has been answered asks no more, and what is told in turns is told as often as it was meant to be. Who
+        waits in vain may ask for ever."""
+        asked = {m.kind: m.count for m in self.sent if m.kind in ASKING and m.count}
+        if sum(asked.values()) > ASKED and not self.waits_in_vain():
+            yield f"{asked} were sent within {WINDOW} ms when all is quiet"
+        living = sum(life.alive for life in self.lives.of.values())
+        for found in (m for m in self.sent if m.count > REPEATED * living):
+            yield f"{found.kind} was sent {found.count} times within {WINDOW} ms when all is quiet"
 
     # --- queues
 

@@ -45,6 +45,15 @@ class Monitor:
 
     def elected(self, process: Process, lease: LeaseRecord) -> None: ...
 
+    def disturbed(self, what: str, touches: tuple[str, ...], until: int) -> None:
+        """A fault begins that lasts until then. `touches`: subjobs, sources and sinks; none: all of them."""
+
+    def ordered(self, subjob: str, source: str, target: str) -> None:
+        """A planned move."""
+
+    def given_up(self, subjob: str, target: str) -> None:
+        """A planned move, by whoever ordered it."""
+
     def moved(self, process: Process, expected: bool) -> None:
         """It took the Lease by a planned move; `expected`: by one that nobody has given up."""
 
@@ -250,6 +259,7 @@ class Cluster:
     spares: int = 1_000  # nodes that could still take an instance
     load: LoadWatch | None = None  # how instances watch for overload, if they do
     weather: Weather | None = None
+    calls: dict[str, int] = field(default_factory=dict)  # how many messages were sent, by what they say
 
     def __post_init__(self) -> None:
         self._producer_of: dict[str, str] = {}

@@ -150,6 +150,7 @@ class ControlPlane:
             standbys = [self._place(spec, f"spare-{self._placed}")]
         if standbys:
             args = (standbys[0].name, why)
+            self.cluster.monitor.ordered(spec.name, leads.name, standbys[0].name)
             self.world.send("control", "control", leads.host, 0, leads.receive, "rx_migrate", args)
 
     def _retire(self, standby: Process) -> None:

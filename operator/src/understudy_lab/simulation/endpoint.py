@@ -43,7 +43,9 @@ class Endpoint:
         return (self,)
 
     def send(self, target: Endpoint, kind: str, size: int, method: str, *args: Any) -> None:
-        weather = self.cluster.weather
+        cluster = self.cluster
+        cluster.calls[method] = cluster.calls.get(method, 0) + 1
+        weather = cluster.weather
         if weather is not None and weather.takes(self, target, method, args):
             return
         self.world.send(kind, self.host, target.host, size, target.receive, method, args)

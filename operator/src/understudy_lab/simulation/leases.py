@@ -23,6 +23,8 @@ class Leases:
         process.carry |= {do.TryLease: self.try_it, do.ReadLease: self.order, do.AskHolder: self.order}
 
     def try_it(self, command: do.TryLease) -> None:
+        calls = self.process.cluster.calls
+        calls["TryLease"] = calls.get("TryLease", 0) + 1
         self.process.cluster.monitor.suspected(self.process, command.why)
         self.order(command)
 

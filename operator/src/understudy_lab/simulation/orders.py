@@ -37,6 +37,7 @@ class Orders:
         if self.cluster.subjobs[subjob].family != "lease" or lease is None or not standbys:
             return
         self.moves.append(Ordered(subjob, lease.address, standbys[0].name, self.world.now + limit))
+        self.cluster.monitor.ordered(subjob, lease.address, standbys[0].name)
         self._look(len(self.moves) - 1)
 
     def arrived(self, process: Process) -> None:
@@ -55,6 +56,8 @@ class Orders:
             return
         self.world.note(f"the move of {move.subjob} to {move.target}: {ended}")
         self.moves[number] = replace(move, ended=ended)
+        if ended != "done":
+            self.cluster.monitor.given_up(move.subjob, move.target)
 
     def _next(self, move: Ordered) -> str | None:
         """Why it is over."""
