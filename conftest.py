@@ -1,4 +1,5 @@
-"""For all suites. In continuous integration a test that is skipped has failed, unless its reason is known here."""
+"""For all suites. In continuous integration a test that is skipped has failed, unless its reason is known
+here."""
 
 from __future__ import annotations
 

@@ -79,12 +79,17 @@ def value_at(values: Any, path: str) -> Any:
 def readme() -> str:
     text = (CHART / "values.yaml").read_text()
     values = yaml.safe_load(text)
-    rows = [f"| `{path}` | `{json.dumps(value_at(values, path))}` | {about} |" for path, about in documented(text)]
+    rows = [
+        f"| `{path}` | `{json.dumps(value_at(values, path))}` | {about} |" for path, about in documented(text)
+    ]
     return HEAD + "\n".join(rows) + "\n"
 
 
 def files() -> dict[Path, str]:
-    made = {CHART / "files" / "crds" / crd.name: crd.read_text() for crd in sorted((CHECKOUT / "crds").glob("*.yaml"))}
+    made = {
+        CHART / "files" / "crds" / crd.name: crd.read_text()
+        for crd in sorted((CHECKOUT / "crds").glob("*.yaml"))
+    }
     return {**made, CHART / "README.md": readme()}
 
 

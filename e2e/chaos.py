@@ -2,11 +2,11 @@
 """Random drills on jobs that have every mode between them: `make chaos DURATION=3600 [SEED=7]`.
 
 Each round waits until the job is protected, draws a subjob, a fault and a moment, and makes the fault by a
-FailoverDrill. Every other time or so there is no operator: then the primary's pod is force-deleted, and the Incident is
-read when the operator is back. Then nodes are lost, as by a power cut, under jobs whose subjobs do not read each other,
-every other time without an operator, too: each primary that was there is a recovery. In the end every tuple that came
-out is compared with what had to, worked out in plain Python. Exit code 1: a promise was broken.
-"""
+FailoverDrill. Every other time or so there is no operator: then the primary's pod is force-deleted, and the
+Incident is read when the operator is back. Then nodes are lost, as by a power cut, under jobs whose subjobs
+do not read each other, every other time without an operator, too: each primary that was there is a recovery.
+In the end every tuple that came out is compared with what had to, worked out in plain Python. Exit code 1: a
+promise was broken."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ from story import (
 
 RARER = [("processStop", False), ("partition", False), ("engineHang", False)]
 DECK = [("podKill", False)] * 4 + [("podKill", True)] * 4 + RARER
-"""Faults, and whether the operator is away: each mode goes through them all, in an order of its own, and then again."""
+"""Faults, and whether the operator is away: each mode goes through them all, in an order of its own, and then
+again."""
 DEMO = Path(__file__).parents[1] / "examples" / "telemonitoring.yaml"
 LOST_NODES = [("nodeLoss", False), ("nodeLoss", True)]
 MOST = 90  # seconds after which a drill has failed, whatever the target
@@ -49,14 +50,18 @@ TARGETS = {
     "replicaBackup": 1.0, "activeStandby": 1.0, "passiveStandby": 4.0, "upstreamBackup": 6.0, "savepoint": 6.0,
     "amnesia": 6.0,
 }  # fmt: skip
-DETECTION = {"nodeLoss": 0.4, "engineHang": 3.2}  # seconds by which it is known; a closed connection is known at once
+DETECTION = {
+    "nodeLoss": 0.4,
+    "engineHang": 3.2,
+}  # seconds by which it is known; a closed connection is known at once
 READY = 90.0  # seconds from `kubectl apply` of the demo job to Ready, with the image on the nodes
 APART = 1 / 3  # of the time, for the jobs that lose nodes
 
 
 @dataclass(frozen=True)
 class Act:
-    """What will be done: drawn before anything is known of how the last one went, so that a seed tells it all."""
+    """What will be done: drawn before anything is known of how the last one went, so that a seed tells it
+    all."""
 
     subjob: str
     mode: str
@@ -99,7 +104,9 @@ class Recovery:
 
     def __str__(self) -> str:
         where = "operator away" if self.act.away else "operator up"
-        figures = f"first output {_said(self.from_fault)} s after the fault, {_said(self.silence)} s of silence"
+        figures = (
+            f"first output {_said(self.from_fault)} s after the fault, {_said(self.silence)} s of silence"
+        )
         return f"{self.act.mode:15} {self.act.fault:11} {where:13} {figures} {self.trouble}"
 
 
@@ -217,12 +224,14 @@ def _node_lost(job: Job, operator: Namespace, act: Act) -> list[Recovery]:
 
 
 def _on_the_node_of(job: Job, subjob: str) -> tuple[str, dict[str, tuple[str, int]]]:
-    """The node of this primary, and every primary there with its epoch, but for those whose sink is there, too: lost
-    together, nobody takes what comes out, and some modes wait for a word from the sink."""
+    """The node of this primary, and every primary there with its epoch, but for those whose sink is there,
+    too: lost together, nobody takes what comes out, and some modes wait for a word from the sink."""
     leaders = {subjob: job.lease(subjob) for subjob in HALVES[job.name].modes}
     nodes = {subjob: node_of_pod(job, primary) for subjob, (primary, _) in leaders.items()}
     lost = {name: lead for name, lead in leaders.items() if nodes[name] == nodes[subjob]}
-    return nodes[subjob], {name: lead for name, lead in lost.items() if _sinks_node(job, name) != nodes[subjob]}
+    return nodes[subjob], {
+        name: lead for name, lead in lost.items() if _sinks_node(job, name) != nodes[subjob]
+    }
 
 
 def _succeeded(job: Job, subjob: str, primary: str, epoch: int) -> None:
@@ -231,8 +240,8 @@ def _succeeded(job: Job, subjob: str, primary: str, epoch: int) -> None:
 
 
 def _gather(job: Job, subjob: str) -> None:
-    """Primaries change places with their standbys: this one if its sink is on its node, the others to meet it there, or
-    to leave if their sink is there. So one lost node tells of several modes."""
+    """Primaries change places with their standbys: this one if its sink is on its node, the others to meet it
+    there, or to leave if their sink is there. So one lost node tells of several modes."""
     if node_of_pod(job, job.lease(subjob)[0]) == _sinks_node(job, subjob):
         _switch_over(job, subjob)
     meeting = node_of_pod(job, job.lease(subjob)[0])
@@ -255,7 +264,8 @@ def _sinks_node(job: Job, subjob: str) -> str:
 
 
 def _told(job: Job, act: Act, primary: str, epoch: int, made: float) -> Recovery:
-    """By the Incident of the take-over from this primary, which led with this epoch when the fault was made."""
+    """By the Incident of the take-over from this primary, which led with this epoch when the fault was
+    made."""
 
     def told() -> Json | None:
         of_primary = [i for i in take_overs(job) if i["spec"]["from"] == primary]
@@ -317,13 +327,18 @@ def page(report: Report) -> str:
         f"`{command}`: {rounds} recoveries from random faults, one at a time, on jobs",
         "that have every mode between them (`e2e/mixed_job.py`), one after the other on the three-node",
         f"test cluster; {away} of them while there was no operator.",
-        "*From the fault*: from the drill's order to the first new output of the new primary; after `podKill` the",
-        "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: for how long no output",
-        "came, as the Incident says. Seconds, median / 90th percentile / greatest. `nodeLoss` is a power cut:",
-        "the node's cable goes first, so only silence tells of it, and then every process there, whatever else it was;",
+        "*From the fault*: from the drill's order to the first new output of the new primary; after "
+        "`podKill` the",
+        "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: for how long "
+        "no output",
+        "came, as the Incident says. Seconds, median / 90th percentile / greatest. `nodeLoss` is a power "
+        "cut:",
+        "the node's cable goes first, so only silence tells of it, and then every process there, whatever "
+        "else it was;",
         "each primary that was there counts; none was on the node of its own sink.",
         "",
-        "| mode | fault | operator | faults | recovered | from the fault | silence | target | lost | duplicated |",
+        "| mode | fault | operator | faults | recovered | from the fault | silence | target | lost | "
+        "duplicated |",
         "|---|---|---|---|---|---|---|---|---|---|",
         *(_row(mode, kind, found) for mode in MODES for kind, found in _kinds(report.of(mode)).items()),
         "",
@@ -369,7 +384,9 @@ def _three(times: list[float | None]) -> str:
     known = sorted(took for took in times if took is not None)
     if not known:
         return ""
-    return " / ".join(f"{known[min(len(known) - 1, int(len(known) * share))]:.1f}" for share in (0.5, 0.9, 1.0))
+    return " / ".join(
+        f"{known[min(len(known) - 1, int(len(known) * share))]:.1f}" for share in (0.5, 0.9, 1.0)
+    )
 
 
 def _said(seconds: float | None) -> str:

@@ -1,4 +1,5 @@
-"""The API server as everybody but the operator uses it: users, schedulers and kubelets write without conditions."""
+"""The API server as everybody but the operator uses it: users, schedulers and kubelets write without
+conditions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The end-to-end suite: a real cluster (KUBECONFIG), the chart installed with helm, kubectl as a user would use it.
+"""The end-to-end suite: a real cluster (KUBECONFIG), the chart installed with helm, kubectl as a user would
+use it.
 
-UNDERSTUDY_IMAGE names the image, which the nodes must have or be able to pull. E2E_PATIENCE multiplies all waiting
-times, for machines that are busy with other things.
-"""
+UNDERSTUDY_IMAGE names the image, which the nodes must have or be able to pull. E2E_PATIENCE multiplies all
+waiting times, for machines that are busy with other things."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def made(name: str) -> Namespace:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
     run("kubectl", "apply", "-f", "-", stdin=json.dumps(body))
-    until("the namespace has its default account", lambda: Namespace(name).get("serviceaccount", "default"), 30)
+    until(
+        "the namespace has its default account", lambda: Namespace(name).get("serviceaccount", "default"), 30
+    )
     return Namespace(name)
 
 

@@ -4,15 +4,15 @@ front:  numbers ─┬─ keep (replicaBackup) ── live (activeStandby) ─�
                  └─ some (amnesia, with a spare) ── sink some
 back:   numbers ─── keep (passiveStandby) ── sums (savepoint) ── same (upstreamBackup) ── sink sums
 
-The same modes apart, for faults that hit several subjobs at once: most modes promise nothing about neighbours that fail
-together. The query of each is that of `keep`, or of `some` for amnesia; each has a sink of its name.
+The same modes apart, for faults that hit several subjobs at once: most modes promise nothing about neighbours
+that fail together. The query of each is that of `keep`, or of `some` for amnesia; each has a sink of its
+name.
 
 front-apart:  numbers ─┬─ replica ├─ active └─ some
 back-apart:   numbers ─┬─ passive ├─ savepoint └─ upstream
 
-One after the other: a micro-batch costs the same whatever is in it, and all of them at once would measure little more
-than how twelve drivers share the cores of a small machine.
-"""
+One after the other: a micro-batch costs the same whatever is in it, and all of them at once would measure
+little more than how twelve drivers share the cores of a small machine."""
 
 from __future__ import annotations
 
@@ -47,11 +47,14 @@ def _apart(modes: dict[str, str]) -> Half:
 
 HALVES = {
     "front": Half(
-        {"keep": "replicaBackup", "live": "activeStandby", "some": "amnesia"}, {"kept": "live", "some": "some"}
+        {"keep": "replicaBackup", "live": "activeStandby", "some": "amnesia"},
+        {"kept": "live", "some": "some"},
     ),
     "back": Half({"keep": "passiveStandby", "sums": "savepoint", "same": "upstreamBackup"}, {"sums": "same"}),
     "front-apart": _apart({"replica": "replicaBackup", "active": "activeStandby", "some": "amnesia"}),
-    "back-apart": _apart({"passive": "passiveStandby", "savepoint": "savepoint", "upstream": "upstreamBackup"}),
+    "back-apart": _apart(
+        {"passive": "passiveStandby", "savepoint": "savepoint", "upstream": "upstreamBackup"}
+    ),
 }
 MODES = list(dict.fromkeys(mode for half in HALVES.values() for mode in half.modes.values()))
 
@@ -87,7 +90,8 @@ def _some() -> Json:
 
 
 def gaps(written: list[Json]) -> int:
-    """How many tuples of sink `some` are missing between those that are there; every one that is there is right."""
+    """How many tuples of sink `some` are missing between those that are there; every one that is there is
+    right."""
     numbers = [row["number"] for row in written]
     assert written == [_expected(n, seq) for seq, n in enumerate(numbers)], "a tuple that had not to come"
     assert numbers == sorted(set(numbers)), "a tuple that came twice or out of order"

@@ -87,7 +87,9 @@ def claims(name: str, sinks: Iterable[str]) -> list[Json]:
 def expected_kept(limit: int) -> list[Json]:
     tuples = [{"number": n, "k": n % 7, "v": (n * 31) % 101} for n in range(limit)]
     kept = [t for t in tuples if t["v"] % 3 != 0]
-    return [{"number": t["number"], "k": t["k"], "twice": t["v"] * 2, "_seq": seq} for seq, t in enumerate(kept)]
+    return [
+        {"number": t["number"], "k": t["k"], "twice": t["v"] * 2, "_seq": seq} for seq, t in enumerate(kept)
+    ]
 
 
 def expected_sums(limit: int) -> list[Json]:
@@ -98,7 +100,13 @@ def expected_sums(limit: int) -> list[Json]:
         for row in kept[start : start + SIZE]:
             groups[row["k"]].append(row["twice"])
         found += [
-            {"k": k, "window_start": start, "window_end": start + SIZE, "total": sum(values), "rows": len(values)}
+            {
+                "k": k,
+                "window_start": start,
+                "window_end": start + SIZE,
+                "total": sum(values),
+                "rows": len(values),
+            }
             for k, values in sorted(groups.items())
         ]
     return [{**row, "_seq": seq} for seq, row in enumerate(found)]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """How much the operator costs with many jobs: `e2e/cluster/run .venv/bin/python e2e/scale.py [--jobs 200]`.
 
-A real API server and scheduler; nodes, kubelets and the pods' processes are pretended by this script: a pod that was
-scheduled is Running at a loopback address of its own, answers with a status page, and the first of a pair takes the
-Lease. All jobs are busy: half are in savepoint, half in upstreamBackup, so the primary of each acks to a source and
-writes that down with the code of a real instance, and the figures on its page move. The operator is a real process
-beside it. Measured are its CPU time, and the writes that the API server counts, from everybody.
-"""
+A real API server and scheduler; nodes, kubelets and the pods' processes are pretended by this script: a pod
+that was scheduled is Running at a loopback address of its own, answers with a status page, and the first of a
+pair takes the Lease. All jobs are busy: half are in savepoint, half in upstreamBackup, so the primary of each
+acks to a source and writes that down with the code of a real instance, and the figures on its page move. The
+operator is a real process beside it. Measured are its CPU time, and the writes that the API server counts,
+from everybody."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def beat_hearts(api: Api, count: int) -> None:
             api.merge(f"{LEASES}/kube-node-lease/leases/{name}", {"spec": spec})
         except ApiError:
             api.create(
-                f"{LEASES}/kube-node-lease/leases", {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease}
+                f"{LEASES}/kube-node-lease/leases",
+                {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease},
             )
 
 
@@ -139,7 +140,9 @@ def play_pod(api: Api, pod: Json, pods: Any, given: int) -> int:
 def play_primaries(pods: Any, jobs: int) -> None:
     """What primaries that read a source write down of their acks, looking each second as instances do."""
     api = Api(configuration(), 30.0)
-    keepers = [AckKeeper(KubernetesSurroundings(api, NAMESPACE, f"job{number}"), "keep") for number in range(jobs)]
+    keepers = [
+        AckKeeper(KubernetesSurroundings(api, NAMESPACE, f"job{number}"), "keep") for number in range(jobs)
+    ]
     while True:
         begun = time.monotonic()
         leading = {pod["name"] for pod in pods.values() if pod["name"].endswith("-keep-0")}
@@ -187,12 +190,20 @@ def serve_pages(pods: Any) -> None:
 def page_of(labels: Json) -> Json:
     name, at = labels.get("name", ""), tuples_by_now()
     if "understudy.dev/sink" in labels:
-        return {"kind": "sink", "sink": labels["understudy.dev/sink"], "state": "ready", "tuples": at, "next": at}
+        return {
+            "kind": "sink",
+            "sink": labels["understudy.dev/sink"],
+            "state": "ready",
+            "tuples": at,
+            "next": at,
+        }
     leads = name.endswith("-0")
     pair = name.removesuffix("-0")
     moving: Json = {
         "inputs": {"numbers" if "-keep-" in name else "keep": {"position": at, "available": at + 5}},
-        "outputs": {labels.get("understudy.dev/subjob", ""): {"trimmed": at - 20, "next": at, "consumers": {}}},
+        "outputs": {
+            labels.get("understudy.dev/subjob", ""): {"trimmed": at - 20, "next": at, "consumers": {}}
+        },
     }
     return moving | {
         "kind": "subjob", "instance": name, "role": "primary" if leads else "standby", "epoch": 1, "state": "ready",
@@ -218,7 +229,9 @@ def memory_mib(pid: int) -> int:
 def ready_jobs(api: Api) -> int:
     bodies = api.list(JOBS)
     conditions = [(body.get("status") or {}).get("conditions") or () for body in bodies]
-    return sum({"Ready", "Protected"} <= {c["type"] for c in found if c["status"] == "True"} for found in conditions)
+    return sum(
+        {"Ready", "Protected"} <= {c["type"] for c in found if c["status"] == "True"} for found in conditions
+    )
 
 
 def main() -> None:
@@ -243,7 +256,14 @@ def main() -> None:
         Process(target=target, args=given, daemon=True).start()
     settings = {"image": "none", "disruptionBudgets": True, "networkPolicies": True, "mutualTLS": True}
     env = {**os.environ, "UNDERSTUDY_PODS": json.dumps(settings), "UNDERSTUDY_NAMESPACES": NAMESPACE}
-    command = [sys.executable, "-m", "understudy.cli", "operator", "--liveness", "http://127.0.0.1:8081/healthz"]
+    command = [
+        sys.executable,
+        "-m",
+        "understudy.cli",
+        "operator",
+        "--liveness",
+        "http://127.0.0.1:8081/healthz",
+    ]
     with (
         open("/tmp/scale-operator.log", "w") as log,
         subprocess.Popen(command, env=env, stdout=log, stderr=log) as operator,
@@ -299,7 +319,9 @@ def measure(api: Api, pid: int, args: argparse.Namespace) -> None:
         api.create(JOBS, job(number))
     while (ready := ready_jobs(api)) < args.jobs and time.monotonic() - begun < 240:
         passed, spent = time.monotonic() - begun, cpu_seconds(pid)
-        print(f"{passed:5.0f} s  {ready} of {args.jobs} ready and protected, {spent:.0f} s of CPU", flush=True)
+        print(
+            f"{passed:5.0f} s  {ready} of {args.jobs} ready and protected, {spent:.0f} s of CPU", flush=True
+        )
         time.sleep(5)
     took, used = time.monotonic() - begun, cpu_seconds(pid)
     print(
@@ -316,7 +338,10 @@ def measure(api: Api, pid: int, args: argparse.Namespace) -> None:
     begun = time.monotonic()
     gone = "job7-keep-1"
     api.delete(f"{PODS}/{gone}", {"gracePeriodSeconds": 0})
-    while not any(pod["metadata"]["name"] == "job7-keep-2" for pod in api.list(PODS)) and time.monotonic() - begun < 60:
+    while (
+        not any(pod["metadata"]["name"] == "job7-keep-2" for pod in api.list(PODS))
+        and time.monotonic() - begun < 60
+    ):
         time.sleep(0.1)
     print(f"a lost standby was replaced after {time.monotonic() - begun:.1f} s")
 

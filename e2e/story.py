@@ -1,4 +1,5 @@
-"""What the stories on the cluster have in common: a job with tuples flowing, faults, and the comparison at the end."""
+"""What the stories on the cluster have in common: a job with tuples flowing, faults, and the comparison at
+the end."""
 
 from __future__ import annotations
 
@@ -33,12 +34,14 @@ def assert_flowing(job: Job, sink: str = "kept", seconds: float = TAKE_OVER) -> 
     """Tuples keep arriving, and the stream has not ended: a kill after that would prove nothing."""
     before = job.written(sink)
     until(f"more than {before} tuples in {sink}", lambda: job.written(sink) > before, seconds)
-    assert job.status()["phase"] != "Completed", "the stream ended before the story did: try with E2E_PATIENCE=2"
+    assert job.status()["phase"] != "Completed", (
+        "the stream ended before the story did: try with E2E_PATIENCE=2"
+    )
 
 
 def wait_until_protected(job: Job) -> None:
-    """The condition may be seconds old (the operator, too, may have to be succeeded), so it is asked for together with
-    what it must speak of."""
+    """The condition may be seconds old (the operator, too, may have to be succeeded), so it is asked for
+    together with what it must speak of."""
 
     def settled() -> bool:
         job.wait_for("Protected", REPLACED)
@@ -48,8 +51,9 @@ def wait_until_protected(job: Job) -> None:
 
 
 def is_settled(job: Job, subjob: Json) -> bool:
-    """The status speaks of who leads now, and as many instances are ready as are asked for: one that was lost with its
-    node may still be listed. Of a subjob that has no standby it does not say whether it is protected."""
+    """The status speaks of who leads now, and as many instances are ready as are asked for: one that was lost
+    with its node may still be listed. Of a subjob that has no standby it does not say whether it is
+    protected."""
     alone = subjob.get("protected") is None
     name, leads = subjob["name"], (subjob.get("currentPrimary"), subjob.get("epoch"))
     covered = alone or subjob.get("protected")
@@ -58,7 +62,8 @@ def is_settled(job: Job, subjob: Json) -> bool:
 
 
 def wait_for_take_over(job: Job, subjob: str, gone: str, epoch: int, seconds: float = TAKE_OVER) -> str:
-    """Who leads now. On a busy machine a slow primary may be suspected, too, so more than one epoch may have passed."""
+    """Who leads now. On a busy machine a slow primary may be suspected, too, so more than one epoch may have
+    passed."""
 
     def successor() -> str | None:
         holder, now = job.lease(subjob)
@@ -162,18 +167,22 @@ def node_is_ready(name: str) -> bool:
 
 
 def assert_right(job: Job, sink: str = "kept", limit: int | None = None, stream: str | None = None) -> int:
-    """Every tuple that was written so far is the one that had to come, each once and in order; how many there are.
+    """Every tuple that was written so far is the one that had to come, each once and in order; how many there
+    are.
 
-    With a limit, the source has ended there and all of them have come. `stream`: which of the expected ones it
-    is, if its name does not tell.
-    """
+    With a limit, the source has ended there and all of them have come. `stream`: which of the expected ones
+    it is, if its name does not tell."""
     written = read_sink(job, sink)
     worked_out, most = EXPECTED[stream or sink]
     expected = worked_out(len(written) * most + 100 if limit is None else limit)
-    wrong = next((n for n, (one, other) in enumerate(zip(written, expected, strict=False)) if one != other), None)
+    wrong = next(
+        (n for n, (one, other) in enumerate(zip(written, expected, strict=False)) if one != other), None
+    )
     assert wrong is None, f"line {wrong} of {sink} is {written[wrong]}, not {expected[wrong]}"
     lacking = len(expected) - len(written)
-    assert lacking == 0 if limit is not None else lacking >= 0, f"{lacking} of {len(expected)} tuples of {sink} lack"
+    assert lacking == 0 if limit is not None else lacking >= 0, (
+        f"{lacking} of {len(expected)} tuples of {sink} lack"
+    )
     print(f"{len(written)} tuples of {sink} compared")
     return len(written)
 
@@ -188,7 +197,9 @@ def wait_for_incident(job: Job, role: str, gone: str) -> Json:
 
     def closed() -> Json | None:
         found = [
-            i for i in job.namespace.list("incidents") if (i["spec"].get("role"), i["spec"]["from"]) == (role, gone)
+            i
+            for i in job.namespace.list("incidents")
+            if (i["spec"].get("role"), i["spec"]["from"]) == (role, gone)
         ]
         return next((i for i in found if (i.get("status") or {}).get("reprotected")), None)
 
@@ -210,8 +221,8 @@ def read_sink(job: Job, sink: str) -> list[Json]:
 
 
 def read_volume(namespace: Namespace, claim: str) -> str:
-    """By a pod that only reads it, on whatever node the volume is. The tail of a pod's log may be lost with its end, so
-    its host name comes last, and another pod reads again if that is not there."""
+    """By a pod that only reads it, on whatever node the volume is. The tail of a pod's log may be lost with
+    its end, so its host name comes last, and another pod reads again if that is not there."""
     for number in range(5):
         name = f"read-{claim}-{number}"
         text = _log_of(namespace, _reading(name, claim))
@@ -246,5 +257,10 @@ def _reading(name: str, claim: str) -> Json:
     }
     restricted = {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}}
     volume = {"name": "output", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
-    spec = {"restartPolicy": "Never", "securityContext": restricted, "containers": [container], "volumes": [volume]}
+    spec = {
+        "restartPolicy": "Never",
+        "securityContext": restricted,
+        "containers": [container],
+        "volumes": [volume],
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}

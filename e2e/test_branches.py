@@ -1,8 +1,8 @@
 """Subjobs for which there is no place: no node has room, or their image can't be pulled.
 
-Two of three nodes are filled up, the third is cordoned. What stands in asks for less; when there is room on the two
-again, the subjob itself is back. And a pair that had to share a node parts when another can take one of them.
-"""
+Two of three nodes are filled up, the third is cordoned. What stands in asks for less; when there is room on
+the two again, the subjob itself is back. And a pair that had to share a node parts when another can take one
+of them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def full(namespace: Namespace) -> Iterator[tuple[str, str]]:
 
 
 def demanding(name: str, memory: str, **on_permanent_failure: Any) -> Json:
-    """A job whose subjob asks for so much; and one beside it that computes the same with less, if it is asked for."""
+    """A job whose subjob asks for so much; and one beside it that computes the same with less, if it is asked
+    for."""
     body = kept_job(name, RATE)
     (keep,) = body["spec"]["subjobs"]
     small = {**keep, "name": "small"}
@@ -87,7 +88,9 @@ def process() -> Json:
 
 def asked(job: Job) -> set[str]:
     """What the pods of the subjob ask for."""
-    return {pod["spec"]["containers"][0]["resources"]["requests"]["memory"] for pod in job.pods(subjob="keep")}
+    return {
+        pod["spec"]["containers"][0]["resources"]["requests"]["memory"] for pod in job.pods(subjob="keep")
+    }
 
 
 def has_run(namespace: Namespace, name: str) -> bool:
@@ -108,7 +111,9 @@ def test_one_that_asks_for_less_stands_in_when_no_node_has_room(job: Job) -> Non
     assert_flowing(job)
 
 
-def test_the_failure_process_is_run_where_nothing_stands_in(namespace: Namespace, full: tuple[str, str]) -> None:
+def test_the_failure_process_is_run_where_nothing_stands_in(
+    namespace: Namespace, full: tuple[str, str]
+) -> None:
     namespace.apply(*claims("hopeless", ("kept",)), demanding("hopeless", full[1], process=process()))
     hopeless = Job(namespace, "hopeless")
     until("it has run", lambda: has_run(namespace, "hopeless-keep-failed-0"), AFTER + 120)
@@ -120,7 +125,9 @@ def test_the_failure_process_is_run_where_nothing_stands_in(namespace: Namespace
 
 def test_the_subjob_itself_is_back_when_there_is_room(job: Job, full: tuple[str, str]) -> None:
     assert "stands in" in job.condition("Degraded")["message"]
-    job.namespace.kubectl("delete", "pod", "--field-selector=status.phase=Running", "-l", "!understudy.dev/job")
+    job.namespace.kubectl(
+        "delete", "pod", "--field-selector=status.phase=Running", "-l", "!understudy.dev/job"
+    )
     until("it is tried again", lambda: "BranchEnded" in job.events(), 60)
     until("its own pods are back", lambda: asked(job) == {full[1]}, START)
     wait_until_protected(job)
@@ -180,7 +187,9 @@ def wrong_image(operator: Namespace) -> Iterator[None]:
     install(CHART)
 
 
-def test_the_failure_process_is_run_when_the_image_cannot_be_pulled(namespace: Namespace, wrong_image: None) -> None:
+def test_the_failure_process_is_run_when_the_image_cannot_be_pulled(
+    namespace: Namespace, wrong_image: None
+) -> None:
     namespace.apply(*claims("unseen", ("kept",)), demanding("unseen", "1Gi", process=process()))
     unseen = Job(namespace, "unseen")
     until("it has run", lambda: has_run(namespace, "unseen-keep-failed-0"), AFTER + 120)

@@ -1,4 +1,5 @@
-"""Every mode in pods: drills from a seed hurt each while tuples flow, and savepoint loses both its instances."""
+"""Every mode in pods: drills from a seed hurt each while tuples flow, and savepoint loses both its
+instances."""
 
 from __future__ import annotations
 

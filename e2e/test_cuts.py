@@ -1,9 +1,9 @@
-"""The operator dies after every step of a failover, a planned move and an edit: a life takes one step, is killed before
-it hears that it was done, and the next one goes on from what it finds.
+"""The operator dies after every step of a failover, a planned move and an edit: a life takes one step, is
+killed before it hears that it was done, and the next one goes on from what it finds.
 
-The operators are processes beside the test, one after the other; between them and the API server is a gate that lets
-one new write through. Tuples flow all the time, and the last test compares them with what had to come.
-"""
+The operators are processes beside the test, one after the other; between them and the API server is a gate
+that lets one new write through. Tuples flow all the time, and the last test compares them with what had to
+come."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Lives:
     folder: Path
 
     def until(self, what: str, done: Callable[[], object]) -> None:
-        """One after the other until it is done. Each begins by making sure of what those before it did: where one does
-        nothing new, the next lives one write longer."""
+        """One after the other until it is done. Each begins by making sure of what those before it did: where
+        one does nothing new, the next lives one write longer."""
         end, wrote, allowed = time.monotonic() + SECONDS, list[str](), 1
         print(f"{what}:")
         while not done():

@@ -1,4 +1,5 @@
-"""One job that is edited while tuples flow: other modes, a bad edit, back again; and drills that need what was edited.
+"""One job that is edited while tuples flow: other modes, a bad edit, back again; and drills that need what
+was edited.
 
 No pod is replaced by any of it. The last test compares every tuple that came out with what had to.
 """
@@ -42,7 +43,9 @@ def job(namespace: Namespace) -> Job:
 
 def processes(job: Job) -> set[tuple[str, int]]:
     """Which processes there are: pods, and how often each was started."""
-    statuses = [(pod["metadata"]["uid"], pod["status"]["containerStatuses"]) for pod in job.pods(subjob="keep")]
+    statuses = [
+        (pod["metadata"]["uid"], pod["status"]["containerStatuses"]) for pod in job.pods(subjob="keep")
+    ]
     return {(uid, sum(status["restartCount"] for status in found)) for uid, found in statuses}
 
 
@@ -58,8 +61,8 @@ def in_force(job: Job, mode: str, known: set[str]) -> bool:
 
 
 def change(job: Job, mode: str, operator: Namespace | None = None, **ha: Any) -> None:
-    """To this mode, with the same processes, and protected in it; the operators are killed meanwhile, if they are
-    given."""
+    """To this mode, with the same processes, and protected in it; the operators are killed meanwhile, if they
+    are given."""
     wait_until_protected(job)
     before, known = processes(job), settings(job)
     job.namespace.apply(manifest(mode, **ha))
@@ -86,7 +89,9 @@ def test_a_primary_that_is_cut_off_is_taken_over_from_and_comes_back_as_standby(
     wait_until_protected(job)
     assert standby_of(job, "keep") == primary
     log = job.namespace.kubectl("logs", primary)
-    assert "lease store unreachable" in log, "a pod that is cut off reaches the API server no more than its peers"
+    assert "lease store unreachable" in log, (
+        "a pod that is cut off reaches the API server no more than its peers"
+    )
 
 
 def test_a_bad_edit_leaves_the_job_as_it_is_and_says_why(job: Job) -> None:

@@ -1,5 +1,5 @@
-"""A subjob whose tasks run in executors: pods of their own on other nodes. One is killed, then the driver. They call a
-Python function that is in a ConfigMap."""
+"""A subjob whose tasks run in executors: pods of their own on other nodes. One is killed, then the driver.
+They call a Python function that is in a ConfigMap."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ def job(namespace: Namespace) -> Job:
 
 def executors_of(job: Job, driver: str) -> list[Json]:
     found = job.pods(role="executor", driver=driver)
-    return [pod for pod in found if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
+    return [
+        pod
+        for pod in found
+        if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+    ]
 
 
 def test_executors_belong_to_their_driver_and_are_on_another_node(job: Job) -> None:
@@ -58,7 +62,9 @@ def test_output_goes_on_when_an_executor_is_killed(job: Job) -> None:
     driver, epoch = job.lease("keep")
     (executor,) = executors_of(job, driver)
     job.namespace.kill(name_of(executor))
-    others = until("another executor", lambda: [e for e in executors_of(job, driver) if e != executor], REPLACED)
+    others = until(
+        "another executor", lambda: [e for e in executors_of(job, driver) if e != executor], REPLACED
+    )
     assert name_of(others[0]) != name_of(executor)
     assert_flowing(job, seconds=60)
     assert job.lease("keep") == (driver, epoch), "an executor's loss is none of the driver's"

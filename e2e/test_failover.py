@@ -1,7 +1,7 @@
 """One job with tuples flowing all the while; its pods are killed one after the other, and nothing is lost.
 
-The tests tell one story, in this order. The last ones compare every tuple that came out with what had to come out.
-"""
+The tests tell one story, in this order. The last ones compare every tuple that came out with what had to come
+out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def job(namespace: Namespace) -> Job:
 
 def labelled_as_leased(job: Job, subjob: str) -> bool:
     primary, _ = job.lease(subjob)
-    labels = {name_of(pod): pod["metadata"]["labels"]["understudy.dev/role"] for pod in job.pods(subjob=subjob)}
+    labels = {
+        name_of(pod): pod["metadata"]["labels"]["understudy.dev/role"] for pod in job.pods(subjob=subjob)
+    }
     return labels == {name: "primary" if name == primary else "secondary" for name in labels}
 
 
@@ -68,7 +70,15 @@ def test_kubectl_get_shows_at_a_glance_whether_the_job_is_safe(job: Job) -> None
 
 
 def test_the_plugin_says_that_it_is_safe(job: Job) -> None:
-    plugin = [sys.executable, "-m", "understudy.cli.plugin", "status", NAME, "--namespace", job.namespace.name]
+    plugin = [
+        sys.executable,
+        "-m",
+        "understudy.cli.plugin",
+        "status",
+        NAME,
+        "--namespace",
+        job.namespace.name,
+    ]
     assert f"{job.namespace.name}/{NAME}: SAFE" in run(*plugin)
 
 
@@ -95,7 +105,11 @@ def test_a_killed_primary_is_taken_over_from(job: Job) -> None:
     assert_flowing(job)
     shown = until(
         "the status shows the new primary",
-        lambda: s if (s := job.subjob("keep")).get("currentPrimary") == standby and s.get("lastFailover") else None,
+        lambda: (
+            s
+            if (s := job.subjob("keep")).get("currentPrimary") == standby and s.get("lastFailover")
+            else None
+        ),
         TAKE_OVER,
     )
     assert shown["epoch"] > epoch
@@ -186,4 +200,8 @@ def test_every_tuple_came_out_once_and_in_order(job: Job, sink: str) -> None:
 def test_delete_removes_every_object(job: Job) -> None:
     job.namespace.kubectl("delete", "sj", NAME)
     kinds = "pods,services,configmaps,leases,serviceaccounts,roles,rolebindings,incidents"
-    until("everything of the job is gone", lambda: not job.namespace.list(kinds, f"understudy.dev/job={NAME}"), 60)
+    until(
+        "everything of the job is gone",
+        lambda: not job.namespace.list(kinds, f"understudy.dev/job={NAME}"),
+        60,
+    )

@@ -1,7 +1,8 @@
-"""One job with tuples flowing while one fault after the other comes: processes, pods, memory, images, the operator.
+"""One job with tuples flowing while one fault after the other comes: processes, pods, memory, images, the
+operator.
 
-Drills make the faults that a drill can make. The last test compares every tuple that came out with what had to.
-"""
+Drills make the faults that a drill can make. The last test compares every tuple that came out with what had
+to."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def test_no_stranger_gets_anything_from_the_jobs_flight_ports(job: Job) -> None:
         "for scheme, tls in (('grpc', {}), ('grpc+tls', {'disable_server_verification': True})):\n"
         "    client = f.FlightClient(f'{scheme}://{sys.argv[1]}:7070', **tls)\n"
         "    try:\n"
-        "        found = list(client.do_action(f.Action('status', b'{}'), f.FlightCallOptions(timeout=10.0)))\n"
+        "        found = list(client.do_action(f.Action('status', b'{}'), "
+        "f.FlightCallOptions(timeout=10.0)))\n"
         "        print('LEAK', found)\n"
         "    except f.FlightError as error:\n"
         "        print('refused', type(error).__name__)\n"

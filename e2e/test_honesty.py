@@ -1,10 +1,11 @@
 """What incidents say was lost and what came out twice, held against what the sinks have.
 
 numbers ─┬─ some (amnesia: what comes while it is away is lost) ── sink some
-         └─ again (upstream backup of a query that depends on chance: what was sent is sent again) ── sink again
+         └─ again (upstream backup of a query that depends on chance: what was sent is sent again) ── sink
+         again
 
-And pairs that lose both instances at once, which only savepoints survive (`test_chaos`): every tuple that is missing
-then is in an incident.
+And pairs that lose both instances at once, which only savepoints survive (`test_chaos`): every tuple that is
+missing then is in an incident.
 
 numbers ─┬─ passive ── sink passive
          ├─ active ── sink active
@@ -110,8 +111,8 @@ def test_what_an_incident_says_was_lost_is_what_the_sink_lacks(job: Job) -> None
 
 
 def test_an_incident_owns_up_to_all_that_the_sink_has_twice(job: Job) -> None:
-    """It counts up to where the old primary said it was, and that was a moment ago: less than a second's tuples. It may
-    count too many: a micro-batch that is not cut there counts whole."""
+    """It counts up to where the old primary said it was, and that was a moment ago: less than a second's
+    tuples. It may count too many: a micro-batch that is not cut there counts whole."""
     said, there = counted(job, "again", "duplicated"), numbers(job, "again")
     twice = len(there) - len(set(there))
     print(f"{twice} of {len(there)} twice, {said} said to be")
@@ -153,7 +154,11 @@ def test_a_pair_that_is_lost_as_a_whole_goes_on_with_new_instances(pairs: Job) -
 @pytest.mark.parametrize("name", PAIRS)
 def test_nothing_is_lost_with_a_pair_that_no_incident_tells_of(pairs: Job, name: str) -> None:
     """An incident may name more: input of which nothing is missing in the end."""
-    lost, twice, there = counted(pairs, name, "lost"), counted(pairs, name, "duplicated"), numbers(pairs, name)
+    lost, twice, there = (
+        counted(pairs, name, "lost"),
+        counted(pairs, name, "duplicated"),
+        numbers(pairs, name),
+    )
     missing, again = len(range(max(there) + 1)) - len(set(there)), len(there) - len(set(there))
     print(f"{name}: {missing} missing, {lost} said to be lost; {again} twice, {twice} said to be")
     assert missing <= lost
@@ -164,7 +169,9 @@ def test_an_edit_of_a_query_is_told_as_a_change_with_the_pause_that_the_sink_saw
     wait_until_protected(pairs)
     primary, epoch = pairs.lease("passive")
     told = len(take_overs(pairs))
-    body = with_sinks("pairs", *(subjob(name, {"number": "number"}, mode=mode) for name, mode in PAIRS.items()))
+    body = with_sinks(
+        "pairs", *(subjob(name, {"number": "number"}, mode=mode) for name, mode in PAIRS.items())
+    )
     edited: Json = next(s for s in body["spec"]["subjobs"] if s["name"] == "passive")
     edited["operators"].append({"filter": {"where": "number >= 0"}})
     with SinkObserver(pairs, "passive") as observer:

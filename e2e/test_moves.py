@@ -1,4 +1,5 @@
-"""Planned moves while tuples flow: to the standby, and to another node while the operator dies. Nothing is lost."""
+"""Planned moves while tuples flow: to the standby, and to another node while the operator dies. Nothing is
+lost."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def test_an_annotation_makes_the_standby_primary(job: Job) -> None:
     primary, standby = job.lease("keep")[0], standby_of(job, "keep")
     job.namespace.kubectl("annotate", "streamjob", NAME, "move.understudy.dev/keep=standby")
     until(f"{standby} leads", lambda: job.lease("keep")[0] == standby, TAKE_OVER)
-    told = until("the move is told", lambda: last_move(job) if last_move(job).get("to") == standby else None, TAKE_OVER)
+    told = until(
+        "the move is told", lambda: last_move(job) if last_move(job).get("to") == standby else None, TAKE_OVER
+    )
     print(told["message"])
     assert (told["from"], told["succeeded"], told["lost"]) == (primary, True, 0)
     wait_until_protected(job)

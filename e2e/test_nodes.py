@@ -1,4 +1,5 @@
-"""Whole nodes and the API server fail while tuples flow: lost, cut off and healed, drained. Needs the test cluster.
+"""Whole nodes and the API server fail while tuples flow: lost, cut off and healed, drained. Needs the test
+cluster.
 
 Node loss does not wait for Kubernetes: output resumes while the node is still shown as ready.
 """
@@ -85,7 +86,8 @@ def test_a_node_that_is_cut_off_is_fenced_and_after_it_heals_there_is_one_primar
 
 
 def is_protected_from_eviction(job: Job, primary: str) -> bool:
-    """The budget goes by the label, which follows the Lease; whoever is evicted before that is succeeded, not moved."""
+    """The budget goes by the label, which follows the Lease; whoever is evicted before that is succeeded, not
+    moved."""
     budget = job.namespace.get("poddisruptionbudget", f"{NAME}-keep-primary") or {"status": {}}
     labelled = [name_of(pod) for pod in job.pods(role="primary")]
     return labelled == [primary] and budget["status"].get("currentHealthy") == 1
@@ -97,13 +99,22 @@ def test_a_drained_node_is_left_without_a_loss(job: Job) -> None:
     node = node_of_pod(job, primary)
     until(f"the budget protects {primary}", lambda: is_protected_from_eviction(job, primary), TAKE_OVER)
     try:
-        drained = ["kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=150s"]
+        drained = [
+            "kubectl",
+            "drain",
+            node,
+            "--ignore-daemonsets",
+            "--delete-emptydir-data",
+            "--timeout=150s",
+        ]
         done = subprocess.run(drained, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         wait_until_protected(job)
         assert all(node_of(pod) != node for pod in job.pods())
         moved = job.subjob("keep")["lastMove"]
-        assert (moved["from"], moved["succeeded"], moved["lost"]) == (primary, True, 0), "evicted, and not moved before"
+        assert (moved["from"], moved["succeeded"], moved["lost"]) == (primary, True, 0), (
+            "evicted, and not moved before"
+        )
     finally:
         run("kubectl", "uncordon", node)
     assert_flowing(job, seconds=60)
@@ -112,9 +123,9 @@ def test_a_drained_node_is_left_without_a_loss(job: Job) -> None:
 def test_a_primary_killed_while_the_api_server_is_away_is_taken_over_from_when_it_is_back(job: Job) -> None:
     """The Lease decides who writes, and it cannot be asked: nobody writes meanwhile, and nothing is lost.
 
-    The kubelet starts the killed process again; whether that one or the standby is first to be asked again, one leads.
-    Last of the faults: the scheduler may go by what it knew of the nodes before for half a minute more.
-    """
+    The kubelet starts the killed process again; whether that one or the standby is first to be asked again,
+    one leads. Last of the faults: the scheduler may go by what it knew of the nodes before for half a minute
+    more."""
     wait_until_protected(job)
     primary, epoch = job.lease("keep")
     kill = killer_of(job, primary)

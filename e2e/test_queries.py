@@ -1,8 +1,7 @@
 """A query that is edited while tuples flow, and edited back: what it computes is changed, and nothing else.
 
-A new query begins with the input that is still held; with the source's position kept, nothing of it is lost here. Then
-more cores for its driver, which replaces its pods one after the other.
-"""
+A new query begins with the input that is still held; with the source's position kept, nothing of it is lost
+here. Then more cores for its driver, which replaces its pods one after the other."""
 
 from __future__ import annotations
 
@@ -70,5 +69,7 @@ def test_each_query_gave_what_it_had_to_and_only_an_edit_came_between(job: Job) 
     assert [kind for kind, _ in runs] == ["most", "rest", "most"]
     for kind, numbers in runs:
         within = range(numbers[0], numbers[-1] + 1)
-        assert numbers == [n for n in within if kind_of({"v": (n * 31) % 101}) == kind], "no hole, nothing twice"
+        assert numbers == [n for n in within if kind_of({"v": (n * 31) % 101}) == kind], (
+            "no hole, nothing twice"
+        )
     print({kind: (numbers[0], numbers[-1]) for kind, numbers in runs})

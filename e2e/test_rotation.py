@@ -1,5 +1,5 @@
-"""A job whose certificates live for a few minutes: all its pods are replaced before the first one ends, and no tuple
-is missed."""
+"""A job whose certificates live for a few minutes: all its pods are replaced before the first one ends, and
+no tuple is missed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def test_every_pod_gets_the_second_certificate_while_tuples_flow(job: Job) -> No
 
 
 def test_the_first_certificate_is_removed_and_the_job_is_safe(job: Job) -> None:
-    until("the first certificate is gone", lambda: not job.namespace.get("secret", "rotated-certificate-1"), 60)
+    until(
+        "the first certificate is gone", lambda: not job.namespace.get("secret", "rotated-certificate-1"), 60
+    )
     wait_until_protected(job)
     assert_flowing(job)
 

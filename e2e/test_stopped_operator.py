@@ -1,8 +1,9 @@
-"""An operator is stopped in the middle of what it does. Another takes over, the world changes, and the first one wakes.
+"""An operator is stopped in the middle of what it does. Another takes over, the world changes, and the first
+one wakes.
 
-Both operators are processes beside the test, with a Lease of their own. A gate between the first one and the API server
-stops it at the moment at which it has written down that it will remove a standby and before it removes it.
-"""
+Both operators are processes beside the test, with a Lease of their own. A gate between the first one and the
+API server stops it at the moment at which it has written down that it will remove a standby and before it
+removes it."""
 
 from __future__ import annotations
 
@@ -67,7 +68,10 @@ class Operators:
             "--liveness",
             f"http://127.0.0.1:{liveness}/healthz",
         ]
-        with self.log(name).open("ab") as out, subprocess.Popen(command, env=env, stdout=out, stderr=out) as process:
+        with (
+            self.log(name).open("ab") as out,
+            subprocess.Popen(command, env=env, stdout=out, stderr=out) as process,
+        ):
             try:
                 yield process
             finally:
@@ -110,7 +114,11 @@ def operators(job: Job, operator: Namespace, tmp_path_factory: pytest.TempPathFa
 
 
 def uids(job: Job) -> dict[str, str]:
-    return {name_of(pod): pod["metadata"]["uid"] for pod in job.pods() if "deletionTimestamp" not in pod["metadata"]}
+    return {
+        name_of(pod): pod["metadata"]["uid"]
+        for pod in job.pods()
+        if "deletionTimestamp" not in pod["metadata"]
+    }
 
 
 def edit(job: Job, **changes: object) -> int:
@@ -123,7 +131,9 @@ def edit(job: Job, **changes: object) -> int:
 
 def settled(job: Job, generation: int) -> bool:
     status = job.status()
-    return status["observedGeneration"] == generation and all(is_settled(job, subjob) for subjob in status["subjobs"])
+    return status["observedGeneration"] == generation and all(
+        is_settled(job, subjob) for subjob in status["subjobs"]
+    )
 
 
 def of_the_job(gate: Gate) -> list[str]:
@@ -147,7 +157,8 @@ def test_an_operator_that_wakes_does_not_carry_out_what_it_decided_before_it_was
         until(
             "the second operator has nothing left to do",
             lambda: (
-                job.status()["observedGeneration"] == told and all(is_settled(job, s) for s in job.status()["subjobs"])
+                job.status()["observedGeneration"] == told
+                and all(is_settled(job, s) for s in job.status()["subjobs"])
             ),
             REPLACED,
         )
@@ -155,7 +166,9 @@ def test_an_operator_that_wakes_does_not_carry_out_what_it_decided_before_it_was
         written = of_the_job(gate)
 
         os.kill(first.pid, signal.SIGCONT)
-        until("the first one notices", lambda: "no longer the leader" in operators.log("first").read_text(), 30)
+        until(
+            "the first one notices", lambda: "no longer the leader" in operators.log("first").read_text(), 30
+        )
         end = time.monotonic() + QUIET_SECONDS
         while time.monotonic() < end:
             assert uids(job) == before

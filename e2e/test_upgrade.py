@@ -1,8 +1,8 @@
-"""The chart of the version before is upgraded while one of its jobs runs: the job does not notice. Then the operator's
-rights are cut down to the job's namespace, and it still does all that there is to do.
+"""The chart of the version before is upgraded while one of its jobs runs: the job does not notice. Then the
+operator's rights are cut down to the job's namespace, and it still does all that there is to do.
 
-There is only today's image, which says in a status what today's definitions know: these are in place from the start.
-"""
+There is only today's image, which says in a status what today's definitions know: these are in place from the
+start."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ def test_an_upgrade_leaves_the_pods_of_a_running_job_alone(job: Job, operator: N
     assert_flowing(job)
     install(CHART)
     until("two operators, one of which leads", lambda: leader(operator), 60)
-    until("the new operator guards it", lambda: job.namespace.get("poddisruptionbudget", f"{NAME}-keep-primary"), 60)
+    until(
+        "the new operator guards it",
+        lambda: job.namespace.get("poddisruptionbudget", f"{NAME}-keep-primary"),
+        60,
+    )
     assert_flowing(job)
     assert {name_of(pod): pod["metadata"]["uid"] for pod in job.pods()} == pods
     assert job.is_true("Ready")
@@ -51,8 +55,12 @@ def test_a_job_from_before_goes_on_without_certificates_and_fails_over_with_righ
     """Pods with and without certificates could not speak to each other."""
     install(CHART, f"watchNamespaces={{{job.namespace.name}}}", "rbac.readNodes=false")
     roles = json.loads(run("kubectl", "get", "clusterroles,clusterrolebindings", "-o", "json"))["items"]
-    own = [name_of(role) for role in roles if role["metadata"].get("labels", {}).get(INSTANCE) == "understudy"]
-    assert sorted(own) == ["understudy-edit", "understudy-view"], "for people; nothing binds the operator to them"
+    own = [
+        name_of(role) for role in roles if role["metadata"].get("labels", {}).get(INSTANCE) == "understudy"
+    ]
+    assert sorted(own) == ["understudy-edit", "understudy-view"], (
+        "for people; nothing binds the operator to them"
+    )
     assert job.namespace.get("secret", f"{NAME}-certificate-1") is None
     until("two operators, one of which leads", lambda: leader(operator), 60)
     wait_until_protected(job)

@@ -169,7 +169,9 @@ def test_understudy_is_what_a_container_runs() -> None:
 
 
 def test_a_container_is_nobody_special_and_writes_only_where_it_may() -> None:
-    tries = "id -u; for f in /tmp /work /opt /etc; do touch $f/x 2>/dev/null && echo $f; done; command -v pip gcc"
+    tries = (
+        "id -u; for f in /tmp /work /opt /etc; do touch $f/x 2>/dev/null && echo $f; done; command -v pip gcc"
+    )
     apply(pod("shell", {"command": ["sh", "-c", f"{tries}; true"]}))
     assert finished("shell").split() == ["10001", "/tmp", "/work"]
 
@@ -177,7 +179,9 @@ def test_a_container_is_nobody_special_and_writes_only_where_it_may() -> None:
 def test_a_driver_finds_executors_on_other_nodes_and_java_uses_the_class_archive() -> None:
     apply(pod("driver", {"command": ["python", "/config/driver.py"]}))
     said = finished("driver")
-    results = [json.loads(line.removeprefix("RESULT ")) for line in said.splitlines() if line.startswith("RESULT")]
+    results = [
+        json.loads(line.removeprefix("RESULT ")) for line in said.splitlines() if line.startswith("RESULT")
+    ]
     assert results, said[-3000:]
     assert len(results[0]["hosts"]) == 2
     assert results[0]["archive"]

@@ -27,7 +27,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces, mounts an
 
 
 def command(name: str, *args: str, check: bool = True, stdin: str = "") -> str:
-    done = subprocess.run([HERE / name, *args], input=stdin, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        [HERE / name, *args], input=stdin, capture_output=True, text=True, check=False, timeout=300
+    )
     assert not check or done.returncode == 0, f"{name} {args}: {done.stdout}{done.stderr}"
     return done.stdout.strip()
 
@@ -46,8 +48,8 @@ def eventually(what: str, happens, seconds: float = 30.0) -> float:
 
 
 def traces() -> dict[str, set[str]]:
-    """Everything that this cluster could leave behind on the machine. The folder of network namespaces is made by the
-    first that there ever is, and stays."""
+    """Everything that this cluster could leave behind on the machine. The folder of network namespaces is
+    made by the first that there ever is, and stays."""
     listed = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
     places = ("/run", "/var/lib", "/var/log", "/var/tmp", "/opt", "/usr/libexec", "/etc", "/etc/cni/net.d")
     return {
@@ -84,7 +86,9 @@ def pod(name: str, node: str, script: str = "exec httpd -f -p 8080 -h /tmp/www",
             "hostname": name,
             "subdomain": "peers",
             "terminationGracePeriodSeconds": 0,
-            "containers": [{"name": "web", "image": "localhost/pause:1", "command": ["sh", "-c", serve], **more}],
+            "containers": [
+                {"name": "web", "image": "localhost/pause:1", "command": ["sh", "-c", serve], **more}
+            ],
         },
     }
 
@@ -223,7 +227,9 @@ def test_a_partitioned_node_is_silent_but_alive_until_it_is_healed() -> None:
 def test_a_dead_node_runs_nothing_and_comes_back(death: str) -> None:
     restarts = int(field("pod", "web3", ".status.containerStatuses[0].restartCount"))
     command("node", "node3", death)
-    assert not [path for path in Path("/sys/fs/cgroup").glob(f"**/{CGROUP}/node3/**/cgroup.procs") if path.read_text()]
+    assert not [
+        path for path in Path("/sys/fs/cgroup").glob(f"**/{CGROUP}/node3/**/cgroup.procs") if path.read_text()
+    ]
     assert fetch("web1", field("pod", "web3", ".status.podIP")) == ""
     command("node", "node3", "start")
     eventually(

@@ -46,7 +46,9 @@ _PASSED_ON = (
 )
 
 
-def run_steps(steps: Sequence[str], into: Path | None, lower: Sequence[Path] = (), tools: Path | None = None) -> None:
+def run_steps(
+    steps: Sequence[str], into: Path | None, lower: Sequence[Path] = (), tools: Path | None = None
+) -> None:
     """Run scripts of images/steps. What they change lands in `into`; without one it is thrown away.
 
     `lower` are the layers below, the topmost first; without any, `into` is the whole file system.

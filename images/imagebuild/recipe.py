@@ -1,4 +1,5 @@
-"""What the image is made of, read from where it is written down: contents.env, the Dockerfile and the checkout."""
+"""What the image is made of, read from where it is written down: contents.env, the Dockerfile and the
+checkout."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = sorted(path.rglob("*"))
     skipped = ("__pycache__", ".egg-info")
-    return [file for file in found if file.is_file() and not any(part.endswith(skipped) for part in file.parts)]
+    return [
+        file for file in found if file.is_file() and not any(part.endswith(skipped) for part in file.parts)
+    ]
 
 
 def system_key() -> str:

@@ -1,7 +1,7 @@
 """The layers of the image: each is the difference that some steps make to the layers below it.
 
-A layer is cached by all that it is made of, made aside, and renamed when whole. Several builds may run at once.
-"""
+A layer is cached by all that it is made of, made aside, and renamed when whole. Several builds may run at
+once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def python(below: Stage) -> Stage:
 def package(below: Sequence[Stage]) -> Stage:
     """understudy itself, from the checkout."""
     roots = [stage.root for stage in reversed(below)]
-    return _once("package", recipe.package_key(), lambda root: chroot.run_steps(["package.sh"], root, roots, tools()))
+    return _once(
+        "package", recipe.package_key(), lambda root: chroot.run_steps(["package.sh"], root, roots, tools())
+    )
 
 
 def tools() -> Path:
@@ -75,7 +77,11 @@ def tools() -> Path:
 def _add_updates(sources: Path, release: str) -> None:
     """Security updates, from where debootstrap took the release."""
     archive = sources.read_text().split()[1].rstrip("/")
-    suites = [(archive, release), (archive, f"{release}-updates"), (f"{archive}-security", f"{release}-security")]
+    suites = [
+        (archive, release),
+        (archive, f"{release}-updates"),
+        (f"{archive}-security", f"{release}-security"),
+    ]
     sources.write_text("".join(f"deb {place} {suite} main\n" for place, suite in suites))
 
 
@@ -111,7 +117,9 @@ def _build(stage: Stage, make: Callable[[Path], None]) -> None:
     root.mkdir(parents=True)
     make(root)
     _refuse_removals(root)
-    subprocess.run(["tar", "--numeric-owner", "--sort=name", "--format=gnu", "-C", root, "-cf", tar, "."], check=True)
+    subprocess.run(
+        ["tar", "--numeric-owner", "--sort=name", "--format=gnu", "-C", root, "-cf", tar, "."], check=True
+    )
     Layer.of(tar)
     aside.rename(stage.folder)
 

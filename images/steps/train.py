@@ -64,7 +64,9 @@ class Reader(DataSourceStreamReader):
     def read(self, partition: Range):
         seqs = range(partition.start, partition.end)
         columns = [list(seqs), [f"p{n % 20}" for n in seqs], [n * 0.5 for n in seqs]]
-        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=["_seq", "patient", "mv"])
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(column) for column in columns], names=["_seq", "patient", "mv"]
+        )
 
 
 class Source(DataSource):
@@ -113,7 +115,8 @@ def main(java_options: str) -> None:
     run(spark, "select *, sin(mv) as y, concat('a', patient) as name from input where mv > 0.8", "append")
     run(
         spark,
-        "select window(timestamp_micros(_seq), '100 microseconds', '10 microseconds') as w, patient, count(*), max(mv) "
+        "select window(timestamp_micros(_seq), '100 microseconds', '10 microseconds') as w, patient, "
+        "count(*), max(mv) "
         "from input group by 1, 2",
         "update",
     )

@@ -17,7 +17,9 @@ def _context(layout: Layout) -> ssl.SSLContext:
     return context
 
 
-def call(layout: Layout, path: str, body: Any = None, server: str = API_URL, seconds: float = 5.0) -> bytes | None:
+def call(
+    layout: Layout, path: str, body: Any = None, server: str = API_URL, seconds: float = 5.0
+) -> bytes | None:
     """The answer, or None if there is none or it is an error (a conflict counts as done)."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(server + path, data=data, headers={"Content-Type": "application/json"})

@@ -47,7 +47,9 @@ def build() -> None:
 def up() -> None:
     """Start the cluster unless it is up and healthy, and print the path of its kubeconfig."""
     parser = _parser(up.__doc__ or "")
-    parser.add_argument("archives", nargs="*", type=Path, metavar="IMAGE.tar", help="load these into every node")
+    parser.add_argument(
+        "archives", nargs="*", type=Path, metavar="IMAGE.tar", help="load these into every node"
+    )
     archives = parser.parse_args().archives
     _as_root()
     layout = Layout.default()

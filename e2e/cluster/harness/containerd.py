@@ -50,7 +50,9 @@ class Containerd:
         if archive.images and archive.images.items() <= self.images().items():
             return False
         command = self._ctr("images", "import", "--snapshotter", "overlayfs", "-")
-        ctr = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        ctr = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         assert ctr.stdin is not None
         assert ctr.stderr is not None
         try:

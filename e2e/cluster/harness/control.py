@@ -146,7 +146,9 @@ def start(layout: Layout, binaries: Path) -> None:
     start_apiserver(layout, binaries)
     for name in ("controller-manager", "scheduler", "dns", "volumes"):
         launch(layout, binaries, name)
-    wait_until("a storage class can be made", lambda: api.call(layout, _STORAGE_PATH, STORAGE_CLASS) is not None)
+    wait_until(
+        "a storage class can be made", lambda: api.call(layout, _STORAGE_PATH, STORAGE_CLASS) is not None
+    )
 
 
 _STORAGE_PATH = "/apis/storage.k8s.io/v1/storageclasses"

@@ -10,7 +10,8 @@ HERE = Path(__file__).resolve().parent.parent
 CHECKOUT = HERE.parent.parent
 CONFIG = HERE / "config"
 
-# Several clusters can be up beside each other under different names, for example one to test the cluster itself.
+# Several clusters can be up beside each other under different names, for example one to test the cluster
+# itself.
 NAME = os.environ.get("UNDERSTUDY_CLUSTER") or "us"
 OUTER_NETNS = f"{NAME}-host"
 CGROUP = f"{NAME}-cluster"

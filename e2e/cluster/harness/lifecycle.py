@@ -129,7 +129,9 @@ def _down(layout: Layout) -> None:
 
 def _remember_tunables(layout: Layout) -> None:
     files = [Path("/proc/sys") / name for name in KERNEL_TUNABLES]
-    (layout.state / "tunables.json").write_text(json.dumps({str(f): f.read_text() for f in files if f.exists()}))
+    (layout.state / "tunables.json").write_text(
+        json.dumps({str(f): f.read_text() for f in files if f.exists()})
+    )
 
 
 def _restore_tunables(layout: Layout) -> None:

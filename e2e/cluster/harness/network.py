@@ -61,7 +61,9 @@ def create_node(layout: Layout, node: Node) -> None:
             ip(*inside, "route", "add", other.pod_subnet, "via", other.ip)
     ip("route", "add", node.pod_subnet, "via", node.ip)
     # The sysctls under /proc/sys/net are those of whoever looks.
-    subprocess.run(["nsenter", f"--net={NETNS / node.netns}", "sysctl", "-qw", "net.ipv4.ip_forward=1"], check=True)
+    subprocess.run(
+        ["nsenter", f"--net={NETNS / node.netns}", "sysctl", "-qw", "net.ipv4.ip_forward=1"], check=True
+    )
 
 
 def _forward() -> None:

@@ -122,4 +122,6 @@ def start(layout: Layout, node: Node, binaries: Path, pause: Archive) -> None:
         wait_until(f"{node.name} reports", reports, 120)
         wait_until(f"{node.name} is ready", lambda: node.name in api.nodes_ready(layout), 120)
     except SystemExit as error:
-        raise SystemExit(f"{error}; its kubelet said:\n{daemons.tail(layout, node.daemon('kubelet'))}") from None
+        raise SystemExit(
+            f"{error}; its kubelet said:\n{daemons.tail(layout, node.daemon('kubelet'))}"
+        ) from None

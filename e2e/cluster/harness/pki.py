@@ -72,7 +72,9 @@ def kubeconfig(folder: Path, name: str, to: Path) -> None:
                 "cluster": {"server": API_URL, "certificate-authority-data": text["ca"]},
             }
         ],
-        "users": [{"name": name, "user": {"client-certificate-data": text["crt"], "client-key-data": text["key"]}}],
+        "users": [
+            {"name": name, "user": {"client-certificate-data": text["crt"], "client-key-data": text["key"]}}
+        ],
     }
     to.parent.mkdir(parents=True, exist_ok=True)
     to.touch(mode=0o600)

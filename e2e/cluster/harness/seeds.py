@@ -1,9 +1,9 @@
 """Images unpacked once for all nodes.
 
-A seed is the folder of a containerd that has imported some archives. A new node's disk begins as hard links to it:
-layers and blobs are never written to, only the databases are copied. So three nodes cost one import and one page
-cache. A seed is kept for all images that share its lower layers; what is on top is imported as usual.
-"""
+A seed is the folder of a containerd that has imported some archives. A new node's disk begins as hard links
+to it: layers and blobs are never written to, only the databases are copied. So three nodes cost one import
+and one page cache. A seed is kept for all images that share its lower layers; what is on top is imported as
+usual."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def find_or_make(archives: Sequence[Archive], config: str) -> Path:
 
 
 def _key(archives: Sequence[Archive], config: str) -> str:
-    version = subprocess.run(["containerd", "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    version = subprocess.run(
+        ["containerd", "--version"], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
     lower = [digest for archive in archives for digest in archive.layers[:-1]]
     return hashlib.sha256(repr((version, config, lower)).encode()).hexdigest()[:16]
 

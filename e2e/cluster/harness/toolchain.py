@@ -149,7 +149,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def missing_packages() -> list[str]:
-    missing = {package for command, package in PACKAGES.items() if shutil.which(command, path=SYSTEM_PATH) is None}
+    missing = {
+        package for command, package in PACKAGES.items() if shutil.which(command, path=SYSTEM_PATH) is None
+    }
     missing |= {package for files, package in PLUGINS.items() if not any(map(os.path.exists, files))}
     return sorted(missing)
 

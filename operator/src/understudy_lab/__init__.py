@@ -1,1 +1,2 @@
-"""The laboratory: what proves the product. It imports understudy, never the other way round; no image carries it."""
+"""The laboratory: what proves the product. It imports understudy, never the other way round; no image carries
+it."""

@@ -172,7 +172,9 @@ def test_a_loss_that_nobody_noticed_is_no_figure() -> None:
 # --- moves
 
 
-MOVE = Migration("beats", "savepoint", "planned", "beats-0", "beats-2", 0, restored_ms=80, paused_ms=30, moved_bytes=9)
+MOVE = Migration(
+    "beats", "savepoint", "planned", "beats-0", "beats-2", 0, restored_ms=80, paused_ms=30, moved_bytes=9
+)
 
 
 def test_a_move_costs_its_pause_and_what_is_sent() -> None:

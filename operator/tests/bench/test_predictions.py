@@ -77,7 +77,9 @@ def test_rows_that_were_measured_again_are_replaced_and_the_others_stay(tmp_path
     assert merged == read(file) == Predictions((other, replace(ROW, recovery=(7,))))
 
 
-KILLED = Incident("a", "savepoint", "primary killed (SIGKILL)", "a-0", "primary", 1_000, detected_ms=20, promoted_ms=30)
+KILLED = Incident(
+    "a", "savepoint", "primary killed (SIGKILL)", "a-0", "primary", 1_000, detected_ms=20, promoted_ms=30
+)
 
 
 def test_a_kill_that_no_output_followed_is_no_figure() -> None:
@@ -92,7 +94,13 @@ def test_the_micro_batch_of_a_run_is_that_of_the_instances_that_ran() -> None:
     def page(count: int, ms: int) -> dict[str, Any]:
         return {"batches": {"count": count, "medianMs": ms}}
 
-    pages = {"a-0": page(200, 90), "a-1": page(300, 110), "a-2": page(1, 900), "a-3": {}, "ab-0": page(300, 500)}
+    pages = {
+        "a-0": page(200, 90),
+        "a-1": page(300, 110),
+        "a-2": page(1, 900),
+        "a-3": {},
+        "ab-0": page(300, 500),
+    }
     assert batch_ms(pages, "a") == 100
     with pytest.raises(Failed, match="no instance of b"):
         batch_ms(pages, "b")

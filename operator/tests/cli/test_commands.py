@@ -44,7 +44,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("words", [["plam"], ["--what"], ["plam", "--help"]])
-def test_a_command_that_does_not_exist_is_bad_input(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_that_does_not_exist_is_bad_input(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 2
     err = capsys.readouterr().err
     assert "there is no command" in err

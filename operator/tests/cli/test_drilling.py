@@ -19,7 +19,9 @@ def arguments(*given: str) -> argparse.Namespace:
 
 
 @pytest.mark.parametrize(("phase", "code"), [("Passed", 0), ("Failed", 1)])
-def test_it_waits_for_the_end_and_gives_the_figures(phase: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_waits_for_the_end_and_gives_the_figures(
+    phase: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     made: list[Any] = []
     over = {"phase": phase, "message": "a sentence", "measured": {"recoverySeconds": 0.8, "lost": 0}}
     answers = iter([{}, {"phase": "Running"}, over])

@@ -33,7 +33,14 @@ def record(programme: Programme, *, faults: list[int], moves: int = 0, cuts: int
 
 
 def test_every_moment_is_drawn_from_the_seed_that_is_told() -> None:
-    words = ("--partition", "beats|strong@5s-50s+2s", "--partition", "beats|strong@5s-50s+2s", "--kill", "beats@1s-9s")
+    words = (
+        "--partition",
+        "beats|strong@5s-50s+2s",
+        "--partition",
+        "beats|strong@5s-50s+2s",
+        "--kill",
+        "beats@1s-9s",
+    )
     first = asked(*words)
     assert first.seed is not None
     assert f"--seed {first.seed}: primary of beats at " in first.drawn()
@@ -69,5 +76,7 @@ def test_cuts_and_moves_that_did_not_happen_are_told_of() -> None:
 
 
 def test_only_a_primary_notices_that_it_is_overloaded() -> None:
-    programme = asked("--overload", "beats@5s", "--overload", "strong@standby@5s", "--overload", "sink/alerts@5s")
+    programme = asked(
+        "--overload", "beats@5s", "--overload", "strong@standby@5s", "--overload", "sink/alerts@5s"
+    )
     assert programme.overloaded == {"beats"}

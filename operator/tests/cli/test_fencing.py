@@ -1,4 +1,5 @@
-"""The plugin takes instances away: when it refuses, what it says first, and when it believes that it is done."""
+"""The plugin takes instances away: when it refuses, what it says first, and when it believes that it is
+done."""
 
 from __future__ import annotations
 

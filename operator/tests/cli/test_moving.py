@@ -22,7 +22,13 @@ def test_a_migration_is_made_and_its_end_is_told(capsys: pytest.CaptureFixture[s
 
 
 def test_a_switchover_waits_for_another_move_than_the_last() -> None:
-    told = iter([{"time": "1", "succeeded": True}, {"time": "1", "succeeded": True}, {"time": "2", "succeeded": False}])
+    told = iter(
+        [
+            {"time": "1", "succeeded": True},
+            {"time": "1", "succeeded": True},
+            {"time": "2", "succeeded": False},
+        ]
+    )
     ordered: list[str] = []
     looks = ({"status": {"subjobs": [{"name": "keep", "lastMove": move}]}} for move in told)
     assert switchover(ordered.append, lambda: next(looks), ARGS) == 1

@@ -70,7 +70,9 @@ def test_a_sink_that_is_followed_by_head_ends_with_it(path: Path) -> None:
 
 def test_another_broken_connection_is_not_taken_for_the_reader() -> None:
     program = (
-        "from understudy.cli.pipes import until_closed\ndef broken():\n    raise BrokenPipeError\nuntil_closed(broken)"
+        "from understudy.cli.pipes import until_closed\n"
+        "def broken():\n    raise BrokenPipeError\n"
+        "until_closed(broken)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1

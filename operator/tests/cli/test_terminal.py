@@ -36,7 +36,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SENTENCE = "it was written to a folder on a disk that " + "stood still for a while and then " * 8
 VERDICT = Verdict(Guarantee.PRECISE, None, objection=SENTENCE)
 BENCHMARK = (
-    "| recovery | median, and what is allowed |\n|---|---:|\n| savepoint | 1,200 ms of 90,000,000 ms |\n\n10 kills."
+    "| recovery | median, and what is allowed |\n|---|---:|\n"
+    "| savepoint | 1,200 ms of 90,000,000 ms |\n\n10 kills."
 )
 
 
@@ -70,7 +71,9 @@ def test_a_table_keeps_within_the_terminal_and_leaves_nothing_out(name: str, wid
         console, text = terminal(width)
         console.show(part)
         assert characters(text.getvalue()) == characters(plain(part))
-        assert isinstance(part, str) or max(len(line.rstrip()) for line in text.getvalue().splitlines()) <= width
+        assert (
+            isinstance(part, str) or max(len(line.rstrip()) for line in text.getvalue().splitlines()) <= width
+        )
 
 
 def test_without_a_terminal_each_row_is_one_line_that_ends_where_its_text_ends() -> None:
@@ -83,8 +86,12 @@ def test_without_a_terminal_each_row_is_one_line_that_ends_where_its_text_ends()
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_an_experiment_is_shown_whole(width: int) -> None:
-    cells = [Cell("upstream backup, rollback", "average server delay", "recovery time (ms)", 0.07, 1234.5, 0.03)]
-    found = Experiment("x", "A title that is longer than a line of a terminal of eighty columns can be at all", cells)
+    cells = [
+        Cell("upstream backup, rollback", "average server delay", "recovery time (ms)", 0.07, 1234.5, 0.03)
+    ]
+    found = Experiment(
+        "x", "A title that is longer than a line of a terminal of eighty columns can be at all", cells
+    )
     (narrow, broken), (wide, whole) = terminal(width), terminal(1_000)
     show(found, narrow)
     show(found, wide)
@@ -108,7 +115,9 @@ def on_terminal(width: int, command: list[str]) -> str:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, env={**kept, "TERM": "xterm-256color"}) as process:
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, env={**kept, "TERM": "xterm-256color"}
+    ) as process:
         os.close(theirs)
         text = b""
         while part := read(ours):

@@ -10,7 +10,9 @@ from understudy.model.load import from_manifest
 
 def manifest(**changes: Any) -> dict[str, Any]:
     spec: dict[str, Any] = {
-        "sources": [{"name": "ticks", "generator": {"rate": 100, "limit": 1000, "fields": {"v": "_seq % 7"}}}],
+        "sources": [
+            {"name": "ticks", "generator": {"rate": 100, "limit": 1000, "fields": {"v": "_seq % 7"}}}
+        ],
         "subjobs": [
             {"name": "keep", "inputs": ["ticks"], "operators": [{"filter": {"where": "v > 1"}}]},
             {"name": "double", "inputs": ["keep"], "operators": [{"map": {"select": {"w": "v * 2"}}}]},
@@ -33,7 +35,9 @@ def job(**changes: Any) -> StreamJob:
 
 def with_modes(*modes: str) -> StreamJob:
     subjobs = manifest()["spec"]["subjobs"]
-    return job(subjobs=[{**subjob, "ha": {"mode": mode}} for subjob, mode in zip(subjobs, modes, strict=True)])
+    return job(
+        subjobs=[{**subjob, "ha": {"mode": mode}} for subjob, mode in zip(subjobs, modes, strict=True)]
+    )
 
 
 def with_settings(**ha: Any) -> StreamJob:

@@ -13,7 +13,9 @@ from .jobs import job, manifest
 
 
 def test_auto_becomes_the_mode_that_was_planned() -> None:
-    subjobs = [{**subjob, "ha": {"mode": "auto", "maxRecovery": "500ms"}} for subjob in manifest()["spec"]["subjobs"]]
+    subjobs = [
+        {**subjob, "ha": {"mode": "auto", "maxRecovery": "500ms"}} for subjob in manifest()["spec"]["subjobs"]
+    ]
     found = admit(manifest(subjobs=subjobs))
     assert isinstance(found, StreamJob)
     assert {subjob.ha.mode for subjob in found.subjobs} == {Mode.ACTIVE_STANDBY}
@@ -38,7 +40,8 @@ def test_what_the_model_refuses_is_refused_with_its_sentence() -> None:
 def test_two_sinks_may_not_share_a_volume() -> None:
     claim = {"persistentVolumeClaim": {"claimName": "results"}}
     sinks = [
-        {"name": name, "input": "double", "files": {"path": name, "volume": claim}} for name in ("first", "second")
+        {"name": name, "input": "double", "files": {"path": name, "volume": claim}}
+        for name in ("first", "second")
     ]
     refused = admit(manifest(sinks=sinks))
     assert isinstance(refused, tuple)

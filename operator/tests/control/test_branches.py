@@ -16,7 +16,12 @@ TEMPLATE = {"spec": {"template": {"spec": {"containers": [{"name": "tell", "imag
 def with_failure(**on_permanent_failure: Any) -> StreamJob:
     keep, double = manifest()["spec"]["subjobs"]
     keep = {**keep, "ha": {"onPermanentFailure": on_permanent_failure}}
-    coarse = {**keep, "name": "coarse", "ha": {"mode": "amnesia"}, "operators": [{"filter": {"where": "v > 5"}}]}
+    coarse = {
+        **keep,
+        "name": "coarse",
+        "ha": {"mode": "amnesia"},
+        "operators": [{"filter": {"where": "v > 5"}}],
+    }
     return job(subjobs=[keep, double, *([coarse] if "alternative" in on_permanent_failure else [])])
 
 

@@ -1,4 +1,5 @@
-"""Certificates of a job's pods: issued before the first pod, replaced while the job runs, never mixed with none."""
+"""Certificates of a job's pods: issued before the first pod, replaced while the job runs, never mixed with
+none."""
 
 from __future__ import annotations
 

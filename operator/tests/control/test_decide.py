@@ -18,7 +18,11 @@ from understudy.model.status import Role
 from .jobs import job, with_modes, with_query, with_settings, with_spark
 from .world import World
 
-REFUSED = (Refusal("UnknownInput", "spec.subjobs[0].inputs[0]", "spec.subjobs[0].inputs[0]: nothing is called tocks"),)
+REFUSED = (
+    Refusal(
+        "UnknownInput", "spec.subjobs[0].inputs[0]", "spec.subjobs[0].inputs[0]: nothing is called tocks"
+    ),
+)
 
 
 @pytest.fixture
@@ -37,7 +41,13 @@ def test_a_job_gets_a_primary_and_a_standby_on_different_nodes_for_each_subjob(s
     for subjob in ("keep", "double"):
         nodes = [pod.node for pod in started.live(subjob)]
         assert len(nodes) == len(set(nodes)) == 2
-    assert set(started.pods) == {"demo-keep-0", "demo-keep-1", "demo-double-0", "demo-double-1", "demo-sink-out"}
+    assert set(started.pods) == {
+        "demo-keep-0",
+        "demo-keep-1",
+        "demo-double-0",
+        "demo-double-1",
+        "demo-sink-out",
+    }
 
 
 def test_primaries_and_sinks_are_made_before_standbys() -> None:
@@ -90,7 +100,9 @@ def test_a_calm_job_is_left_alone(started: World) -> None:
 
 
 @pytest.mark.parametrize(("flowing", "fewest", "most"), [(True, 11, 13), (False, 1, 2)])
-def test_figures_alone_are_written_from_time_to_time(started: World, flowing: bool, fewest: int, most: int) -> None:
+def test_figures_alone_are_written_from_time_to_time(
+    started: World, flowing: bool, fewest: int, most: int
+) -> None:
     started.flowing = flowing
     before = len([i for i in started.history if isinstance(i, PatchStatus)])
     started.run_for(120)
@@ -154,7 +166,9 @@ def test_the_summary_says_what_needs_a_look_and_nothing_when_nothing_does(starte
 # ---- losses ----------------------------------------------------------------------------------------------
 
 
-def test_a_killed_primary_is_replaced_by_a_new_standby_on_another_node_than_the_survivors(started: World) -> None:
+def test_a_killed_primary_is_replaced_by_a_new_standby_on_another_node_than_the_survivors(
+    started: World,
+) -> None:
     survivor = started.standby("keep")
     started.kill(started.primary("keep"))
     started.run_for(30)
@@ -247,7 +261,10 @@ def test_an_instance_that_crashes_again_and_again_is_tried_on_another_node(start
     started.silent.add(name)
     started.run_for(20)
     assert name not in started.pods
-    assert started.pods[started.standby("keep")].node not in (node, started.pods[started.primary("keep")].node)
+    assert started.pods[started.standby("keep")].node not in (
+        node,
+        started.pods[started.primary("keep")].node,
+    )
 
 
 def test_a_crash_or_two_are_the_kubelets_business(started: World) -> None:
@@ -301,7 +318,9 @@ def test_pods_that_fail_at_once_do_not_pile_up(started: World) -> None:
 
 def test_a_surplus_instance_is_removed_but_never_the_primary_or_its_secondary(started: World) -> None:
     primary, secondary = started.primary("keep"), started.standby("keep")
-    started.pods["demo-keep-9"] = replace(started.pods[secondary], name="demo-keep-9", created_ms=started.now_ms)
+    started.pods["demo-keep-9"] = replace(
+        started.pods[secondary], name="demo-keep-9", created_ms=started.now_ms
+    )
     started.run_for(10)
     assert {pod.name for pod in started.live("keep")} == {primary, secondary}
 
@@ -341,7 +360,9 @@ def test_a_refused_edit_leaves_the_job_as_it_was(started: World) -> None:
 
 
 @pytest.mark.parametrize("ha", [{"ackInterval": "80ms"}, {"mode": "savepoint"}, {"mode": "activeStandby"}])
-def test_how_a_subjob_is_kept_alive_is_changed_in_the_running_instances(started: World, ha: dict[str, str]) -> None:
+def test_how_a_subjob_is_kept_alive_is_changed_in_the_running_instances(
+    started: World, ha: dict[str, str]
+) -> None:
     before = {pod.name for pod in started.live("keep")}
     started.edit(with_settings(**ha)).run_for(20)
     assert {pod.name for pod in started.live("keep")} == before
@@ -388,7 +409,9 @@ def test_a_mode_without_a_standby_and_back_needs_no_new_primary(started: World) 
     assert started.primary("keep") == primary
 
 
-def test_a_pod_of_an_older_operator_is_replaced_when_its_settings_are_edited_and_not_before(started: World) -> None:
+def test_a_pod_of_an_older_operator_is_replaced_when_its_settings_are_edited_and_not_before(
+    started: World,
+) -> None:
     first = job().subjobs[0]
     for pod in started.live("keep"):
         old = digests_before_live_edits(job(), first, pod.certificate)
@@ -475,7 +498,9 @@ def test_every_take_over_leaves_one_incident_with_its_steps(started: World) -> N
     (incident,) = started.incidents.values()
     assert incident.name == "demo-keep-epoch-2"
     assert incident.spec["class"] == "permanent"
-    assert incident.status["recoverySeconds"] == 0.7, "since the last sign of life, 0.3 s before the detection"
+    assert incident.status["recoverySeconds"] == 0.7, (
+        "since the last sign of life, 0.3 s before the detection"
+    )
     steps = ["detected", "fenced", "promoted", "restored", "firstOutput", "caughtUp", "reprotected"]
     assert [step for step in incident.status if step in steps] == steps
 

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from understudy.control.drills import CutOff, Freeze, Hang, Kill, SeenDrill, Step, Tell, WriteDown, decide_drill
+from understudy.control.drills import (
+    CutOff,
+    Freeze,
+    Hang,
+    Kill,
+    SeenDrill,
+    Step,
+    Tell,
+    WriteDown,
+    decide_drill,
+)
 from understudy.control.observed import IncidentSeen, Pod
 from understudy.control.times import iso_ms, millis
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus
@@ -60,7 +70,9 @@ class WarmUp:
     def _carry_out(self, step: Step) -> None:
         match step:
             case WriteDown(status):
-                self.status = FailoverDrillStatus.model_validate(status.model_dump(mode="json", by_alias=True))
+                self.status = FailoverDrillStatus.model_validate(
+                    status.model_dump(mode="json", by_alias=True)
+                )
             case Kill(pods):
                 self._kill(pods)
             case Freeze(pod, _) | CutOff(pod, _):
@@ -141,7 +153,9 @@ def test_a_job_that_is_not_protected_is_not_hurt_unless_forced(world: World) -> 
     world.run_for(2)
     drill = WarmUp(world, spec()).run_for(5)
     assert drill.status.phase is DrillPhase.FAILED
-    assert drill.status.message.startswith("refused: demo is not Protected: no standby is ready to take over keep")
+    assert drill.status.message.startswith(
+        "refused: demo is not Protected: no standby is ready to take over keep"
+    )
     assert not drill.killed
     forced = WarmUp(world, spec(force=True)).run_for(4)
     assert forced.killed
@@ -174,7 +188,9 @@ def test_a_node_is_not_lost_while_it_has_every_instance_of_a_subjob() -> None:
     world = World(with_modes("passiveStandby", "amnesia")).run_for(30)
     node = world.pods[world.primary("keep")].node
     for together in ("double", "keep"):
-        moved = {name: replace(p, node=node if p.part == together else p.node) for name, p in world.pods.items()}
+        moved = {
+            name: replace(p, node=node if p.part == together else p.node) for name, p in world.pods.items()
+        }
         drill = WarmUp(world, spec(fault="nodeLoss"))
         drill.look()
         refused, _ = decide_drill(replace(drill.seen(), pods=tuple(moved.values())))
@@ -190,7 +206,9 @@ def test_a_node_is_not_lost_while_it_has_every_instance_of_a_subjob() -> None:
         ({"fault": "overload"}, "does not watch for overloads"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_a_reason(world: World, changes: dict[str, Any], word: str) -> None:
+def test_what_cannot_be_done_is_refused_with_a_reason(
+    world: World, changes: dict[str, Any], word: str
+) -> None:
     drill = WarmUp(world, spec(**changes)).run_for(3)
     assert drill.status.phase is DrillPhase.FAILED
     assert word in drill.status.message

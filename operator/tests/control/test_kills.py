@@ -35,7 +35,8 @@ def dies(world: World, pod: str, inputs: Mapping[str, tuple[int, int]]) -> None:
 def kill(
     world: World, pod: str, inputs: Mapping[str, tuple[int, int]], caught_up: bool, why: str = "OOMKilled"
 ) -> None:
-    """The kernel does it, while the pod leads; then the operator looks twice: it counts, and then it tells."""
+    """The kernel does it, while the pod leads; then the operator looks twice: it counts, and then it
+    tells."""
     story = take_over("demo-keep-9", world.now_ms)
     world.taken[pod] = story if caught_up else {**story, "caughtUpMs": None}
     world.tick()
@@ -64,7 +65,12 @@ def test_a_primary_and_its_standby_that_are_killed_at_the_same_place_are_a_poiso
     condition = world.condition("Degraded")
     assert (condition["status"], condition["reason"]) == ("True", "PoisonPlan")
     said = condition["message"]
-    for word in ("keep was OOM-killed 2 times at the same place", "ticks from 1200 to 1250", "1408Mi", "more memory"):
+    for word in (
+        "keep was OOM-killed 2 times at the same place",
+        "ticks from 1200 to 1250",
+        "1408Mi",
+        "more memory",
+    ):
         assert word in said
 
 

@@ -40,7 +40,9 @@ def with_volume(**volume: Any) -> World:
 # ---- standbys --------------------------------------------------------------------------------------------
 
 
-def test_a_standby_whose_pod_is_gone_leaves_an_incident_until_the_subjob_is_protected_again(started: World) -> None:
+def test_a_standby_whose_pod_is_gone_leaves_an_incident_until_the_subjob_is_protected_again(
+    started: World,
+) -> None:
     lost = started.standby("keep")
     started.kill(lost)
     started.run_for(1)
@@ -75,7 +77,9 @@ def test_the_incident_says_what_the_lost_one_was(modes: tuple[str, str], role: s
 
 def test_a_standby_on_a_lost_node_is_told_once_and_with_the_node(started: World) -> None:
     lost = started.pods[started.standby("keep")]
-    started.pods = {name: pod for name, pod in started.pods.items() if pod.part == "keep" or pod.node != lost.node}
+    started.pods = {
+        name: pod for name, pod in started.pods.items() if pod.part == "keep" or pod.node != lost.node
+    }
     started.run_for(40)
     started.incidents.clear()
     assert lost.node is not None
@@ -171,7 +175,9 @@ def test_a_take_over_leaves_one_incident_and_none_for_the_pod_of_the_old_primary
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
-def test_an_old_primary_that_comes_back_as_a_standby_belongs_to_the_take_over(started: World, delay: int) -> None:
+def test_an_old_primary_that_comes_back_as_a_standby_belongs_to_the_take_over(
+    started: World, delay: int
+) -> None:
     primary = started.primary("keep")
     started.silent.add(primary)
     started.run_for(1 + delay)
@@ -189,7 +195,9 @@ def test_an_old_primary_that_hangs_until_it_is_given_up_belongs_to_the_take_over
     assert only(started).name == "demo-keep-epoch-2"
 
 
-def test_nobody_is_called_a_lost_standby_before_the_new_primary_says_whom_it_took_over_from(started: World) -> None:
+def test_nobody_is_called_a_lost_standby_before_the_new_primary_says_whom_it_took_over_from(
+    started: World,
+) -> None:
     primary, standby = started.pods[started.primary("keep")], started.standby("keep")
     before = started.pages[standby]
     started.silent.add(primary.name)
@@ -201,7 +209,9 @@ def test_nobody_is_called_a_lost_standby_before_the_new_primary_says_whom_it_too
         started.lose_node(primary.node)
     assert started.primary("keep") == standby
     started.run_for(60)
-    assert [i.name for i in started.incidents.values() if i.spec["from"] == primary.name] == ["demo-keep-epoch-2"]
+    assert [i.name for i in started.incidents.values() if i.spec["from"] == primary.name] == [
+        "demo-keep-epoch-2"
+    ]
 
 
 def test_an_old_primary_whose_node_is_lost_belongs_to_the_take_over(started: World) -> None:
@@ -209,7 +219,9 @@ def test_an_old_primary_whose_node_is_lost_belongs_to_the_take_over(started: Wor
     assert primary.node is not None
     started.lose_node(primary.node)
     started.run_for(60)
-    assert [i.name for i in started.incidents.values() if i.spec["from"] == primary.name] == ["demo-keep-epoch-2"]
+    assert [i.name for i in started.incidents.values() if i.spec["from"] == primary.name] == [
+        "demo-keep-epoch-2"
+    ]
 
 
 def test_an_old_primary_that_is_lost_as_a_standby_later_leaves_an_incident_of_its_own(started: World) -> None:
@@ -257,7 +269,9 @@ def test_a_lost_sink_leaves_an_incident_until_it_writes_again(started: World) ->
     started.run_for(1)
     incident = only(started)
     assert incident.name == f"{SINK}-{uid[:8]}-lost"
-    spec = {key: incident.spec.get(key) for key in ("subjob", "sink", "role", "mode", "class", "from", "epoch")}
+    spec = {
+        key: incident.spec.get(key) for key in ("subjob", "sink", "role", "mode", "class", "from", "epoch")
+    }
     assert spec == {
         "subjob": "double",
         "sink": "out",
@@ -353,7 +367,9 @@ def test_an_edit_is_no_failure(started: World, edit: str) -> None:
     assert "FailoverCompleted" not in started.reasons()
     assert started.entries is not None
     succeeded = {taken["from"] for taken in started.taken.values()}
-    assert {key.removeprefix("retired.") for key in started.entries if key.startswith("retired.")} <= succeeded
+    assert {
+        key.removeprefix("retired.") for key in started.entries if key.startswith("retired.")
+    } <= succeeded
 
 
 def test_an_edit_that_stops_the_output_is_told_as_a_change_with_its_pause(started: World) -> None:

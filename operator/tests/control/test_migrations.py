@@ -22,7 +22,9 @@ SEEN = SeenMigration(
     moves={},
     moved={},
 )
-MOVED = Moved("away", "numbers-keep-0", "numbers-keep-2", "ordered", STARTED_MS + 100, STARTED_MS + 900, lost=0)
+MOVED = Moved(
+    "away", "numbers-keep-0", "numbers-keep-2", "ordered", STARTED_MS + 100, STARTED_MS + 900, lost=0
+)
 
 
 def test_an_order_that_nobody_has_is_given_again() -> None:
@@ -37,7 +39,11 @@ def test_an_order_that_is_there_or_carried_out_is_not() -> None:
 def test_a_move_that_is_over_completes_it_even_if_the_job_has_not_told_yet() -> None:
     (step,) = decide_migration(replace(SEEN, moved={"keep": MOVED}))
     assert isinstance(step, WriteDown)
-    assert (step.status.phase, step.status.to, step.status.lost) == (MigrationPhase.COMPLETED, "numbers-keep-2", 0)
+    assert (step.status.phase, step.status.to, step.status.lost) == (
+        MigrationPhase.COMPLETED,
+        "numbers-keep-2",
+        0,
+    )
 
 
 def test_a_move_that_failed_says_why() -> None:
@@ -57,7 +63,9 @@ def test_an_order_that_could_not_begin_is_taken_back_before_the_migration_fails(
     assert decide_migration(replace(stands, now_ms=stands.now_ms - 1)) == ()
     assert decide_migration(stands) == (TakeBack("keep"),)
     taken = replace(stands, orders={})
-    assert decide_migration(taken) == (), "the job may have begun it at the same moment, and it is not ordered again"
+    assert decide_migration(taken) == (), (
+        "the job may have begun it at the same moment, and it is not ordered again"
+    )
     assert decide_migration(replace(taken, moves={"keep": "away"}, now_ms=STARTED_MS + 2 * LIMIT_MS)) == ()
     (step,) = decide_migration(replace(taken, now_ms=STARTED_MS + LIMIT_MS))
     assert isinstance(step, WriteDown)

@@ -63,7 +63,17 @@ def test_a_time_zone_has_summers_and_skips_and_repeats_an_hour(day: str, moment:
 
 @pytest.mark.parametrize(
     "line",
-    ["", "* * * *", "60 * * * *", "5-1 * * * *", "*/0 * * * *", "a * * * *", "* * 0 * *", "* * * * * *", "0 0 31 2 *"],
+    [
+        "",
+        "* * * *",
+        "60 * * * *",
+        "5-1 * * * *",
+        "*/0 * * * *",
+        "a * * * *",
+        "* * 0 * *",
+        "* * * * * *",
+        "0 0 31 2 *",
+    ],
 )
 def test_what_is_no_cron_line_is_refused_with_a_sentence(line: str) -> None:
     assert str(refusal(line, "Europe/Berlin")).startswith(f"the schedule {line!r} is no cron line: ")

@@ -40,7 +40,9 @@ def test_a_lag_that_changes_is_no_reason_to_write_the_status_at_once() -> None:
     world = World(job(), behind={"out": (5, 100)}).run_for(30)
     before = world.status
     found = sink_of(world)
-    assert same_but_for_figures(before, {**before, "sinks": [{**found, "lag": 6, "lagSeconds": 0.2, "next": 7}]})
+    assert same_but_for_figures(
+        before, {**before, "sinks": [{**found, "lag": 6, "lagSeconds": 0.2, "next": 7}]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,9 @@ def test_a_lag_that_changes_is_no_reason_to_write_the_status_at_once() -> None:
         ({"nfs": {"server": "n", "path": "/"}}, True),
     ],
 )
-def test_a_volume_that_is_removed_with_the_pod_is_not_durable(volume: dict[str, Any] | None, durable: bool) -> None:
+def test_a_volume_that_is_removed_with_the_pod_is_not_durable(
+    volume: dict[str, Any] | None, durable: bool
+) -> None:
     files = {"path": "out"} | ({"volume": volume} if volume is not None else {})
     world = World(job(sinks=[{"name": "out", "input": "double", "files": files}])).run_for(30)
     found = sink_of(world)

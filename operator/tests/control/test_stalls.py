@@ -1,4 +1,5 @@
-"""A process that lives, and does nothing: Spark in it hangs, or its disk does. Nobody calls that Ready or Protected."""
+"""A process that lives, and does nothing: Spark in it hangs, or its disk does. Nobody calls that Ready or
+Protected."""
 
 from __future__ import annotations
 

@@ -158,14 +158,19 @@ class World:
             case do.EnsureService():
                 self.services.add(names.service(self.name, intent.subjob))
             case do.EnsureBudget():
-                self._guard(budgets=(self.safeguards.budgets or frozenset()) | {names.budget(self.name, intent.subjob)})
+                self._guard(
+                    budgets=(self.safeguards.budgets or frozenset())
+                    | {names.budget(self.name, intent.subjob)}
+                )
             case do.EnsureNetworkPolicy():
                 self._guard(policy=True)
             case do.IssueCertificate():
                 self.certificates.add(intent.number)
             case do.EnsureLease():
                 name = names.lease(self.name, intent.subjob)
-                self.leases.setdefault(name, Lease(name, self.name, intent.subjob, intent.holder, intent.epoch))
+                self.leases.setdefault(
+                    name, Lease(name, self.name, intent.subjob, intent.holder, intent.epoch)
+                )
             case do.NameSuccessor():
                 name = names.lease(self.name, intent.subjob)
                 self.leases[name] = replace(self.leases[name], successor=intent.instance)
@@ -176,7 +181,9 @@ class World:
             case do.DropOrder():
                 self.orders.pop(intent.subjob, None)
             case do.Record():
-                self.entries = {k: v for k, v in {**(self.entries or {}), **intent.entries}.items() if v is not None}
+                self.entries = {
+                    k: v for k, v in {**(self.entries or {}), **intent.entries}.items() if v is not None
+                }
             case do.CreateInstance():
                 self._create_instance(intent)
             case do.CreateTrial():
@@ -188,7 +195,9 @@ class World:
             case do.RunProcess():
                 self.processes[intent.name] = intent.template
             case do.CreateSink():
-                assert intent.life > self.lives.get(intent.sink, 0), f"life {intent.life} of {intent.sink} is not new"
+                assert intent.life > self.lives.get(intent.sink, 0), (
+                    f"life {intent.life} of {intent.sink} is not new"
+                )
                 self.lives[intent.sink] = intent.life
                 self._create(Pod(intent.name, intent.sink, Role.SINK, Phase.PENDING, self.now_ms), intent)
             case do.DeletePod():
@@ -225,7 +234,9 @@ class World:
 
     def _create(self, pod: Pod, intent: do.CreateInstance | do.CreateSink) -> None:
         assert pod.name not in self.pods, f"{pod.name} exists"
-        assert not intent.certificate or intent.certificate in self.certificates, "a pod without its certificate"
+        assert not intent.certificate or intent.certificate in self.certificates, (
+            "a pod without its certificate"
+        )
         self.silent.discard(pod.name)
         self.made += 1
         self.pods[pod.name] = replace(
@@ -300,7 +311,9 @@ class World:
                 self._no_node(pod)
             elif pod.phase is Phase.PENDING and pod.trouble is None:
                 self.pods[pod.name] = replace(pod, phase=Phase.RUNNING, ip=f"10.0.0.{len(self.pods)}")
-        self.trials = {name: replace(trial, runs=self._has_room(trial)) for name, trial in self.trials.items()}
+        self.trials = {
+            name: replace(trial, runs=self._has_room(trial)) for name, trial in self.trials.items()
+        }
         self._leases()
         self._pages()
 
@@ -312,7 +325,9 @@ class World:
 
     def _no_node(self, pod: Pod) -> None:
         node = self._schedule(pod, frozenset())
-        self.pods[pod.name] = replace(pod, node=node, unschedulable=None if node else "0/3 nodes are available")
+        self.pods[pod.name] = replace(
+            pod, node=node, unschedulable=None if node else "0/3 nodes are available"
+        )
 
     def answering(self, pod: Pod) -> bool:
         return pod.phase is Phase.RUNNING and not pod.terminating and pod.name not in self.silent
@@ -326,7 +341,9 @@ class World:
             if holder and self.answering(holder):
                 self._hand_over(lease)
                 continue
-            candidates = [p for p in self.pods.values() if p.part == lease.subjob and not p.is_sink and self.ready(p)]
+            candidates = [
+                p for p in self.pods.values() if p.part == lease.subjob and not p.is_sink and self.ready(p)
+            ]
             if candidates:
                 won = candidates[0].name
                 self.leases[lease.name] = replace(lease, holder=won, epoch=lease.epoch + 1, successor=None)
@@ -375,7 +392,9 @@ class World:
         name = names.lease(self.name, pod.part)
         lease = self.leases.get(name, Lease(name, self.name, pod.part))
         leads = lease.holder == pod.name
-        others = [p for p in self.pods.values() if p.part == pod.part and p.name != pod.name and not p.is_sink]
+        others = [
+            p for p in self.pods.values() if p.part == pod.part and p.name != pod.name and not p.is_sink
+        ]
         ha = self.told.get(pod.name)
         secondary = next((p.name for p in others if self.ready(p)), None) if leads else None
         return {
@@ -386,7 +405,9 @@ class World:
             "role": "primary" if leads else "standby",
             "epoch": lease.epoch,
             "state": self._state(pod),
-            "engine": {"state": "stalled", "why": self.stalled[pod.name]} if pod.name in self.stalled else None,
+            "engine": {"state": "stalled", "why": self.stalled[pod.name]}
+            if pod.name in self.stalled
+            else None,
             "protected": secondary is not None,
             "secondary": secondary,
             "takeover": self.taken.get(pod.name) if leads else None,

@@ -28,8 +28,9 @@ _KINDS: Final = {
 
 
 def kinds(causes: Sequence[str]) -> Iterator[tuple[Kind, int]]:
-    """Of which kinds the faults of one subjob were, in the order in which they struck; with the place of each. Whoever
-    was primary or standby before is gone where one was killed: a primary that is killed after that is the second."""
+    """Of which kinds the faults of one subjob were, in the order in which they struck; with the place of
+    each. Whoever was primary or standby before is gone where one was killed: a primary that is killed after
+    that is the second."""
     killed = False
     for at, cause in enumerate(causes):
         kind = _KINDS.get(cause.partition(" (")[0])

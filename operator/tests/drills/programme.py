@@ -17,7 +17,9 @@ SOURCES = """
     - {name: odd, generator: {rate: 60, fields: {k: "_seq * 2 + 1", g: "_seq % 3"}}}
     - {name: even, generator: {rate: 40, fields: {k: "_seq * 2", g: "_seq % 2"}}}
 """
-COUNT = '{aggregate: {window: {on: _seq, size: 6, slide: 3}, groupBy: [g], select: {n: "count(*)", k: "max(k)"}}}'
+COUNT = (
+    '{aggregate: {window: {on: _seq, size: 6, slide: 3}, groupBy: [g], select: {n: "count(*)", k: "max(k)"}}}'
+)
 FILTER = '{filter: {where: "k >= 0"}}'
 UNION = "{union: {}}"
 MARKED = '{python: {function: "marks:marked", deterministic: true}}'
@@ -66,7 +68,10 @@ class Programme:
     def faults(self, seed: int) -> list[Fault]:
         """In the order of their moments; one that waits for its victim may come later."""
         random, job = Random(seed), self.job
-        found = [*(parse_kill(k, job, random) for k in self.kills), *(parse_stop(s, job, random) for s in self.stops)]
+        found = [
+            *(parse_kill(k, job, random) for k in self.kills),
+            *(parse_stop(s, job, random) for s in self.stops),
+        ]
         refused = [each for each in found if isinstance(each, str)]
         assert not refused, refused
         return sorted((each for each in found if isinstance(each, Fault)), key=lambda fault: fault.at_ms)
@@ -75,4 +80,6 @@ class Programme:
         """Whether the promises of all sinks behind each subjob were kept."""
         job = self.job
         behind = {s.name: {each.name for each in path_of(job, s.input)} for s in job.sinks}
-        return {s.name: all(kept for sink, kept in sinks.items() if s.name in behind[sink]) for s in job.subjobs}
+        return {
+            s.name: all(kept for sink, kept in sinks.items() if s.name in behind[sink]) for s in job.subjobs
+        }

@@ -1,9 +1,8 @@
 """Jobs that hold several modes at once, and what is done to them.
 
-Starting a Spark driver takes longer than most drills, so one run holds many: every subjob is hurt, one after another.
-Moments are drawn from a seed. A kill of a protected primary waits for its standby and for those of its neighbours:
-where neighbours fail together, some modes promise less.
-"""
+Starting a Spark driver takes longer than most drills, so one run holds many: every subjob is hurt, one after
+another. Moments are drawn from a seed. A kill of a protected primary waits for its standby and for those of
+its neighbours: where neighbours fail together, some modes promise less."""
 
 from __future__ import annotations
 
@@ -43,8 +42,8 @@ CHANCE = f"""
     - {{name: end, input: ind, files: {{path: out/end}}}}
 """
 
-# Neighbours that fail within a second, before any of them is back; beside them elements that share a stream, and what
-# recovers with duplicates: no batch plan chooses what randn() gives, so there is no log.
+# Neighbours that fail within a second, before any of them is back; beside them elements that share a stream,
+# and what recovers with duplicates: no batch plan chooses what randn() gives, so there is no log.
 TOGETHER = f"""
   subjobs:
     - {{name: one, inputs: [odd], operators: [{COUNT}], ha: {{mode: savepoint}}}}
@@ -64,7 +63,8 @@ TOGETHER = f"""
     - {{name: rols, input: rol, files: {{path: out/rols}}}}
 """
 
-# What continuous integration runs: every mode and every class of operators meets the faults that need no new instance.
+# What continuous integration runs: every mode and every class of operators meets the faults that need no new
+# instance.
 QUICK = (
     PRIMARIES,
     STANDBYS,
@@ -85,15 +85,20 @@ ALL = (
         ("pas@5s-7s", "act@standby@10s-12s", "log@standby@15s-17s", "ind@20s-22s"),
         ("swe@26s-28s+3s", "act@32s-34s+150ms", "log@36s-38s+3s"),
     ),
-    # While somebody recovers, beside neighbours: the new primary, where upstream can give again all that it keeps;
-    # elsewhere the new standby on its way, and the primary once more when there is another.
+    # While somebody recovers, beside neighbours: the new primary, where upstream can give again all that it
+    # keeps; elsewhere the new standby on its way, and the primary once more when there is another.
     Programme(
         "catching-up",
         CHAIN,
         220,
         (
             *("act@5s-7s", "act@joining@8s-12s", "rep@14s-16s", "rep@joining@17s-21s"),
-            *("ups@recovering@30s-31s", "ups@protected@31s-36s", "sav@recovering@60s-61s", "sav@protected@61s-66s"),
+            *(
+                "ups@recovering@30s-31s",
+                "ups@protected@31s-36s",
+                "sav@recovering@60s-61s",
+                "sav@protected@61s-66s",
+            ),
             *("act@protected@85s-95s", "rep@protected@95s-105s"),
         ),
     ),

@@ -1,9 +1,9 @@
-"""Subjobs that know nothing of each other, each between its own sources and its own sink: what breaks a promise of one
-is what was done to that one.
+"""Subjobs that know nothing of each other, each between its own sources and its own sink: what breaks a
+promise of one is what was done to that one.
 
-While somebody catches up, the new primary is killed where upstream can give again all that it had. Elsewhere (where a
-state was shipped, or a log of steps) there is no second copy at that moment: a new standby is killed while it joins.
-"""
+While somebody catches up, the new primary is killed where upstream can give again all that it had. Elsewhere
+(where a state was shipped, or a log of steps) there is no second copy at that moment: a new standby is killed
+while it joins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ NAMES: Mapping[OperatorClass, str] = {
 
 
 def spec(parts: Parts) -> str:
-    subjobs = [f"    - {{name: {n}, {_query(*part)}, ha: {{mode: {part[0]}}}}}\n" for n, part in parts.items()]
+    subjobs = [
+        f"    - {{name: {n}, {_query(*part)}, ha: {{mode: {part[0]}}}}}\n" for n, part in parts.items()
+    ]
     sinks = [f"    - {{name: {n}s, input: {n}, files: {{path: out/{n}}}}}\n" for n in parts]
     return "".join(["  subjobs:\n", *subjobs, "  sinks:\n", *sinks])
 
@@ -50,9 +52,9 @@ LONG, LONGER = 260, 340  # every new instance takes most of a minute beside so m
 
 
 def classes(mode: Mode) -> Programme:
-    """Every class of operators that the mode takes, under every fault. A primary is killed when the next standby is
-    there, so both of a pair are lost one after the other; whoever joins too early to be struck, another follows it.
-    """
+    """Every class of operators that the mode takes, under every fault. A primary is killed when the next
+    standby is there, so both of a pair are lost one after the other; whoever joins too early to be struck,
+    another follows it."""
     parts = {NAMES[kind]: (mode, kind) for kind in PRECISE[mode]}
     kills = [kill for name, part in parts.items() for kill in _kills(name, upstream_has_all(*part))]
     stops = [stop for name in parts for stop in (f"{name}@4s-6s+150ms", f"{name}@9s-12s+3s")]
@@ -75,8 +77,8 @@ MODES: Parts = {
     "sav": (Mode.SAVEPOINT, OperatorClass.DETERMINISTIC),
 }
 
-# Every mode, and every class of operators with one of them. One that was stopped is the standby when it goes on, so
-# nobody has to be started before the primaries are killed.
+# Every mode, and every class of operators with one of them. One that was stopped is the standby when it goes
+# on, so nobody has to be started before the primaries are killed.
 PRIMARIES = Programme(
     "modes",
     spec(MODES),

@@ -1,5 +1,5 @@
-"""Every mode under every fault, on real processes. `make drills` runs all programmes; `make test` the first few, and
-the others in turns."""
+"""Every mode under every fault, on real processes. `make drills` runs all programmes; `make test` the first
+few, and the others in turns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tests.drills.results import is_done, remember, told_of
 from tests.drills.table import put, section
 from tests.local.command import Command
 
-EVERYTHING = "UNDERSTUDY_DRILLS"  # names the folder for results: all programmes are run that have none there yet
+EVERYTHING = (
+    "UNDERSTUDY_DRILLS"  # names the folder for results: all programmes are run that have none there yet
+)
 SEED = int(os.environ.get("UNDERSTUDY_SEED", random.randrange(1 << 31)))
 PAGE = Path(__file__).parents[3] / "docs" / "drills.md"
 

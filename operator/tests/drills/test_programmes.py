@@ -63,7 +63,11 @@ def test_a_primary_is_the_second_of_both_when_somebody_was_killed_before_it() ->
         *("primary stopped for 3 s (SIGSTOP)", "joining standby killed (SIGKILL)"),
         *("standby killed (SIGKILL)", "primary killed (SIGKILL)"),
     )
-    assert list(kinds([stop, joining, primary])) == [(Kind.STOPPED, 0), (Kind.CATCHING_UP, 1), (Kind.PRIMARY, 2)]
+    assert list(kinds([stop, joining, primary])) == [
+        (Kind.STOPPED, 0),
+        (Kind.CATCHING_UP, 1),
+        (Kind.PRIMARY, 2),
+    ]
     assert list(kinds([standby, primary]))[1:] == [(Kind.PRIMARY, 1), (Kind.BOTH, 1)]
     assert list(kinds([primary, primary]))[1:] == [(Kind.PRIMARY, 1), (Kind.BOTH, 1)]
     assert list(kinds(["recovering primary killed (SIGKILL)"])) == [(Kind.CATCHING_UP, 0)]
@@ -86,7 +90,11 @@ def incident(cause: str, detected: int | None = None) -> dict[str, Any]:
 
 def told(*incidents: dict[str, Any], name: str = "b", kept: bool = True) -> dict[str, Any]:
     sink = {"tuples": 9, "lost": 0, "duplicated": 0, "recovery": "precise"}
-    report = {"incidents": incidents, "subjobs": {"act": {"operatorClass": "convergent"}}, "sinks": {"end": sink}}
+    report = {
+        "incidents": incidents,
+        "subjobs": {"act": {"operatorClass": "convergent"}},
+        "sinks": {"end": sink},
+    }
     return {"name": name, "seed": 2, "report": report, "promised": {"end": "precise"}, "kept": {"act": kept}}
 
 
@@ -105,11 +113,20 @@ def test_a_result_replaces_its_section_and_leaves_the_others() -> None:
 
 
 def test_a_cell_says_what_became_of_the_promise_and_counts_each_fault_as_what_it_was() -> None:
-    struck = [incident("standby killed"), incident("primary killed", 50), incident("recovering primary killed", 70)]
+    struck = [
+        incident("standby killed"),
+        incident("primary killed", 50),
+        incident("recovering primary killed", 70),
+    ]
     page = put("", section(told(*struck)), ["a", "b"])
-    assert row(page) == "| activeStandby | convergent | kept 1 | kept 1 | kept 1 | kept 1 | not run | not run |"
+    assert (
+        row(page) == "| activeStandby | convergent | kept 1 | kept 1 | kept 1 | kept 1 | not run | not run |"
+    )
     page = put(page, section(told(incident("primary killed", 50), name="a", kept=False)), ["a", "b"])
-    assert row(page) == "| activeStandby | convergent | broken 1 of 2 | kept 1 | kept 1 | kept 1 | not run | not run |"
+    assert (
+        row(page)
+        == "| activeStandby | convergent | broken 1 of 2 | kept 1 | kept 1 | kept 1 | not run | not run |"
+    )
 
 
 def test_a_take_over_soon_after_a_short_stop_is_counted() -> None:

@@ -16,8 +16,12 @@ from .rig import Host
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    scratch = Path(tempfile.mkdtemp(prefix="understudy-engine-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
-    session = start_session(SparkSettings(driver=Driver(cores=2, memory="1Gi")), app_name="tests", scratch=scratch)
+    scratch = Path(
+        tempfile.mkdtemp(prefix="understudy-engine-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+    )
+    session = start_session(
+        SparkSettings(driver=Driver(cores=2, memory="1Gi")), app_name="tests", scratch=scratch
+    )
     yield session
     session.stop()
     shutil.rmtree(scratch, ignore_errors=True)

@@ -26,7 +26,9 @@ JOIN = [{"join": {"with": "b", "on": "true", "within": "10ms"}}]
 
 
 def count_window(size: int, slide: int) -> list[dict[str, Any]]:
-    return [{"aggregate": {"window": {"on": "_seq", "size": size, "slide": slide}, "select": {"n": "count(*)"}}}]
+    return [
+        {"aggregate": {"window": {"on": "_seq", "size": size, "slide": slide}, "select": {"n": "count(*)"}}}
+    ]
 
 
 def time_window(size: int, slide: int, lateness: int) -> list[dict[str, Any]]:
@@ -106,9 +108,12 @@ def spec_of(name: str, ordered: bool = False) -> InputSpec:
 
 
 class Player:
-    """Offers tuples to an inbox in pieces, runs plans in between, and now and then starts over from a state."""
+    """Offers tuples to an inbox in pieces, runs plans in between, and now and then starts over from a
+    state."""
 
-    def __init__(self, chain: Element, streams: Mapping[str, Sequence[Row]], seed: int, ordered: bool = False) -> None:
+    def __init__(
+        self, chain: Element, streams: Mapping[str, Sequence[Row]], seed: int, ordered: bool = False
+    ) -> None:
         self._chain, self._streams, self._random = chain, streams, random.Random(seed)
         self._specs = [spec_of(name, ordered) for name in chain.inputs]
         self.results: list[Result] = []
@@ -119,7 +124,9 @@ class Player:
 
     def _fresh(self) -> Inbox:
         pick = self._random.randint
-        return Inbox(self._chain, self._specs, max_rows=pick(1, 40), parallelism=pick(1, 3), part_rows=pick(1, 10))
+        return Inbox(
+            self._chain, self._specs, max_rows=pick(1, 40), parallelism=pick(1, 3), part_rows=pick(1, 10)
+        )
 
     def play(self) -> list[Result]:
         moves = ["offer", "offer", "run", "run", "restore", "restore empty"]

@@ -53,7 +53,9 @@ class Host(flight.FlightServerBase):  # type: ignore[misc]
     def running(self, inbox: Inbox) -> Iterator[Output]:
         self.inboxes[inbox.element.name] = inbox
         output = Output(inbox)
-        output.query = ElementQuery.start(self.spark, inbox, f"127.0.0.1:{self.port}", self.scratch, output.collect)
+        output.query = ElementQuery.start(
+            self.spark, inbox, f"127.0.0.1:{self.port}", self.scratch, output.collect
+        )
         try:
             yield output
         finally:
@@ -87,7 +89,9 @@ class Output:
 
 
 def element(inputs: Sequence[str], operators: Sequence[Mapping[str, Any]], merge: str = "arrival") -> Element:
-    subjob = Subjob.model_validate({"name": "subject", "inputs": inputs, "operators": operators, "merge": merge})
+    subjob = Subjob.model_validate(
+        {"name": "subject", "inputs": inputs, "operators": operators, "merge": merge}
+    )
     (only,) = elements_of(subjob)
     return only
 
@@ -141,7 +145,8 @@ def run(
 
 
 def run_job(host: Host, job: StreamJob, seed: int = 0) -> dict[str, pa.Table]:
-    """Every element of a job whose generators have limits, one after the other. Stream → its tuples with `_seq`."""
+    """Every element of a job whose generators have limits, one after the other. Stream → its tuples with
+    `_seq`."""
     specs = stream_specs(host.spark, job)
     limits = {s.name: s.generator.limit for s in job.sources if s.generator is not None}
     made: dict[str, pa.Table] = {}
@@ -159,7 +164,9 @@ def run_job(host: Host, job: StreamJob, seed: int = 0) -> dict[str, pa.Table]:
             for name in element.inputs:
                 inbox.end(name, _length(name, limits, made))
             output.wait()
-        made[element.name] = output.table.add_column(0, "_seq", pa.array(range(output.table.num_rows), pa.int64()))
+        made[element.name] = output.table.add_column(
+            0, "_seq", pa.array(range(output.table.num_rows), pa.int64())
+        )
     return made
 
 
@@ -172,7 +179,9 @@ def plain(table: pa.Table) -> list[tuple[int | None, dict[str, Any]]]:
     columns = {}
     for name in table.column_names:
         column = table[name]
-        columns[name] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+        columns[name] = (
+            column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+        ).to_pylist()
     times = columns.pop("_ts")
     return [(ts, {n: c[i] for n, c in columns.items()}) for i, ts in enumerate(times)]
 

@@ -19,10 +19,14 @@ from .rig import Host, element, expected, plain, run, run_job, stream_spec
 pytestmark = pytest.mark.spark
 
 SPEC = stream_spec("beats", a=pa.int64(), xs=pa.list_(pa.int64()))
-ROWS = oracle.stream((n * 1000, {"a": n * 31 % 101, "xs": [n % 7 - i for i in range(n % 4)]}) for n in range(300))
+ROWS = oracle.stream(
+    (n * 1000, {"a": n * 31 % 101, "xs": [n % 7 - i for i in range(n % 4)]}) for n in range(300)
+)
 
 
-def made_by(host: Host, function: str, schema: str | None, *more: dict[str, object]) -> list[tuple[int | None, object]]:
+def made_by(
+    host: Host, function: str, schema: str | None, *more: dict[str, object]
+) -> list[tuple[int | None, object]]:
     named = {"function": f"tests.engine.functions:{function}"} | ({"schema": schema} if schema else {})
     chain = element(["beats"], [{"python": named}, *more])
     return list(plain(run(host, chain, [SPEC], {"beats": ROWS}).table))
@@ -57,7 +61,9 @@ def test_arrow_may_work_on_the_rows_and_operators_may_follow(host: Host) -> None
         ("missing", None, "has no function missing"),
     ],
 )
-def test_what_is_no_function_of_a_row_is_refused(host: Host, function: str, schema: str | None, why: str) -> None:
+def test_what_is_no_function_of_a_row_is_refused(
+    host: Host, function: str, schema: str | None, why: str
+) -> None:
     with pytest.raises(Unsuited) as refused:
         made_by(host, function, schema)
     assert why in str(refused.value)
@@ -93,7 +99,9 @@ def calling(function: str) -> StreamJob:
     return job
 
 
-def test_the_engine_makes_what_the_batch_execution_makes(host: Host, spark: SparkSession, tmp_path: Path) -> None:
+def test_the_engine_makes_what_the_batch_execution_makes(
+    host: Host, spark: SparkSession, tmp_path: Path
+) -> None:
     job = calling("tests.engine.functions:scored")
     meant = reference(spark, job, tmp_path)["counted"]
     assert meant.num_rows > 100

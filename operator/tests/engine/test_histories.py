@@ -1,4 +1,5 @@
-"""Results are a function of the tuples, not of how they arrive, are cut into plans, or are restored in between."""
+"""Results are a function of the tuples, not of how they arrive, are cut into plans, or are restored in
+between."""
 
 from __future__ import annotations
 
@@ -69,7 +70,9 @@ def test_a_join_merged_by_event_time(left: list[int | None], right: list[int | N
     inputs = [marked(numbered(left, 0), 0), marked(numbered(right, 1), 1)]
     player = Player(element(["a", "b"], JOIN, "eventTime"), {"a": inputs[0], "b": inputs[1]}, seed)
     merged = oracle.merged_by_event_time(inputs)
-    pairs = oracle.joined(merged, lambda *_: True, 10 * MS, lambda a, b: {"ids": [a.columns["id"], b.columns["id"]]})
+    pairs = oracle.joined(
+        merged, lambda *_: True, 10 * MS, lambda a, b: {"ids": [a.columns["id"], b.columns["id"]]}
+    )
     assert player.play() == flat(pairs)
 
 
@@ -80,7 +83,9 @@ def test_a_join_in_the_order_of_arrival(left: list[int | None], right: list[int 
     player = Player(element(["a", "b"], JOIN, "arrival"), {"a": inputs[0], "b": inputs[1]}, seed)
     results = player.play()
     merged = [(place, inputs[place][seq]) for place, seq in player.arrivals]
-    pairs = oracle.joined(merged, lambda *_: True, 10 * MS, lambda a, b: {"ids": [a.columns["id"], b.columns["id"]]})
+    pairs = oracle.joined(
+        merged, lambda *_: True, 10 * MS, lambda a, b: {"ids": [a.columns["id"], b.columns["id"]]}
+    )
     assert results == flat(pairs)
 
 
@@ -90,7 +95,9 @@ def test_count_windows_over_a_union(
     left: list[int | None], right: list[int | None], span: tuple[int, int], merge: str, seed: int
 ) -> None:
     inputs = [marked(numbered(left, 0), 0), marked(numbered(right, 1), 1)]
-    player = Player(element(["a", "b"], UNION + count_window(*span), merge), {"a": inputs[0], "b": inputs[1]}, seed)
+    player = Player(
+        element(["a", "b"], UNION + count_window(*span), merge), {"a": inputs[0], "b": inputs[1]}, seed
+    )
     results = player.play()
     whole = oracle.renumbered(inputs[place][seq] for place, seq in player.arrivals)
     if merge == "eventTime":

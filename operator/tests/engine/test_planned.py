@@ -1,4 +1,5 @@
-"""What is left to time and chance is taken from the batch plan: texts, plans, and what a replay makes of them."""
+"""What is left to time and chance is taken from the batch plan: texts, plans, and what a replay makes of
+them."""
 
 from __future__ import annotations
 
@@ -38,14 +39,19 @@ DRAWN = {"at": "now()", "day": "current_date", "luck": "rand()", "more": "rand()
         ("curdate()", "CAST(_clock AS DATE)"),
         ("localtimestamp", "CAST(_clock AS TIMESTAMP_NTZ)"),
         ("unix_timestamp()", "UNIX_TIMESTAMP(_clock)"),
-        ("rand()", "(CAST(SHIFTRIGHTUNSIGNED(XXHASH64(_salt, '2.x.0', _pos), 11) AS DOUBLE) / 9007199254740992)"),
+        (
+            "rand()",
+            "(CAST(SHIFTRIGHTUNSIGNED(XXHASH64(_salt, '2.x.0', _pos), 11) AS DOUBLE) / 9007199254740992)",
+        ),
     ],
 )
 def test_a_call_becomes_what_the_plan_chose(text: str, wanted: str) -> None:
     assert expression(text, NAMES, "2.x") == wanted
 
 
-@pytest.mark.parametrize("text", ["mv  >  1", "'now()'", "rand(42)", "randn()", "`now` -- now()", "timestamp'now'"])
+@pytest.mark.parametrize(
+    "text", ["mv  >  1", "'now()'", "rand(42)", "randn()", "`now` -- now()", "timestamp'now'"]
+)
 def test_a_text_that_a_plan_chooses_nothing_of_stays_as_it_was_written(text: str) -> None:
     assert expression(text, NAMES, "0") == text
 
@@ -220,7 +226,8 @@ def test_pairs_are_drawn_for_by_the_places_of_both(host: Host) -> None:
         "select": {"x": "x", "y": "y"},
     }
     chain = element(
-        ["a", "b"], [{"join": join | {"select": {"x": "x", "y": "y"} | DRAWN}}, {"filter": {"where": "rand() < 0.9"}}]
+        ["a", "b"],
+        [{"join": join | {"select": {"x": "x", "y": "y"} | DRAWN}}, {"filter": {"where": "rand() < 0.9"}}],
     )
     streams = {"a": stream(120, "x"), "b": stream(120, "y")}
     first = run(host, chain, [A, B], streams, seed=0)

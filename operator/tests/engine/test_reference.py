@@ -1,4 +1,5 @@
-"""The batch execution of a whole job against plain Python: two filters, count and time windows, and a join."""
+"""The batch execution of a whole job against plain Python: two filters, count and time windows, and a
+join."""
 
 from __future__ import annotations
 
@@ -73,7 +74,9 @@ def test_a_whole_job_in_batch_gives_what_plain_python_gives(spark: SparkSession,
     made = reference(spark, job, tmp_path)
     for stream, rows in in_python().items():
         assert rows, stream
-        assert [_plain(row) for row in made[stream].to_pylist()] == [{"_seq": r.seq, **r.columns} for r in rows], stream
+        assert [_plain(row) for row in made[stream].to_pylist()] == [
+            {"_seq": r.seq, **r.columns} for r in rows
+        ], stream
 
 
 ARRIVING = """
@@ -96,7 +99,9 @@ spec:
 
 
 @pytest.mark.parametrize("ahead", [None, "a", "b"])
-def test_an_input_that_is_ahead_makes_the_others_late(spark: SparkSession, tmp_path: Path, ahead: str | None) -> None:
+def test_an_input_that_is_ahead_makes_the_others_late(
+    spark: SparkSession, tmp_path: Path, ahead: str | None
+) -> None:
     job = load(ARRIVING)
     assert isinstance(job, StreamJob)
     a = oracle.generator(10, 60, lambda n, _: {"v": n})
@@ -111,7 +116,9 @@ def test_an_input_that_is_ahead_makes_the_others_late(spark: SparkSession, tmp_p
     )
     made = reference(spark, job, tmp_path, ahead)
     for stream, rows in (("both", both), ("seconds", seconds)):
-        assert [_plain(row) for row in made[stream].to_pylist()] == [{"_seq": r.seq, **r.columns} for r in rows], stream
+        assert [_plain(row) for row in made[stream].to_pylist()] == [
+            {"_seq": r.seq, **r.columns} for r in rows
+        ], stream
 
 
 WORKED = JOB.replace('v: "_seq * 3 % 17"', 'v: "_seq * 3 % 17 / 0.7D"')

@@ -1,4 +1,5 @@
-"""What happens to a running query: restored in the middle, warmed_up, given more than one task can take, failing."""
+"""What happens to a running query: restored in the middle, warmed_up, given more than one task can take,
+failing."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ JOINED = element(["s", "g"], [{"join": {"with": "g", "on": "s.who = g.who", "wit
 
 def stream(count: int) -> list[Row]:
     return oracle.stream(
-        (oracle.ORIGIN + (n * 10 - n * 13 % 5 * 7) * MS, {"who": f"w{n % 3}", "x": n / 7}) for n in range(count)
+        (oracle.ORIGIN + (n * 10 - n * 13 % 5 * 7) * MS, {"who": f"w{n % 3}", "x": n / 7})
+        for n in range(count)
     )
 
 
@@ -126,7 +128,8 @@ def test_parts_computed_in_parallel_give_the_same(host: Host, chain: Any) -> Non
 def test_doubles_are_added_in_the_order_of_the_stream_whatever_is_computed_beside_them(
     host: Host, neighbour: str
 ) -> None:
-    """Spark sorts where a buffer holds strings, and left to itself gives up hashing objects after 128 groups."""
+    """Spark sorts where a buffer holds strings, and left to itself gives up hashing objects after 128
+    groups."""
     select = {"total": "sum(x)", "mean": "avg(1000 * x)", "neighbour": neighbour}
     window = {"on": "_seq", "size": 600, "slide": 150}
     chain = element(["s"], [{"aggregate": {"window": window, "groupBy": ["g"], "select": select}}])
@@ -164,7 +167,8 @@ def test_a_failing_expression_ends_the_query_with_its_reason(host: Host) -> None
 
 
 def test_a_query_whose_helper_starts_too_slowly_is_started_again(host: Host) -> None:
-    """Spark waits ten seconds for the interpreter that serves a streaming source; on a busy machine that may pass."""
+    """Spark waits ten seconds for the interpreter that serves a streaming source; on a busy machine that may
+    pass."""
     interpreter = Path(os.environ["PYSPARK_PYTHON"])
     quick, late = interpreter.read_text(), interpreter.with_name("late")
     interpreter.write_text(quick.replace("\n", f"\nmkdir {late} 2>/dev/null && sleep 12\n", 1))

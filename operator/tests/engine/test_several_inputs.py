@@ -20,7 +20,8 @@ MS = 1000
 def beats(count: int) -> list[Row]:
     """Every 10 ms, up to 50 ms out of order."""
     rows: list[tuple[int | None, dict[str, Any]]] = [
-        (oracle.ORIGIN + (n * 10 - n * 31 % 6 * 10) * MS, {"patient": f"p{n % 7}", "peak": n / 3}) for n in range(count)
+        (oracle.ORIGIN + (n * 10 - n * 31 % 6 * 10) * MS, {"patient": f"p{n % 7}", "peak": n / 3})
+        for n in range(count)
     ]
     return oracle.stream(rows)
 
@@ -116,7 +117,12 @@ def test_a_union_renumbers_and_windows_count_merged_places(host: Host, merge: st
                 "aggregate": {
                     "window": {"on": "_seq", "size": 40, "slide": 25},
                     "groupBy": ["patient"],
-                    "select": {"n": "count(*)", "first": "first(_seq)", "total": "sum(peak)", "sys": "max(sys)"},
+                    "select": {
+                        "n": "count(*)",
+                        "first": "first(_seq)",
+                        "total": "sum(peak)",
+                        "sys": "max(sys)",
+                    },
                 }
             },
         ],
@@ -148,7 +154,9 @@ def test_time_windows_over_a_union(host: Host) -> None:
         "eventTime",
     )
     whole = oracle.union(oracle.merged_by_event_time(list(STREAMS.values())), ["patient", "peak", "sys"])
-    rows = oracle.time_windows(whole, whole, 200 * MS, 100 * MS, 20 * MS, [], lambda members: {"n": len(members)})
+    rows = oracle.time_windows(
+        whole, whole, 200 * MS, 100 * MS, 20 * MS, [], lambda members: {"n": len(members)}
+    )
     assert len(rows) > 20
     assert plain(run(host, chain, [BEATS, PRESSURE], STREAMS, seed=4).table) == expected(rows)
 

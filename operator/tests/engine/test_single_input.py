@@ -12,7 +12,9 @@ from .rig import Host, element, expected, generator_spec, plain, run, stream_spe
 
 pytestmark = pytest.mark.spark
 
-ECG = generator_spec("ecg", 500, patient="concat('p', _seq % 20)", mv="(_seq * 7919 % 1000) / 500.0D", at="ts")
+ECG = generator_spec(
+    "ecg", 500, patient="concat('p', _seq % 20)", mv="(_seq * 7919 % 1000) / 500.0D", at="ts"
+)
 SELECT = {"beats": "count(*)", "total": "sum(mv)"}
 
 
@@ -33,7 +35,10 @@ def totals(rows: list[Row]) -> dict[str, Any]:
 def test_filter_and_map_give_the_same_however_the_input_is_cut(host: Host, seed: int) -> None:
     chain = element(
         ["ecg"],
-        [{"filter": {"where": "mv > 0.8 and _seq % 3 > 0"}}, {"map": {"select": {"who": "patient", "x": "mv * 2"}}}],
+        [
+            {"filter": {"where": "mv > 0.8 and _seq % 3 > 0"}},
+            {"map": {"select": {"who": "patient", "x": "mv * 2"}}},
+        ],
     )
     rows = oracle.filtered(ecg(500), lambda r: r.columns["mv"] > 0.8 and r.seq % 3 > 0)
     rows = oracle.mapped(rows, lambda r: {"who": r.columns["patient"], "x": r.columns["mv"] * 2})

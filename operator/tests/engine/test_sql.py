@@ -15,7 +15,10 @@ INPUTS = {"beats": ["a", "xs"], "other": ["b", "ts"]}
 @pytest.mark.parametrize(
     ("text", "becomes"),
     [
-        ("select a from beats where ts > '2026'", "SELECT a, _row FROM _input0 AS `beats` WHERE _row._ts > '2026'"),
+        (
+            "select a from beats where ts > '2026'",
+            "SELECT a, _row FROM _input0 AS `beats` WHERE _row._ts > '2026'",
+        ),
         ("select *, ts from beats", "SELECT * EXCEPT (_row), _row._ts AS ts, _row FROM _input0 AS `beats`"),
         ("select o.* , o.ts t from other o", "SELECT o.* EXCEPT (_row), o.ts AS t, _row FROM _input1 AS `o`"),
         ("select b._seq from beats b", "SELECT `b`._row._seq AS _seq, _row FROM _input0 AS `b`"),
@@ -40,8 +43,12 @@ def test_every_select_hands_on_where_its_rows_came_from(text: str, becomes: str)
 @pytest.mark.spark
 def test_exploded_rows_keep_the_order_of_their_row_and_of_the_array(host: Host) -> None:
     spec = stream_spec("beats", a=pa.int64(), xs=pa.list_(pa.int64()))
-    rows = oracle.stream((n * 1000, {"a": n, "xs": [n * 31 % 7 - i for i in range(n % 4)]}) for n in range(200))
-    chain = element(["beats"], [{"sql": "select a, x, ts as at, _seq as n from beats lateral view explode(xs) t as x"}])
+    rows = oracle.stream(
+        (n * 1000, {"a": n, "xs": [n * 31 % 7 - i for i in range(n % 4)]}) for n in range(200)
+    )
+    chain = element(
+        ["beats"], [{"sql": "select a, x, ts as at, _seq as n from beats lateral view explode(xs) t as x"}]
+    )
     exploded = [
         Row(0, row.ts, {"a": row.columns["a"], "x": x, "at": row.ts, "n": row.seq})
         for row in rows

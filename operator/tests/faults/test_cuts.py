@@ -33,7 +33,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def announce(folder: Path, instance: str, address: str) -> None:
-    (folder / "instances" / f"{instance}.json").write_text(json.dumps({"instance": instance, "address": address}))
+    (folder / "instances" / f"{instance}.json").write_text(
+        json.dumps({"instance": instance, "address": address})
+    )
 
 
 def connect(address: str) -> socket.socket:

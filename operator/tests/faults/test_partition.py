@@ -1,4 +1,5 @@
-"""A process that cuts itself off, without any rights, and a peer behind a router: namespaces of this machine."""
+"""A process that cuts itself off, without any rights, and a peer behind a router: namespaces of this
+machine."""
 
 from __future__ import annotations
 
@@ -77,7 +78,10 @@ def routed() -> Iterator[tuple[str, str]]:
         for name in names:
             ip("netns", "add", name)
             ip("-n", name, "link", "set", "lo", "up")
-        for name, address, gateway, port in ((here, HERE, "10.99.1.1", "one"), (there, THERE, "10.99.2.1", "two")):
+        for name, address, gateway, port in (
+            (here, HERE, "10.99.1.1", "one"),
+            (there, THERE, "10.99.2.1", "two"),
+        ):
             ip("link", "add", port, "netns", router, "type", "veth", "peer", "name", "eth0", "netns", name)
             ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
             ip("-n", name, "link", "set", "eth0", "up")

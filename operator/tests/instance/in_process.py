@@ -1,7 +1,8 @@
-"""Instances of a job in one process: real shells, queues, Leases and Flight connections; only Spark is left out.
+"""Instances of a job in one process: real shells, queues, Leases and Flight connections; only Spark is left
+out.
 
-chain:  numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── a reader
-fork:   numbers ─┬ first (the same) ─────────────────┬ second (all of them, by event time) ── a reader
+chain:  numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── a
+reader fork:   numbers ─┬ first (the same) ─────────────────┬ second (all of them, by event time) ── a reader
                  └ third (keeps what is divisible) ──┘
 """
 
@@ -125,7 +126,9 @@ class InProcessInstance:
         address = f"127.0.0.1:{self.server.port}"
         core, wiring = instance_of(job, subjob, name), wiring_of(job, subjob)
         spill = Spill(folder / name, bounds.memory)
-        self.context = Context(job, subjob, core, surroundings, address, {owner: self.inbox}, {owner: store}, spill)
+        self.context = Context(
+            job, subjob, core, surroundings, address, {owner: self.inbox}, {owner: store}, spill
+        )
         sources = Sources(job, wiring.replayable & set(wiring.entering), {"numbers": PAYLOAD}, folder)
         self.shell = Shell(self.context, sources)
         serving.inboxes, serving.schemas, serving.shell = {owner: self.inbox}, {owner: schema}, self.shell
@@ -142,7 +145,9 @@ class InProcessInstance:
             plan = self.inbox.cut(done, 0.1)
             if plan is not None:
                 self.inbox.begin(plan.number)
-                rows = pa.concat_tables([self.inbox.rows(plan.number, part) for part in range(len(plan.parts))])
+                rows = pa.concat_tables(
+                    [self.inbox.rows(plan.number, part) for part in range(len(plan.parts))]
+                )
                 self.shell.outputs.on_output(owner, plan, self._compute(plan, rows))
                 self.inbox.done(plan.number)
                 done = plan.number
@@ -162,7 +167,9 @@ def _kept(plan: BatchPlan, rows: pa.Table) -> pa.Table:
 
 
 def _divisible(plan: BatchPlan, rows: pa.Table) -> pa.Table:
-    found = [(s, t) for s, t in zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True) if s % 3 == 0]
+    found = [
+        (s, t) for s, t in zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True) if s % 3 == 0
+    ]
     return _table([s for s, t in found], [t for s, t in found])
 
 
@@ -173,14 +180,19 @@ def _merged(plan: BatchPlan, rows: pa.Table) -> pa.Table:
 
 
 def _sums(plan: BatchPlan, rows: pa.Table) -> pa.Table:
-    """As Spark does, over the rows there are: a life that begins in the middle drops what it makes of too few."""
+    """As Spark does, over the rows there are: a life that begins in the middle drops what it makes of too
+    few."""
     values = dict(zip(rows["_seq"].to_pylist(), rows["i0_n"].to_pylist(), strict=True))
     times = dict(zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True))
     first = max(0, -(-(plan.start - SIZE + 1) // SLIDE))
     ends = [
-        k * SLIDE + SIZE for k in range(first, plan.stop // SLIDE + 1) if plan.start < k * SLIDE + SIZE <= plan.stop
+        k * SLIDE + SIZE
+        for k in range(first, plan.stop // SLIDE + 1)
+        if plan.start < k * SLIDE + SIZE <= plan.stop
     ]
-    return _table([sum(values.get(s, 0) for s in range(e - SIZE, e)) for e in ends], [times[e - 1] for e in ends])
+    return _table(
+        [sum(values.get(s, 0) for s in range(e - SIZE, e)) for e in ends], [times[e - 1] for e in ends]
+    )
 
 
 def _table(numbers: list[int], times: list[Any]) -> pa.Table:

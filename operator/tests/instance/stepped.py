@@ -1,7 +1,7 @@
 """Instances of the chain in a process of their own, which a test stops or whose wall clock it sets.
 
-usage: python -m tests.instance.stepped FOLDER NUMBER     both instances with this number; one line of JSON every 200 ms
-"""
+usage: python -m tests.instance.stepped FOLDER NUMBER     both instances with this number; one line of JSON
+every 200 ms"""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def main() -> None:
     folder, number = Path(sys.argv[1]), sys.argv[2]
     surroundings = LocalSurroundings(folder / "surroundings")
     job = job_of(CHAIN, HA)
-    instances = [InProcessInstance(job, f"{name}-{number}", surroundings, folder, WIDE) for name in ("first", "second")]
+    instances = [
+        InProcessInstance(job, f"{name}-{number}", surroundings, folder, WIDE) for name in ("first", "second")
+    ]
     while os.getppid() != 1:  # as long as the test lives
         threading.Event().wait(0.2)
         wall, steady = now_ms(), steady_ms()

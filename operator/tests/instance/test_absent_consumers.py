@@ -1,4 +1,5 @@
-"""A primary and a sink of its stream are lost together: the other sink is served. Then the lost one comes back."""
+"""A primary and a sink of its stream are lost together: the other sink is served. Then the lost one comes
+back."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def test_a_take_over_serves_those_that_are_there_and_the_lost_one_gets_everythin
 
 
 def test_a_late_sink_that_had_more_than_the_others_goes_on_behind_what_it_had(tmp_path: Path) -> None:
-    """With amnesia nobody can make again what it had: it counts on from there, and skips none of the new tuples."""
+    """With amnesia nobody can make again what it had: it counts on from there, and skips none of the new
+    tuples."""
     ha = f"{{mode: amnesia, spare: true, {SOON_SUSPECTED}}}"
     running = InProcessJob(ha, tmp_path, TWO_SINKS)
     try:

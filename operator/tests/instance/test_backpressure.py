@@ -1,4 +1,5 @@
-"""A consumer that stays away: queues fill up to their bounds, the source waits, and nothing is lost. No Spark."""
+"""A consumer that stays away: queues fill up to their bounds, the source waits, and nothing is lost. No
+Spark."""
 
 from __future__ import annotations
 
@@ -73,8 +74,8 @@ def test_the_time_of_a_micro_batch_is_the_engines_own_however_long_it_waits_for_
 
 @pytest.mark.parametrize("mode", ["upstreamBackup", "savepoint", "passiveStandby"])
 def test_a_queue_that_holds_less_than_a_window_of_its_reader_is_overdrawn(mode: str, tmp_path: Path) -> None:
-    """The reader can neither make nor release anything before it has more: to wait for room would be for ever. Unless
-    it waits for a standby."""
+    """The reader can neither make nor release anything before it has more: to wait for room would be for
+    ever. Unless it waits for a standby."""
     running = InProcessJob(MODES[mode], tmp_path, bounds=Bounds(memory=40, disk=40, waiting=100))
     try:
         running.add("first-1")

@@ -30,7 +30,10 @@ def message(now: Checkpoint, base: Checkpoint | None) -> Message:
 def test_a_first_checkpoint_ships_everything_and_the_next_only_what_was_added() -> None:
     first, second = checkpoint(1, (0, 100), (0, 10)), checkpoint(2, (50, 120), (4, 12))
     assert {len(r) for _, r in to_ship(first, None, NOTHING)} == {100, 10}
-    assert {p.name: (r.start, r.stop) for p, r in to_ship(second, first, NOTHING)} == {IN: (100, 120), QUEUE: (10, 12)}
+    assert {p.name: (r.start, r.stop) for p, r in to_ship(second, first, NOTHING)} == {
+        IN: (100, 120),
+        QUEUE: (10, 12),
+    }
 
 
 @pytest.fixture(params=[1 << 20, 100], ids=["in memory", "on disk"])
@@ -79,7 +82,10 @@ def test_many_rows_travel_in_several_letters(tmp_path: Path) -> None:
     *none, got = [unpacking.take(words, blobs) for words, blobs in letters]
     assert not any(none)
     assert got is not None
-    assert {k: seqs(t) for k, t in got.rows.items()} == {("e", IN): list(range(1_000)), ("e", QUEUE): list(range(5))}
+    assert {k: seqs(t) for k, t in got.rows.items()} == {
+        ("e", IN): list(range(1_000)),
+        ("e", QUEUE): list(range(5)),
+    }
 
 
 def test_tails_of_sources_are_not_shipped() -> None:

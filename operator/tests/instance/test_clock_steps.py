@@ -1,4 +1,5 @@
-"""Somebody sets the wall clock by a minute: no suspicion comes later or at all for that, and no stream stops."""
+"""Somebody sets the wall clock by a minute: no suspicion comes later or at all for that, and no stream
+stops."""
 
 from __future__ import annotations
 
@@ -41,7 +42,11 @@ class Process:
 
     def __init__(self, folder: Path, number: int, clock: Path) -> None:
         self._said, self._clock = folder / f"said-{number}", clock
-        faked = {"LD_PRELOAD": str(faked_clock()), "FAKETIME_TIMESTAMP_FILE": str(clock), "DONT_FAKE_MONOTONIC": "1"}
+        faked = {
+            "LD_PRELOAD": str(faked_clock()),
+            "FAKETIME_TIMESTAMP_FILE": str(clock),
+            "DONT_FAKE_MONOTONIC": "1",
+        }
         paths = {"PYTHONPATH": str(ROOT / "operator"), "FAKETIME_CACHE_DURATION": "1"}
         command = [sys.executable, "-m", "tests.instance.stepped", str(folder), str(number)]
         with self._said.open("w") as said, (folder / f"log-{number}").open("w") as log:
@@ -50,8 +55,14 @@ class Process:
             )
 
     def newest(self) -> dict[str, Any]:
-        lines = [line for line in self._said.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
-        found: dict[str, Any] = json.loads(lines[-1]) if lines else {"available": 0, "made": 0, "ready": False}
+        lines = [
+            line
+            for line in self._said.read_text().splitlines()
+            if line.startswith("{") and line.endswith("}")
+        ]
+        found: dict[str, Any] = (
+            json.loads(lines[-1]) if lines else {"available": 0, "made": 0, "ready": False}
+        )
         return found
 
     def set_clock(self, seconds: int) -> None:

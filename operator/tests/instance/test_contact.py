@@ -1,7 +1,8 @@
-"""A new standby that can't reach a healthy primary: real shells, Leases and Flight connections; only Spark is left out.
+"""A new standby that can't reach a healthy primary: real shells, Leases and Flight connections; only Spark is
+left out.
 
-Everybody else reaches the primary. The newcomer is led astray: its surroundings show it another address of the holder.
-"""
+Everybody else reaches the primary. The newcomer is led astray: its surroundings show it another address of
+the holder."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ class Astray(LocalSurroundings):
             self.questions.add(found.question)
         return replace(found, address=self.address)
 
-    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+    def try_lease(
+        self, subjob: str, expected: LeaseRecord | None, holder: str, address: str
+    ) -> LeaseRecord | None:
         self.tried += 1
         return super().try_lease(subjob, expected, holder, address)
 
@@ -122,10 +125,13 @@ class Babbling:
 
 @contextmanager
 def not_yet_valid() -> Iterator[str]:
-    """Its certificate is of the right authority, and valid from tomorrow on: one of the two clocks is wrong."""
+    """Its certificate is of the right authority, and valid from tomorrow on: one of the two clocks is
+    wrong."""
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     authority = Authority(*((Path(os.environ[FOLDER]) / name).read_bytes() for name in ("ca.crt", "ca.key")))
-    with Server("127.0.0.1", 0, Babbling(), issue(authority, tomorrow + timedelta(days=1), tomorrow)) as server:
+    with Server(
+        "127.0.0.1", 0, Babbling(), issue(authority, tomorrow + timedelta(days=1), tomorrow)
+    ) as server:
         yield f"127.0.0.1:{server.port}"
 
 
@@ -136,7 +142,12 @@ def with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     authority = new_authority("demo", now)
     mine = issue(authority, now + timedelta(days=1), now)
     folder.mkdir()
-    files = {"ca.crt": authority.certificate, "ca.key": authority.key, "tls.crt": mine.certificate, "tls.key": mine.key}
+    files = {
+        "ca.crt": authority.certificate,
+        "ca.key": authority.key,
+        "tls.crt": mine.certificate,
+        "tls.key": mine.key,
+    }
     for name, content in files.items():
         (folder / name).write_bytes(content)
     monkeypatch.setenv(FOLDER, str(folder))
@@ -190,7 +201,9 @@ def test_a_newcomer_that_cannot_reach_a_healthy_primary_leaves_it_its_lease(
             running.flows()
             surroundings.address = None  # the way is free
             primary = running.instances["first-0"]
-            until(lambda: primary.status()["secondary"] == instance.name and bool(primary.status()["protected"]))
+            until(
+                lambda: primary.status()["secondary"] == instance.name and bool(primary.status()["protected"])
+            )
         running.flows()
         assert_right(running)
         assert running.leader("first") == "first-0"
@@ -243,7 +256,9 @@ def test_a_message_that_cannot_be_handled_ends_in_another_attempt(tmp_path: Path
             surroundings.address = None
             primary = running.instances["first-0"]
             running.begin()
-            until(lambda: primary.status()["secondary"] == instance.name and bool(primary.status()["protected"]))
+            until(
+                lambda: primary.status()["secondary"] == instance.name and bool(primary.status()["protected"])
+            )
             assert running.leader("first") == "first-0"
     finally:
         running.close()

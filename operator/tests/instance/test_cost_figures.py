@@ -31,8 +31,11 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[InProces
     found.close()
 
 
-def cost_and_story(running: InProcessJob, subjob: str, wanted: Callable[[dict[str, Any]], bool]) -> tuple[Any, Any]:
-    """What the primary says when its cost is as wanted, and what is told of the take-over that follows at once."""
+def cost_and_story(
+    running: InProcessJob, subjob: str, wanted: Callable[[dict[str, Any]], bool]
+) -> tuple[Any, Any]:
+    """What the primary says when its cost is as wanted, and what is told of the take-over that follows at
+    once."""
     primary, standby = running.instances[f"{subjob}-0"], running.add(f"{subjob}-1")
     running.begin()
     until(lambda: bool(primary.status()["protected"]))
@@ -42,7 +45,10 @@ def cost_and_story(running: InProcessJob, subjob: str, wanted: Callable[[dict[st
     until(lambda: running.leader(subjob) == standby.name)
     until(lambda: (standby.status()["takeover"] or {}).get("recoveryMs") is not None)
     story = standby.status()["takeover"]
-    print(f"{subjob} in {standby.context.subjob.ha.mode}: {cost}, {story['replayed']} replayed, {story['lost']} lost")
+    print(
+        f"{subjob} in {standby.context.subjob.ha.mode}: {cost}, {story['replayed']} replayed, "
+        f"{story['lost']} lost"
+    )
     return cost, story
 
 
@@ -67,14 +73,20 @@ def assert_alike(told: int, happened: int) -> None:
 def test_the_next_failure_replays_what_the_page_says(running: InProcessJob, subjob: str) -> None:
     """`first` reads a source, `second` another subjob."""
     if (running.instances["first-0"].context.subjob.ha.mode, subjob) == ("upstreamBackup", "first"):
-        cost, story = cost_and_story(running, subjob, lambda cost: True)  # consumers know where to read a source again
+        cost, story = cost_and_story(
+            running, subjob, lambda cost: True
+        )  # consumers know where to read a source again
     else:
         cost, story = cost_and_story(running, subjob, lambda cost: cost["replayTuples"] >= WORTH)
-    if (running.instances["first-1" if subjob == "first" else "second-1"].context.core.ships_state, subjob) == (
+    if (
+        running.instances["first-1" if subjob == "first" else "second-1"].context.core.ships_state,
+        subjob,
+    ) == (
         False,
         "first",
     ):
-        # an instance that is asked to stop writes down its acks to sources once more, and one that is killed does not
+        # an instance that is asked to stop writes down its acks to sources once more, and one that is killed
+        # does not
         assert story["replayed"] <= cost["replayTuples"] * 2 + SLACK
     else:
         assert_alike(cost["replayTuples"], story["replayed"])

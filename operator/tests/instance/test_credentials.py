@@ -81,7 +81,9 @@ def expired(authority: Authority) -> Credentials:
     return issue(authority, NOW - timedelta(minutes=1), NOW - timedelta(days=2))
 
 
-@pytest.mark.parametrize("who", ["plain", "without a certificate", "of another job", "in disguise", "expired"])
+@pytest.mark.parametrize(
+    "who", ["plain", "without a certificate", "of another job", "in disguise", "expired"]
+)
 def test_nobody_else_gets_anything(authority: Authority, mine: Credentials, address: str, who: str) -> None:
     def connect() -> flight.FlightClient:
         match who:
@@ -100,7 +102,9 @@ def test_nobody_else_gets_anything(authority: Authority, mine: Credentials, addr
     with connect() as client, pytest.raises((flight.FlightError, pa.ArrowException)):
         list(client.do_action(flight.Action("status", b"{}"), flight.FlightCallOptions(timeout=5.0)))
     with connect() as client, pytest.raises((flight.FlightError, pa.ArrowException)):
-        client.do_get(wire.ticket("peek", stream="s", count=3), flight.FlightCallOptions(timeout=5.0)).read_all()
+        client.do_get(
+            wire.ticket("peek", stream="s", count=3), flight.FlightCallOptions(timeout=5.0)
+        ).read_all()
 
 
 def test_a_client_refuses_a_server_that_the_jobs_authority_did_not_sign(mine: Credentials) -> None:

@@ -22,7 +22,9 @@ from understudy.process.latencies import Latencies
 from .in_process import PAYLOAD, RATE, InProcessJob
 
 LOOK_SECONDS = 0.1
-AT_WORK = "import time; end = time.time() + 30\nwhile time.time() < end: sum(range(1_000_000)); time.sleep(0.02)"
+AT_WORK = (
+    "import time; end = time.time() + 30\nwhile time.time() < end: sum(range(1_000_000)); time.sleep(0.02)"
+)
 ASLEEP = "import time; time.sleep(30)"
 
 

@@ -1,4 +1,5 @@
-"""What is said of a slow sink, beside what anybody can count: the producer's queue end and the lines of the files."""
+"""What is said of a slow sink, beside what anybody can count: the producer's queue end and the lines of the
+files."""
 
 from __future__ import annotations
 
@@ -78,7 +79,9 @@ def test_the_lag_of_a_stopped_sink_is_what_its_files_lack(running: InProcessJob,
         sink.wait(30)
 
 
-def test_the_page_of_a_sink_whose_write_stands_still_tells_its_lag(running: InProcessJob, tmp_path: Path) -> None:
+def test_the_page_of_a_sink_whose_write_stands_still_tells_its_lag(
+    running: InProcessJob, tmp_path: Path
+) -> None:
     output, job = tmp_path / "slow", job_of(CHAIN, HA)
     sink = SinkProcess(job, job.sinks[0], output, running.surroundings, Life("a", 1))
     writer = threading.Thread(target=sink.run, daemon=True)

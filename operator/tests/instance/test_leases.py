@@ -26,7 +26,9 @@ class Away(LocalSurroundings):
         self.asked: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.answers = False
 
-    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+    def try_lease(
+        self, subjob: str, expected: LeaseRecord | None, holder: str, address: str
+    ) -> LeaseRecord | None:
         away = not self.answers
         self.asked.put(subjob)
         if away:
@@ -34,7 +36,9 @@ class Away(LocalSurroundings):
         return super().try_lease(subjob, expected, holder, address)
 
 
-def test_a_lease_that_was_tried_before_stepping_down_is_not_won_when_the_store_comes_back(tmp_path: Path) -> None:
+def test_a_lease_that_was_tried_before_stepping_down_is_not_won_when_the_store_comes_back(
+    tmp_path: Path,
+) -> None:
     store = Away(tmp_path)
     seen: queue.SimpleQueue[News] = queue.SimpleQueue()
     keeper = LeaseKeeper(store, "job", "job-1", "here", seen.put, lambda: False)
@@ -51,7 +55,9 @@ def test_a_lease_that_was_tried_before_stepping_down_is_not_won_when_the_store_c
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_one_that_could_not_serve_takes_the_lease_only_if_nobody_else_does(taken: bool, tmp_path: Path) -> None:
+def test_one_that_could_not_serve_takes_the_lease_only_if_nobody_else_does(
+    taken: bool, tmp_path: Path
+) -> None:
     store = LocalSurroundings(tmp_path)
     seen: queue.SimpleQueue[News] = queue.SimpleQueue()
     hung = "the JVM did not answer for 3.1 s"

@@ -16,7 +16,9 @@ def tell(instance: InProcessInstance, overload: Overload | None) -> None:
     instance.shell.changing.tell(changed)
 
 
-def test_limits_that_come_with_an_edit_are_watched_from_then_on_and_no_longer_than_they_stand(tmp_path: Path) -> None:
+def test_limits_that_come_with_an_edit_are_watched_from_then_on_and_no_longer_than_they_stand(
+    tmp_path: Path,
+) -> None:
     running = InProcessJob("{mode: amnesia}", tmp_path)
     try:
         first = running.instances["first-0"]

@@ -1,4 +1,5 @@
-"""Upstream backup over inputs in the order of their arrival, with real shells and connections: the log of steps."""
+"""Upstream backup over inputs in the order of their arrival, with real shells and connections: the log of
+steps."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def protected(running: InProcessJob, name: str) -> None:
     until(lambda: bool(running.instances[name].status()["protected"]))
 
 
-def test_a_take_over_repeats_the_order_in_which_its_predecessor_took_its_inputs(running: InProcessJob) -> None:
+def test_a_take_over_repeats_the_order_in_which_its_predecessor_took_its_inputs(
+    running: InProcessJob,
+) -> None:
     standby = running.add("second-1")
     running.begin()
     protected(running, "second-0")

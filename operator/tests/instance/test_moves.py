@@ -48,13 +48,19 @@ def assert_right(running: InProcessJob) -> None:
 
 
 @pytest.mark.parametrize("subjob", ["first", "second"])
-def test_a_move_to_a_new_instance_loses_nothing_and_repeats_nothing(running: InProcessJob, subjob: str) -> None:
+def test_a_move_to_a_new_instance_loses_nothing_and_repeats_nothing(
+    running: InProcessJob, subjob: str
+) -> None:
     source = running.instances[f"{subjob}-0"]
     running.add("second-1" if subjob == "first" else "first-1")  # the neighbour's standby
     running.begin()
     running.flows()
     target = running.add(f"{subjob}-1")
-    until(lambda: target.status()["state"] in ("waiting", "ready") and source.shell.peers.secondary == target.name)
+    until(
+        lambda: (
+            target.status()["state"] in ("waiting", "ready") and source.shell.peers.secondary == target.name
+        )
+    )
 
     def arrived() -> bool:
         running.surroundings.set_successor(subjob, source.name, target.name)
@@ -78,7 +84,9 @@ class Stopped(LocalSurroundings):
         super().__init__(folder)
         self.reached, self.wakes, self.tried = threading.Event(), threading.Event(), threading.Event()
 
-    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+    def try_lease(
+        self, subjob: str, expected: LeaseRecord | None, holder: str, address: str
+    ) -> LeaseRecord | None:
         self.reached.set()
         self.wakes.wait()
         won = super().try_lease(subjob, expected, holder, address)
@@ -91,7 +99,11 @@ def test_a_move_that_is_given_up_while_its_target_is_stopped_never_takes_place(r
     running.begin()
     running.flows()
     target = running.add("first-1", at)
-    until(lambda: target.status()["state"] in ("waiting", "ready") and source.shell.peers.secondary == target.name)
+    until(
+        lambda: (
+            target.status()["state"] in ("waiting", "ready") and source.shell.peers.secondary == target.name
+        )
+    )
     running.surroundings.set_successor("first", source.name, target.name)
     until(at.reached.is_set)
     assert running.surroundings.take_successor_away("first", target.name)
@@ -153,7 +165,9 @@ def test_a_newcomer_waits_while_there_is_a_secondary(running: InProcessJob) -> N
 
 
 def test_a_join_of_extended_backups_is_lost_together_with_its_producers(tmp_path: Path) -> None:
-    running = InProcessJob("{mode: passiveStandby, checkpoint: {interval: 100ms, backups: extended}}", tmp_path, FORK)
+    running = InProcessJob(
+        "{mode: passiveStandby, checkpoint: {interval: 100ms, backups: extended}}", tmp_path, FORK
+    )
     try:
         subjobs = [subjob.name for subjob in running.job.subjobs]
         for name in subjobs:
@@ -170,10 +184,14 @@ def test_a_join_of_extended_backups_is_lost_together_with_its_producers(tmp_path
         running.close()
 
 
-def test_a_savepoint_operator_is_lost_together_with_its_producer_that_backs_up_synchronized(tmp_path: Path) -> None:
+def test_a_savepoint_operator_is_lost_together_with_its_producer_that_backs_up_synchronized(
+    tmp_path: Path,
+) -> None:
     """The producer's standby is told the savepoints of the acks that made its backup permanent."""
     first, _, second = CHAIN.rpartition("ha: HA")
-    running = InProcessJob(MODES["synchronized"], tmp_path, f"{first}ha: {patient(MODES['savepoint'])}{second}")
+    running = InProcessJob(
+        MODES["synchronized"], tmp_path, f"{first}ha: {patient(MODES['savepoint'])}{second}"
+    )
     try:
         standbys = [running.add("first-1"), running.add("second-1")]
         running.begin()
@@ -188,8 +206,11 @@ def test_a_savepoint_operator_is_lost_together_with_its_producer_that_backs_up_s
         running.close()
 
 
-def test_what_an_amnesiac_producer_makes_anew_is_no_duplicate_of_what_its_consumer_had(tmp_path: Path) -> None:
-    """Both are lost after the consumer's checkpoint: its standby gets other tuples under the seqs that it had."""
+def test_what_an_amnesiac_producer_makes_anew_is_no_duplicate_of_what_its_consumer_had(
+    tmp_path: Path,
+) -> None:
+    """Both are lost after the consumer's checkpoint: its standby gets other tuples under the seqs that it
+    had."""
     first, _, second = CHAIN.rpartition("ha: HA")
     rarely = patient("{mode: passiveStandby, checkpoint: {interval: 60s}}")
     running = InProcessJob("{mode: amnesia}", tmp_path, f"{first}ha: {rarely}{second}")

@@ -162,7 +162,8 @@ def test_where_nobody_leads_one_that_may_soon_is_waited_for() -> None:
 
 
 def test_acks_on_their_way_outlive_the_connection() -> None:
-    """It is not closed under them: that is a crash of the whole process, once in some hundred redirections."""
+    """It is not closed under them: that is a crash of the whole process, once in some hundred
+    redirections."""
     server = Server("127.0.0.1", 0, Brief())
     reader = StreamReader(Asking("s", "c"), Consumer(), lambda: [f"127.0.0.1:{server.port}"], 3_000)
     over = threading.Event()

@@ -82,7 +82,11 @@ def test_neighbours_that_are_lost_together_learn_from_who_is_left_since_when(run
     until(lambda: running.leader("second") == second.name)
     assert_as_observed(running, second, since)
     until(lambda: (first.status()["takeover"] or {}).get("stoppedMs") is not None)
-    assert COLD_SECONDS * 1000 < first.status()["takeover"]["recoveryMs"] <= running.reader.longest_gap_ms(since) + 200
+    assert (
+        COLD_SECONDS * 1000
+        < first.status()["takeover"]["recoveryMs"]
+        <= running.reader.longest_gap_ms(since) + 200
+    )
 
 
 # --- what counts as evidence

@@ -1,4 +1,5 @@
-"""What becomes of a subjob whose engine says that it stands still: real shells, Leases and streams, without Spark."""
+"""What becomes of a subjob whose engine says that it stands still: real shells, Leases and streams, without
+Spark."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def test_a_primary_that_says_so_is_succeeded_while_its_process_lives(running: In
     until(lambda: running.instances["first-0"].context.core.role is Role.STANDBY)
     at = running.instances["first-1"].context.core.epoch
     running.flows()
-    assert running.instances["first-1"].context.core.epoch == at == 2, "the one that stands still took the Lease"
+    assert running.instances["first-1"].context.core.epoch == at == 2, (
+        "the one that stands still took the Lease"
+    )
 
 
 def test_a_standby_that_says_so_protects_nobody(running: InProcessJob) -> None:

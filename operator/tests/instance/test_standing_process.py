@@ -1,4 +1,5 @@
-"""What the kubelet is told of an instance that stands still: a real process, and a Java that hangs at its start."""
+"""What the kubelet is told of an instance that stands still: a real process, and a Java that hangs at its
+start."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ def page(at: LocalSurroundings) -> dict[str, Any]:
     return found
 
 
-def test_an_instance_whose_spark_does_not_start_in_time_is_to_be_restarted(starting: LocalSurroundings) -> None:
+def test_an_instance_whose_spark_does_not_start_in_time_is_to_be_restarted(
+    starting: LocalSurroundings,
+) -> None:
     until(lambda: answer(starting, "/healthz") == (200, "ok"))
     assert page(starting)["state"] == "starting"
     assert answer(starting, "/readyz")[0] == 503

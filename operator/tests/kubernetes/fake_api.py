@@ -1,4 +1,5 @@
-"""An API server as small as it can be: objects in a dictionary, resource versions, label selectors, real HTTP."""
+"""An API server as small as it can be: objects in a dictionary, resource versions, label selectors, real
+HTTP."""
 
 from __future__ import annotations
 
@@ -74,7 +75,9 @@ class FakeApi:
                 return self._collection(method, key, body, selector)
             return self._one(method, key, body or {}, kind, bool(found["status"]))
 
-    def _collection(self, method: str, key: tuple[str, str, str], body: Json | None, selector: str) -> tuple[int, Json]:
+    def _collection(
+        self, method: str, key: tuple[str, str, str], body: Json | None, selector: str
+    ) -> tuple[int, Json]:
         plural, namespace, _ = key
         if method == "POST" and body is not None:
             if (plural, namespace, body["metadata"]["name"]) in self.objects:
@@ -87,7 +90,9 @@ class FakeApi:
         ]
         return 200, {"items": mine}
 
-    def _one(self, method: str, key: tuple[str, str, str], body: Any, kind: str, status: bool) -> tuple[int, Json]:
+    def _one(
+        self, method: str, key: tuple[str, str, str], body: Any, kind: str, status: bool
+    ) -> tuple[int, Json]:
         there = self.objects.get(key)
         if there is None:
             return 404, {"message": f"{key[0]} {key[2]} not found"}

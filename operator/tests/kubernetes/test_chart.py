@@ -88,9 +88,15 @@ def test_the_operators_pod_fits_the_restricted_profile() -> None:
 
 
 def test_with_namespaces_given_the_operator_has_no_rights_elsewhere() -> None:
-    found = rendered("--set", "watchNamespaces={a,b}", "--set", "rbac.readNodes=false", "--set", "rbac.aggregate=false")
+    found = rendered(
+        "--set", "watchNamespaces={a,b}", "--set", "rbac.readNodes=false", "--set", "rbac.aggregate=false"
+    )
     assert not [o for o in found if o["kind"].startswith("ClusterRole")]
-    assert sorted(o["metadata"]["namespace"] for o in found if o["kind"] == "RoleBinding") == ["a", "b", "default"]
+    assert sorted(o["metadata"]["namespace"] for o in found if o["kind"] == "RoleBinding") == [
+        "a",
+        "b",
+        "default",
+    ]
 
 
 @pytest.mark.parametrize("wrong", ["image.tga=x", "operator.replicas=many", "watchNamespaces={A_b}"])

@@ -94,7 +94,9 @@ def test_pages_of_other_jobs_are_told_by_their_node_while_their_pods_are_asked()
     assert poller.elsewhere([mine]) == {}, "its page grows old because nobody asks"
 
 
-def test_a_job_that_waits_for_a_node_for_long_is_not_asked_every_second_for_ever(fake: FakeApi, api: Api) -> None:
+def test_a_job_that_waits_for_a_node_for_long_is_not_asked_every_second_for_ever(
+    fake: FakeApi, api: Api
+) -> None:
     reconciler = Reconciler(api, SETTINGS)
     pauses: list[float | None] = []
     while CALM_SECONDS not in pauses and len(pauses) < 300:

@@ -19,7 +19,9 @@ def pod(name: str, node: str, ip: str) -> Pod:
 
 
 def page(**latencies: float) -> Seen:
-    found = read({"kind": "subjob", "latencies": {host.replace("_", "."): took for host, took in latencies.items()}})
+    found = read(
+        {"kind": "subjob", "latencies": {host.replace("_", "."): took for host, took in latencies.items()}}
+    )
     assert found is not None
     return Seen(found, 0)
 

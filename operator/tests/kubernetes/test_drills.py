@@ -44,11 +44,15 @@ def fake() -> FakeApi:
     subjob = {"name": "keep", "currentPrimary": "demo-keep-0", "epoch": 1, "protected": True}
     protected = {"type": "Protected", "status": "True"}
     metadata = {"name": "demo", "namespace": "apps", "uid": "uid-job", "generation": 1}
-    found.put("streamjobs", {"metadata": metadata, "status": {"subjobs": [subjob], "conditions": [protected]}})
+    found.put(
+        "streamjobs", {"metadata": metadata, "status": {"subjobs": [subjob], "conditions": [protected]}}
+    )
     found.put("pods", pod("demo-keep-0", "primary"))
     found.put("pods", pod("demo-keep-1", "secondary"))
     spec = {"job": "demo", "subjob": "keep", "fault": "podKill", "expect": {"recovery": "60s"}}
-    found.put("failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec})
+    found.put(
+        "failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec}
+    )
     return found
 
 
@@ -122,10 +126,15 @@ def test_an_engine_hangs_for_two_of_the_timeouts_that_its_pod_tells_of(fake: Fak
         made["status"]["podIP"] = HERE
         fake.put("pods", made)
     spec = {"job": "demo", "subjob": "keep", "fault": "engineHang"}
-    fake.put("failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec})
+    fake.put(
+        "failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec}
+    )
     said = {"kind": "subjob", "instance": "demo-keep-0", "engine": {"state": "working", "timeoutMs": 45_000}}
     serving = Obedient()
-    page, server = StatusPage(HERE, STATUS_PORT, lambda: said, lambda: True), Server(HERE, FLIGHT_PORT, serving, shown)
+    page, server = (
+        StatusPage(HERE, STATUS_PORT, lambda: said, lambda: True),
+        Server(HERE, FLIGHT_PORT, serving, shown),
+    )
     try:
         for _ in range(4):
             DrillReconciler(api, SETTINGS).reconcile("apps", "now")

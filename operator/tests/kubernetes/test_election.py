@@ -34,12 +34,15 @@ def fake() -> FakeApi:
 def two(fake: FakeApi) -> Iterator[tuple[Election, Election]]:
     with ExitStack() as stack:
         first, second = (
-            Election(stack.enter_context(fake.serving()), "system", "understudy", name) for name in ("pod-a", "pod-b")
+            Election(stack.enter_context(fake.serving()), "system", "understudy", name)
+            for name in ("pod-a", "pod-b")
         )
         yield first, second
 
 
-def test_one_leads_and_when_it_leaves_the_other_follows_at_once(fake: FakeApi, two: tuple[Election, Election]) -> None:
+def test_one_leads_and_when_it_leaves_the_other_follows_at_once(
+    fake: FakeApi, two: tuple[Election, Election]
+) -> None:
     first, second = two
     first.start()
     until(first.leads)
@@ -65,7 +68,9 @@ def test_a_leader_that_dies_without_a_word_is_followed_within_seconds(two: tuple
     second.stop()
 
 
-def test_while_the_api_server_is_away_nobody_leads_for_long(fake: FakeApi, two: tuple[Election, Election]) -> None:
+def test_while_the_api_server_is_away_nobody_leads_for_long(
+    fake: FakeApi, two: tuple[Election, Election]
+) -> None:
     first, _ = two
     first.start()
     until(first.leads)

@@ -1,4 +1,5 @@
-"""A subjob with executors: what its driver is told, what its account may do, and that other jobs get neither."""
+"""A subjob with executors: what its driver is told, what its account may do, and that other jobs get
+neither."""
 
 from __future__ import annotations
 

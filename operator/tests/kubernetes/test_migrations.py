@@ -134,5 +134,10 @@ def test_what_is_not_there_can_not_move(fake: FakeApi, api: Api, field: str, val
 
 
 def test_annotations_say_where_to() -> None:
-    said = {ORDER: "standby", "move.understudy.dev/other": "n2", "move.understudy.dev/third": "n3 by mig", "x/y": "z"}
+    said = {
+        ORDER: "standby",
+        "move.understudy.dev/other": "n2",
+        "move.understudy.dev/third": "n3 by mig",
+        "x/y": "z",
+    }
     assert orders_of(said) == {"keep": Order(), "other": Order("n2"), "third": Order("n3", "mig")}

@@ -44,7 +44,9 @@ def policy(fake: FakeApi) -> Json:
 
 def who_reaches(spec: Json, port: int) -> list[Json]:
     """The peers that a policy lets in on a port; {} is everybody."""
-    rules = [rule for rule in spec["ingress"] if port in {p["port"] for p in rule.get("ports") or [{"port": port}]}]
+    rules = [
+        rule for rule in spec["ingress"] if port in {p["port"] for p in rule.get("ports") or [{"port": port}]}
+    ]
     return [peer for rule in rules for peer in rule.get("from") or [{}]]
 
 
@@ -75,8 +77,14 @@ def test_a_policy_from_before_the_operator_was_let_in_is_repaired(fake: FakeApi,
     assert policy(fake)["spec"] == network_policy(Owner("demo", "apps", "uid-job"), OPERATOR)["spec"]
 
 
-def test_a_policy_follows_the_operator_into_another_namespace_and_is_left_alone_else(fake: FakeApi, api: Api) -> None:
-    for settings, times in ((SETTINGS, 1), (SETTINGS, 1), (replace(SETTINGS, operator=OperatorPods("new", {})), 2)):
+def test_a_policy_follows_the_operator_into_another_namespace_and_is_left_alone_else(
+    fake: FakeApi, api: Api
+) -> None:
+    for settings, times in (
+        (SETTINGS, 1),
+        (SETTINGS, 1),
+        (replace(SETTINGS, operator=OperatorPods("new", {})), 2),
+    ):
         Reconciler(api, settings).reconcile("apps", "demo")
         written = [path for method, path in fake.requests if method != "GET" and "networkpolicies" in path]
         assert len(written) == times

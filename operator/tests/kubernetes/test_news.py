@@ -47,7 +47,8 @@ class Looks:
 
 
 def looks_after(story: Story, type: str = "MODIFIED", patience: float = PATIENCE_SECONDS) -> int:
-    """How often the operator looks at the job when the Lease changes as in the story, and a watch tells of it."""
+    """How often the operator looks at the job when the Lease changes as in the story, and a watch tells of
+    it."""
     fake = FakeApi()
     submit(fake, manifest())
     fake.put("leases", lease(Owner("demo", "apps", "uid-job"), "keep", None, None, 0, 0))
@@ -78,7 +79,10 @@ def _event(fake: FakeApi, type: str) -> dict[str, Any]:
 
 def test_acks_to_sources_wake_nobody() -> None:
     assert (
-        looks_after(lambda at: at.keep_acks("keep", '{"released":{"numbers":5}}', Epoch(1)), patience=CALM_SECONDS) == 0
+        looks_after(
+            lambda at: at.keep_acks("keep", '{"released":{"numbers":5}}', Epoch(1)), patience=CALM_SECONDS
+        )
+        == 0
     )
 
 

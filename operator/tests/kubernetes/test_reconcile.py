@@ -1,4 +1,5 @@
-"""The reconciler against an API server that remembers: what it makes, and that doing it again changes nothing."""
+"""The reconciler against an API server that remembers: what it makes, and that doing it again changes
+nothing."""
 
 from __future__ import annotations
 
@@ -108,7 +109,9 @@ def test_looking_again_makes_nothing_twice(fake: FakeApi, api: Api) -> None:
     assert {key: found["metadata"]["resourceVersion"] for key, found in fake.objects.items()} == before
 
 
-def test_a_pod_of_a_job_is_restricted_and_reads_the_manifest_that_was_accepted(fake: FakeApi, api: Api) -> None:
+def test_a_pod_of_a_job_is_restricted_and_reads_the_manifest_that_was_accepted(
+    fake: FakeApi, api: Api
+) -> None:
     submit(fake, manifest())
     Reconciler(api, SETTINGS).reconcile("apps", "demo")
     pod = fake.get("pods", "demo-keep-0")
@@ -125,9 +128,13 @@ def test_a_pod_of_a_job_is_restricted_and_reads_the_manifest_that_was_accepted(f
     assert isinstance(load(config_map["data"]["job.yaml"]), StreamJob)
 
 
-def test_functions_in_a_config_map_are_found_by_the_pods_of_their_subjob_only(fake: FakeApi, api: Api) -> None:
+def test_functions_in_a_config_map_are_found_by_the_pods_of_their_subjob_only(
+    fake: FakeApi, api: Api
+) -> None:
     body = manifest()
-    body["spec"]["subjobs"][0]["operators"] = [{"python": {"function": "tidy:tidied", "configMap": "functions"}}]
+    body["spec"]["subjobs"][0]["operators"] = [
+        {"python": {"function": "tidy:tidied", "configMap": "functions"}}
+    ]
     submit(fake, body)
     Reconciler(api, SETTINGS).reconcile("apps", "demo")
     mounted = {}
@@ -139,7 +146,10 @@ def test_functions_in_a_config_map_are_found_by_the_pods_of_their_subjob_only(fa
         folders = {m["mountPath"]: volumes.get(m["name"]) for m in container["volumeMounts"]}
         searched = next((entry["value"] for entry in container["env"] if entry["name"] == "PYTHONPATH"), None)
         mounted[name] = (searched, folders.get(searched))
-    assert mounted == {"demo-keep-0": ("/etc/understudy-code/functions", "functions"), "demo-double-0": (None, None)}
+    assert mounted == {
+        "demo-keep-0": ("/etc/understudy-code/functions", "functions"),
+        "demo-double-0": (None, None),
+    }
 
 
 def test_the_account_may_touch_its_own_leases_and_its_record_only(fake: FakeApi, api: Api) -> None:
@@ -193,7 +203,9 @@ def test_a_refused_edit_leaves_everything_as_it_was_even_for_a_new_operator(fake
     submit(fake, manifest())
     Reconciler(api, SETTINGS).reconcile("apps", "demo")
     pods = fake.all("pods")
-    submit(fake, manifest(sinks=[{"name": "out", "input": "nowhere", "files": {"path": "out"}}]), generation=2)
+    submit(
+        fake, manifest(sinks=[{"name": "out", "input": "nowhere", "files": {"path": "out"}}]), generation=2
+    )
     Reconciler(api, SETTINGS).reconcile("apps", "demo")
     assert fake.all("pods") == pods
     assert conditions(fake)["Accepted"]["status"] == "False"
@@ -206,7 +218,9 @@ def test_a_job_that_is_gone_is_forgotten(fake: FakeApi, api: Api) -> None:
 
 def test_a_volume_is_the_sinks_folder_and_a_host_path_is_given_to_its_user(fake: FakeApi, api: Api) -> None:
     volume = {"hostPath": {"path": "/data/out", "type": "DirectoryOrCreate"}}
-    submit(fake, manifest(sinks=[{"name": "out", "input": "double", "files": {"path": "out", "volume": volume}}]))
+    submit(
+        fake, manifest(sinks=[{"name": "out", "input": "double", "files": {"path": "out", "volume": volume}}])
+    )
     Reconciler(api, SETTINGS).reconcile("apps", "demo")
     pod = fake.get("pods", "demo-sink-out")
     assert pod is not None
@@ -228,7 +242,9 @@ def test_each_pod_of_a_sink_has_a_greater_number_than_the_one_before(fake: FakeA
     assert told == [["--life", life, "--run-id", owner] for life in ("1", "2")]
 
 
-def test_a_sink_would_rather_not_be_where_its_producer_is_but_its_volume_decides(fake: FakeApi, api: Api) -> None:
+def test_a_sink_would_rather_not_be_where_its_producer_is_but_its_volume_decides(
+    fake: FakeApi, api: Api
+) -> None:
     submit(fake, manifest())
     Reconciler(api, SETTINGS).reconcile("apps", "demo")
     pod = fake.get("pods", "demo-sink-out")
@@ -257,7 +273,9 @@ def test_files_of_a_source_are_read_where_their_volume_is_mounted(fake: FakeApi,
     assert len(fake.all("configmaps")) == before, "read back, it is the same job"
 
 
-def test_what_an_earlier_job_of_the_same_name_left_is_waited_for_and_not_taken_over(fake: FakeApi, api: Api) -> None:
+def test_what_an_earlier_job_of_the_same_name_left_is_waited_for_and_not_taken_over(
+    fake: FakeApi, api: Api
+) -> None:
     submit(fake, manifest())
     Reconciler(api, SETTINGS).reconcile("apps", "demo")
     record = fake.get("configmaps", "demo-run")

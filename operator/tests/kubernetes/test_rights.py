@@ -1,4 +1,5 @@
-"""The operator has the rights that it uses, and no others: what it asks of the API server against the chart's rules."""
+"""The operator has the rights that it uses, and no others: what it asks of the API server against the chart's
+rules."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ Json = dict[str, Any]
 Right = tuple[str, str, str]
 """Group, resource, verb."""
 
-SETTINGS = PodSettings(image="understudy:test", disruption_budgets=True, network_policies=True, mutual_tls=True)
+SETTINGS = PodSettings(
+    image="understudy:test", disruption_budgets=True, network_policies=True, mutual_tls=True
+)
 OWNER = Owner("demo", "apps", "uid-job")
 # What kopf does with the kinds that it watches, and what the rounds do.
 WATCHES = {
@@ -46,7 +49,13 @@ WATCHES = {
 
 
 def rights_in(rules: list[Json]) -> set[Right]:
-    return {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+    return {
+        (g, r, v)
+        for rule in rules
+        for g in rule["apiGroups"]
+        for r in rule["resources"]
+        for v in rule["verbs"]
+    }
 
 
 def used(fake: FakeApi) -> set[Right]:
@@ -102,7 +111,10 @@ def asked() -> set[Right]:
         "spec": {"job": "demo", "subjob": "x", "fault": "podKill"},
     }
     fake.put("failoverdrills", drill)
-    move = {"metadata": {"name": "mig", "namespace": "apps"}, "spec": {"job": "demo", "subjob": "x", "toNode": "n1"}}
+    move = {
+        "metadata": {"name": "mig", "namespace": "apps"},
+        "spec": {"job": "demo", "subjob": "x", "toNode": "n1"},
+    }
     fake.put("migrations", move)
     with fake.serving() as api:
         Reconciler(api, SETTINGS).reconcile("apps", "demo")
@@ -110,7 +122,10 @@ def asked() -> set[Right]:
         MigrationReconciler(api).reconcile("apps", "mig")
         for plural in REMOVED:
             fake.put(plural, {"metadata": {"name": "demo-gone", "namespace": "apps"}})
-        fake.put("leases", {"metadata": {"name": "demo-keep", "namespace": "apps"}, "spec": {"holderIdentity": "a"}})
+        fake.put(
+            "leases",
+            {"metadata": {"name": "demo-keep", "namespace": "apps"}, "spec": {"holderIdentity": "a"}},
+        )
         actor = Actor(api, Writer(api, "apps", unelected(), read(fake)), OWNER, None, SETTINGS)
         every: tuple[do.Intent, ...] = (
             do.EnsureServiceAccount(""),
@@ -140,7 +155,9 @@ def rules_of(kind: str, name: str) -> list[Json]:
 
 
 def test_the_operators_rights_are_exactly_those_that_it_uses(asked: set[Right]) -> None:
-    granted = rights_in(rules_of("ClusterRole", "understudy")) | rights_in(rules_of("ClusterRole", "understudy-nodes"))
+    granted = rights_in(rules_of("ClusterRole", "understudy")) | rights_in(
+        rules_of("ClusterRole", "understudy-nodes")
+    )
     assert granted == asked
 
 
@@ -156,7 +173,9 @@ def test_the_election_needs_its_own_lease_only() -> None:
 def test_without_safeguards_there_are_no_rights_for_them() -> None:
     off = "networkPolicies=false,jobs.disruptionBudgets=false,jobs.mutualTLS=false"
     (found,) = [
-        o for o in rendered("--set", off) if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "understudy"
+        o
+        for o in rendered("--set", off)
+        if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "understudy"
     ]
     rights = rights_in(found["rules"])
     assert not {"policy", "networking.k8s.io"} & {group for group, _, _ in rights}

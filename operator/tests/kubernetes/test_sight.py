@@ -12,7 +12,12 @@ from understudy.kubernetes.parse import pod_of
 
 def pod(**status: Any) -> Pod:
     labels = {names.SUBJOB: "keep", names.ROLE: "secondary"}
-    metadata = {"name": "demo-keep-1", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": labels}
+    metadata = {
+        "name": "demo-keep-1",
+        "uid": "u",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": labels,
+    }
     found = pod_of({"metadata": metadata, "status": status})
     assert found is not None
     return found
@@ -20,7 +25,9 @@ def pod(**status: Any) -> Pod:
 
 def test_a_container_that_was_started_again_tells_how_it_ended_before() -> None:
     ended = {"reason": "OOMKilled", "finishedAt": "1970-01-01T00:00:07Z"}
-    found = pod(containerStatuses=[{"restartCount": 2, "state": {"running": {}}, "lastState": {"terminated": ended}}])
+    found = pod(
+        containerStatuses=[{"restartCount": 2, "state": {"running": {}}, "lastState": {"terminated": ended}}]
+    )
     assert (found.restarts, found.death) == (2, Death("OOMKilled", 7_000, out_of_memory=True))
     assert pod(containerStatuses=[{"restartCount": 0, "lastState": {}}]).death is None
 
@@ -42,6 +49,8 @@ def test_only_who_asks_politely_evicts() -> None:
 
 
 def test_the_incident_of_a_sink_is_labelled_with_it() -> None:
-    labels = incident(Owner("demo", "apps", "u"), "x", {"subjob": "keep", "sink": "out"})["metadata"]["labels"]
+    labels = incident(Owner("demo", "apps", "u"), "x", {"subjob": "keep", "sink": "out"})["metadata"][
+        "labels"
+    ]
     assert labels[names.SINK] == "out"
     assert names.SUBJOB not in labels

@@ -1,8 +1,7 @@
 """An operator that is stopped between what it decided and what it writes, while another one acts.
 
-It is stopped before each of its writes, one after the other: once before it makes sure that it leads, and once right
-after that, with the request on its way.
-"""
+It is stopped before each of its writes, one after the other: once before it makes sure that it leads, and
+once right after that, with the request on its way."""
 
 from __future__ import annotations
 
@@ -93,7 +92,13 @@ def running_job(cluster: Cluster) -> None:
     """As far as drills and Migrations look at it."""
     labels = {"understudy.dev/job": "demo", "understudy.dev/subjob": "keep", "understudy.dev/role": "primary"}
     replicas = [{"pod": "demo-keep-0", "node": "n1"}]
-    subjob = {"name": "keep", "currentPrimary": "demo-keep-0", "epoch": 1, "protected": True, "replicas": replicas}
+    subjob = {
+        "name": "keep",
+        "currentPrimary": "demo-keep-0",
+        "epoch": 1,
+        "protected": True,
+        "replicas": replicas,
+    }
     status = {"subjobs": [subjob], "conditions": [{"type": "Protected", "status": "True"}]}
     metadata = {"namespace": "apps", "uid": "uid-job", "generation": 1}
     cluster.fake.put("streamjobs", {"metadata": {"name": "demo", **metadata}, "spec": {}, "status": status})
@@ -149,7 +154,8 @@ def clusters(prepare: Callable[[Cluster], None]) -> Iterator[Cluster]:
 
 
 class Interrupted:
-    """Leads until it has asked so many times; then it finds that it was stopped, and that another has acted."""
+    """Leads until it has asked so many times; then it finds that it was stopped, and that another has
+    acted."""
 
     def __init__(self, after: int, meanwhile: Callable[[], object]) -> None:
         self.left, self.meanwhile = after, meanwhile

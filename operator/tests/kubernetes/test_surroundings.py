@@ -50,7 +50,9 @@ def test_taking_the_lease_writes_holder_epoch_and_address(fake: FakeApi, at: Kub
     assert written["metadata"]["annotations"]["understudy.dev/address"] == "10.0.0.1:7070"
 
 
-def test_acks_to_sources_are_kept_on_the_lease_and_survive_a_change_of_hands(at: KubernetesSurroundings) -> None:
+def test_acks_to_sources_are_kept_on_the_lease_and_survive_a_change_of_hands(
+    at: KubernetesSurroundings,
+) -> None:
     assert at.kept_acks("keep") is None
     first = at.try_lease("keep", None, "demo-keep-0", "a:1")
     at.keep_acks("keep", '{"next": 5}', Epoch(1))
@@ -59,7 +61,9 @@ def test_acks_to_sources_are_kept_on_the_lease_and_survive_a_change_of_hands(at:
     assert at.kept_acks("keep") == '{"next": 5}'
 
 
-def test_acks_of_a_life_that_was_replaced_do_not_overwrite_those_of_its_successor(at: KubernetesSurroundings) -> None:
+def test_acks_of_a_life_that_was_replaced_do_not_overwrite_those_of_its_successor(
+    at: KubernetesSurroundings,
+) -> None:
     first = at.try_lease("keep", None, "demo-keep-0", "a:1")
     assert first is not None
     assert at.try_lease("keep", first, "demo-keep-1", "b:1") is not None
@@ -69,7 +73,9 @@ def test_acks_of_a_life_that_was_replaced_do_not_overwrite_those_of_its_successo
     assert at.kept_acks("keep") == '{"next": 9}'
 
 
-def test_a_lease_is_taken_from_a_silent_holder_only_if_the_question_still_stands(at: KubernetesSurroundings) -> None:
+def test_a_lease_is_taken_from_a_silent_holder_only_if_the_question_still_stands(
+    at: KubernetesSurroundings,
+) -> None:
     first = at.try_lease("keep", None, "demo-keep-0", "a:1")
     assert first is not None
     at.ask_holder("keep", first, "one")
@@ -99,7 +105,9 @@ def test_an_expectation_that_no_longer_holds_takes_nothing(at: KubernetesSurroun
     assert at.try_lease("keep", None, "demo-keep-2", "c:1") is None
 
 
-def test_a_change_between_reading_and_writing_takes_nothing(fake: FakeApi, at: KubernetesSurroundings) -> None:
+def test_a_change_between_reading_and_writing_takes_nothing(
+    fake: FakeApi, at: KubernetesSurroundings
+) -> None:
     fake.before_put = lambda: fake.put("leases", lease(OWNER, "keep", "demo-keep-9", "z:1", 7, 0))
     assert at.try_lease("keep", None, "demo-keep-0", "a:1") is None
     assert at.read_lease("keep") == LeaseRecord("demo-keep-9", "z:1", Epoch(7))
@@ -111,14 +119,18 @@ def test_of_many_that_try_at_once_one_wins(fake: FakeApi, at: KubernetesSurround
     assert sum(w is not None for w in won) == 1
 
 
-def test_epochs_go_on_when_the_operator_had_to_make_the_lease_again(fake: FakeApi, at: KubernetesSurroundings) -> None:
+def test_epochs_go_on_when_the_operator_had_to_make_the_lease_again(
+    fake: FakeApi, at: KubernetesSurroundings
+) -> None:
     fake.put("leases", lease(OWNER, "keep", None, None, 5, 0))
     won = at.try_lease("keep", None, "demo-keep-0", "a:1")
     assert won is not None
     assert won.epoch == 6
 
 
-def test_the_start_time_is_none_until_it_is_set_and_then_stays(fake: FakeApi, at: KubernetesSurroundings) -> None:
+def test_the_start_time_is_none_until_it_is_set_and_then_stays(
+    fake: FakeApi, at: KubernetesSurroundings
+) -> None:
     assert at.start_time() is None
     fake.put("configmaps", record(OWNER, {"startTime": "1800000000000"}))
     assert at.start_time() == 1_800_000_000_000
@@ -127,7 +139,9 @@ def test_the_start_time_is_none_until_it_is_set_and_then_stays(fake: FakeApi, at
 
 
 @pytest.mark.parametrize("missing", ["lease", "api server"])
-def test_what_cannot_be_reached_raises_unreachable(fake: FakeApi, at: KubernetesSurroundings, missing: str) -> None:
+def test_what_cannot_be_reached_raises_unreachable(
+    fake: FakeApi, at: KubernetesSurroundings, missing: str
+) -> None:
     if missing == "lease":
         del fake.objects["leases", "apps", "demo-keep"]
     else:

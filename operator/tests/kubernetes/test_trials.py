@@ -27,7 +27,9 @@ INSTANCE = CreateInstance(
 
 
 def test_a_trial_asks_for_what_an_instance_asks_for() -> None:
-    trial = trial_pod(OWNER, JOB, CreateTrial("demo-keep-room0", "keep", frozenset({"n1"}), "asks", ""), SETTINGS)
+    trial = trial_pod(
+        OWNER, JOB, CreateTrial("demo-keep-room0", "keep", frozenset({"n1"}), "asks", ""), SETTINGS
+    )
     instance = instance_pod(OWNER, JOB, INSTANCE, SETTINGS)
     (one,), (other,) = trial["spec"]["containers"], instance["spec"]["containers"]
     assert (one["image"], one["resources"]) == (other["image"], other["resources"])

@@ -36,7 +36,9 @@ STORY: dict[str, Any] = {
 
 def record() -> Record:
     beats = Process(Kind.SUBJOB, "beats", 0)
-    arrivals = [Arrival(START + ms, 1 + ms // 20) for ms in (*range(0, 15_000, 160), *range(15_310, 40_000, 160))]
+    arrivals = [
+        Arrival(START + ms, 1 + ms // 20) for ms in (*range(0, 15_000, 160), *range(15_310, 40_000, 160))
+    ]
     return Record(
         began_ms=START - 40_000,
         started_ms=START,

@@ -1,4 +1,5 @@
-"""A sink that is dead for longer than its job's queues last: the source waits, and nothing is lost. Real processes."""
+"""A sink that is dead for longer than its job's queues last: the source waits, and nothing is lost. Real
+processes."""
 
 from __future__ import annotations
 

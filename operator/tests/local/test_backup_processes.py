@@ -35,7 +35,9 @@ JOB = f"""{HEAD}{SOURCES}
 
 def test_neighbours_that_are_killed_together_go_on_from_their_backups(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(JOB)
-    command = Command("run", "job.yaml", "--kill", "one@12s", "--kill", "two@12s", "--output", "out", cwd=tmp_path)
+    command = Command(
+        "run", "job.yaml", "--kill", "one@12s", "--kill", "two@12s", "--output", "out", cwd=tmp_path
+    )
     assert until(lambda: command.said().count("killed: ") == 2 or _is_over(command), 240), command.said()
     before = _written(tmp_path)
     assert until(lambda: _written(tmp_path) > before + 200 or _is_over(command), 120), command.said()
@@ -55,4 +57,6 @@ def _is_over(command: Command) -> bool:
 
 
 def _written(folder: Path) -> int:
-    return sum(len(file.read_text().splitlines()) for file in (folder / "out" / "sinks" / "end").glob("*.jsonl"))
+    return sum(
+        len(file.read_text().splitlines()) for file in (folder / "out" / "sinks" / "end").glob("*.jsonl")
+    )

@@ -32,7 +32,12 @@ def test_each_kind_of_figure_2_is_told_apart(
     observed: str, recovery: Recovery, lost: int, duplicated: int, reordered: int
 ) -> None:
     found = compare(E, tuples(observed))
-    assert (found.recovery, found.lost, found.duplicated, found.reordered) == (recovery, lost, duplicated, reordered)
+    assert (found.recovery, found.lost, found.duplicated, found.reordered) == (
+        recovery,
+        lost,
+        duplicated,
+        reordered,
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,9 +56,16 @@ def test_each_kind_of_figure_2_is_told_apart(
         ("t1 t2 x t3 x t4 t5 t6", Recovery.CONVERGENT, 0, 2, 0),
     ],
 )
-def test_histories_at_the_edges(observed: str, recovery: Recovery, lost: int, duplicated: int, reordered: int) -> None:
+def test_histories_at_the_edges(
+    observed: str, recovery: Recovery, lost: int, duplicated: int, reordered: int
+) -> None:
     found = compare(E, tuples(observed))
-    assert (found.recovery, found.lost, found.duplicated, found.reordered) == (recovery, lost, duplicated, reordered)
+    assert (found.recovery, found.lost, found.duplicated, found.reordered) == (
+        recovery,
+        lost,
+        duplicated,
+        reordered,
+    )
 
 
 def test_nothing_expected_and_nothing_received_is_precise() -> None:

@@ -23,7 +23,16 @@ pytestmark = [pytest.mark.processes, pytest.mark.slow, pytest.mark.timeout(900)]
 def test_a_primary_that_was_cut_off_writes_nothing_wrong(tmp_path: Path, cut: str) -> None:
     (tmp_path / "job.yaml").write_text(TWO_SUBJOBS.replace("MODE", "upstreamBackup"))
     command = Command(
-        "run", "job.yaml", "--duration", "20s", "--partition", f"{cut}@6s+4s", "--output", "out", "--json", cwd=tmp_path
+        "run",
+        "job.yaml",
+        "--duration",
+        "20s",
+        "--partition",
+        f"{cut}@6s+4s",
+        "--output",
+        "out",
+        "--json",
+        cwd=tmp_path,
     )
     assert command.wait() == 0, command.said()
     assert "cut apart: " in command.said()

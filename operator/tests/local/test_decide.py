@@ -104,7 +104,9 @@ def test_a_replacement_whose_spark_does_not_start_is_killed_and_replaced_once() 
     assert directed(replace(stuck, killed=frozenset({late.process}))) == []
     gone = replace(late, exit_code=-9)
     assert started(directed(replace(stuck, seen=(*stuck.seen[:-1], gone)))) == ["beats-3"]
-    (failure,) = directed(replace(stuck, seen=(*stuck.seen[:-1], gone, replace(gone, process=subjob("beats", 3)))))
+    (failure,) = directed(
+        replace(stuck, seen=(*stuck.seen[:-1], gone, replace(gone, process=subjob("beats", 3))))
+    )
     assert isinstance(failure, Fail)
     assert "beats-3 ended with signal 9 before it was ready, not the first to" in failure.why
 
@@ -263,12 +265,20 @@ def test_a_primary_is_hurt_when_it_is_protected() -> None:
 
 def test_a_primary_is_not_hurt_as_protected_while_a_neighbour_is_not() -> None:
     fault = Fault("beats", Target.PROTECTED, 1_000)
-    near = {"protected": True, "inputs": {"strong": {}}, "outputs": {"beats": {"consumers": {"sink/alerts": {}}}}}
+    near = {
+        "protected": True,
+        "inputs": {"strong": {}},
+        "outputs": {"beats": {"consumers": {"sink/alerts": {}}}},
+    }
     members = {s.process.name: replace(s, status={**s.status, **near}) for s in everyone()}
-    assert decide(CAST, Schedule((fault,)), 2, running(*members.values())) == [Hurt(fault, subjob("beats", 0))]
+    assert decide(CAST, Schedule((fault,)), 2, running(*members.values())) == [
+        Hurt(fault, subjob("beats", 0))
+    ]
     neighbour = subjob("strong", 0).name
     members[neighbour] = replace(members[neighbour], status={**members[neighbour].status, "protected": False})
-    assert not any(isinstance(i, Hurt) for i in decide(CAST, Schedule((fault,)), 2, running(*members.values())))
+    assert not any(
+        isinstance(i, Hurt) for i in decide(CAST, Schedule((fault,)), 2, running(*members.values()))
+    )
 
 
 @pytest.mark.parametrize(
@@ -295,9 +305,12 @@ def test_who_has_just_taken_the_lease_recovers_although_its_page_still_says_stan
 
 
 @pytest.mark.parametrize(
-    ("state", "hurt"), [(None, False), ("starting", False), ("rehearsing", True), ("waiting", True), ("ready", False)]
+    ("state", "hurt"),
+    [(None, False), ("starting", False), ("rehearsing", True), ("waiting", True), ("ready", False)],
 )
-def test_a_joining_standby_is_one_that_was_never_ready_beside_a_living_primary(state: str | None, hurt: bool) -> None:
+def test_a_joining_standby_is_one_that_was_never_ready_beside_a_living_primary(
+    state: str | None, hurt: bool
+) -> None:
     fault = Fault("beats", Target.JOINING, 1_000)
     members = (*everyone()[:-1], seen(subjob("beats", 1), state))
     assert directed(running(*members), fault) == ([Hurt(fault, subjob("beats", 1))] if hurt else [])
@@ -333,7 +346,9 @@ def test_what_is_done_about_a_subjob_that_cannot_be_started(means: Means, done: 
 def led(number: int, position: int, **known: Any) -> Seen:
     """A primary of beats that has come so far."""
     page = {"state": "ready", "role": "primary", "inputs": {"strong": {"position": position}}}
-    return seen(subjob("beats", number), status=page | {"outputs": {"beats": {"next": position // 10}}}, **known)
+    return seen(
+        subjob("beats", number), status=page | {"outputs": {"beats": {"next": position // 10}}}, **known
+    )
 
 
 def crashed(number: int, position: int) -> Seen:
@@ -377,9 +392,13 @@ def test_primaries_that_die_are_replaced_as_long_as_the_stream_goes_on(dead: tup
 def test_who_was_not_told_of_an_edit_is_told_once() -> None:
     wanted = CAST.settings["beats"]
     page = {"state": "ready", "settings": "of-before"}
-    observed = running(*(replace(s, status=page) if s.process == subjob("beats", 1) else s for s in everyone()))
+    observed = running(
+        *(replace(s, status=page) if s.process == subjob("beats", 1) else s for s in everyone())
+    )
     assert decide(CAST, Schedule(), 2, observed) == [Tell(subjob("beats", 1), wanted)]
-    assert decide(CAST, Schedule(), 2, replace(observed, told=frozenset({(subjob("beats", 1), wanted)}))) == []
+    assert (
+        decide(CAST, Schedule(), 2, replace(observed, told=frozenset({(subjob("beats", 1), wanted)}))) == []
+    )
 
 
 def test_a_standby_goes_when_its_primary_does_without() -> None:

@@ -39,9 +39,9 @@ def test_a_killed_primary_is_succeeded_with_the_same_tuples_under_the_same_seqs(
     command = Command("run", "job.yaml", *kills, "--output", "out", cwd=tmp_path)
     assert until(lambda: command.said().count("killed: ") == 2 or _is_over(command), 300), command.said()
     before = {sink: _written(tmp_path, sink) for sink in SINKS}
-    assert until(lambda: all(_written(tmp_path, s) > n + 20 for s, n in before.items()) or _is_over(command), 120), (
-        command.said()
-    )
+    assert until(
+        lambda: all(_written(tmp_path, s) > n + 20 for s, n in before.items()) or _is_over(command), 120
+    ), command.said()
     command.signal(signal.SIGINT)
     assert command.wait() == 0, command.said()
     report = json.loads((tmp_path / "out" / "report.json").read_text())
@@ -51,7 +51,9 @@ def test_a_killed_primary_is_succeeded_with_the_same_tuples_under_the_same_seqs(
     assert {incident["subjob"] for incident in report["incidents"]} == {"arb", "det"}
 
 
-DRAWN = '[{filter: {where: "rand() < 0.7"}}, {map: {select: {k: k, at: "unix_micros(now())", luck: "rand()"}}}]'
+DRAWN = (
+    '[{filter: {where: "rand() < 0.7"}}, {map: {select: {k: k, at: "unix_micros(now())", luck: "rand()"}}}]'
+)
 TIMED = f"""{HEAD}{SOURCES}
   subjobs:
     - {{name: act, inputs: [odd], operators: {DRAWN}, ha: {{mode: activeStandby, guarantee: precise}}}}
@@ -63,7 +65,8 @@ TIMED = f"""{HEAD}{SOURCES}
 
 
 def test_what_is_drawn_and_what_time_it_is_survive_a_killed_primary(tmp_path: Path) -> None:
-    """Each tuple is there at most once, in order; those that a draw let pass are as many as it should, throughout."""
+    """Each tuple is there at most once, in order; those that a draw let pass are as many as it should,
+    throughout."""
     (tmp_path / "job.yaml").write_text(TIMED)
     kills = ("--kill", "act@protected@8s", "--kill", "up@protected@11s")
     command = Command("run", "job.yaml", *kills, "--duration", "22s", "--output", "out", cwd=tmp_path)

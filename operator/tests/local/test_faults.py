@@ -7,7 +7,15 @@ from random import Random
 import pytest
 
 from tests.local.jobs import TWO_SUBJOBS, job
-from understudy.local.run.faults import Fault, Harm, Target, parse_hang, parse_kill, parse_overload, parse_stop
+from understudy.local.run.faults import (
+    Fault,
+    Harm,
+    Target,
+    parse_hang,
+    parse_kill,
+    parse_overload,
+    parse_stop,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +68,9 @@ def test_a_moment_in_between_comes_from_the_seed() -> None:
 
 
 def test_a_stop_has_a_length() -> None:
-    assert parse_stop("beats@standby@5s+300ms", job(), Random(1)) == Fault("beats", Target.STANDBY, 5_000, 300)
+    assert parse_stop("beats@standby@5s+300ms", job(), Random(1)) == Fault(
+        "beats", Target.STANDBY, 5_000, 300
+    )
     for text in ("beats", "beats@5s+", "beats@5s+0s", "+2s", "beast@5s+2s"):
         refusal = parse_stop(text, job(), Random(1))
         assert isinstance(refusal, str)
@@ -75,16 +85,22 @@ def test_a_stop_without_a_length_is_long_enough_to_be_noticed() -> None:
 
 
 def test_an_overload_without_a_length_lasts_twenty_seconds() -> None:
-    assert parse_overload("beats@5s", job(), Random(1)) == Fault("beats", Target.PRIMARY, 5_000, 20_000, Harm.THROTTLE)
+    assert parse_overload("beats@5s", job(), Random(1)) == Fault(
+        "beats", Target.PRIMARY, 5_000, 20_000, Harm.THROTTLE
+    )
     assert parse_overload("beats@5s+8s", job(), Random(1)) == Fault(
         "beats", Target.PRIMARY, 5_000, 8_000, Harm.THROTTLE
     )
 
 
 def test_a_hang_stops_the_jvm_alone_and_for_longer_than_the_engine_timeout() -> None:
-    assert parse_hang("beats@5s", job(), Random(1)) == Fault("beats", Target.PRIMARY, 5_000, 20_000, Harm.HANG)
+    assert parse_hang("beats@5s", job(), Random(1)) == Fault(
+        "beats", Target.PRIMARY, 5_000, 20_000, Harm.HANG
+    )
     patient = job(TWO_SUBJOBS.replace("ha: {mode: MODE}", "ha: {engineTimeout: 30s}"))
-    assert parse_hang("strong@5s", patient, Random(1)) == Fault("strong", Target.PRIMARY, 5_000, 60_000, Harm.HANG)
+    assert parse_hang("strong@5s", patient, Random(1)) == Fault(
+        "strong", Target.PRIMARY, 5_000, 60_000, Harm.HANG
+    )
     assert parse_hang("strong@standby@5s+9s", patient, Random(1)) == Fault(
         "strong", Target.STANDBY, 5_000, 9_000, Harm.HANG
     )

@@ -110,16 +110,22 @@ class Observer(threading.Thread):
 def test_figures_are_what_an_observer_outside_sees(names: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(manifest(names))
     kills = [word for n in names for word in ("--kill", f"{n}@protected@{KILL}s")]
-    kills += [word for n in names for role in ("primary", "standby") for word in ("--kill", f"{n}@{role}@{LOSS}s")]
+    kills += [
+        word for n in names for role in ("primary", "standby") for word in ("--kill", f"{n}@{role}@{LOSS}s")
+    ]
     observer = Observer(tmp_path / "out", names)
     observer.start()
-    command = Command("run", "job.yaml", "--duration", f"{END}s", *kills, "--output", "out", "--json", cwd=tmp_path)
+    command = Command(
+        "run", "job.yaml", "--duration", f"{END}s", *kills, "--output", "out", "--json", cwd=tmp_path
+    )
     code = command.wait(600)
     observer.stop()
     print(command.said())
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     killed = [i for i in record["incidents"] if "killed" in i["cause"]]
-    taken_over = [i for i in killed if i["recovery_ms"] is not None]  # of two replicas, that of the one left last
+    taken_over = [
+        i for i in killed if i["recovery_ms"] is not None
+    ]  # of two replicas, that of the one left last
     first_ms = min(i["at_ms"] for i in killed)
     wrong = [sentence for i in taken_over for sentence in compared(i, first_ms, observer)]
     assert len(taken_over) == 2 * len(names)
@@ -135,9 +141,8 @@ def test_figures_are_what_an_observer_outside_sees(names: tuple[str, ...], tmp_p
 def compared(incident: dict[str, Any], first_ms: float, observer: Observer) -> list[str]:
     """A sentence for each figure that is not what happened.
 
-    A recovery is counted from the last sign of life. That may come after the last tuple, but not by more than the pause
-    that lies between two writes anyway.
-    """
+    A recovery is counted from the last sign of life. That may come after the last tuple, but not by more than
+    the pause that lies between two writes anyway."""
     name, at, said = incident["subjob"], incident["at_ms"], incident["recovery_ms"]
     lost_both = at > first_ms + (LOSS - KILL) * 500
     seen, pause = observer.gap(name, at + 500, at), observer.pause(name, first_ms)
@@ -149,7 +154,10 @@ def compared(incident: dict[str, Any], first_ms: float, observer: Observer) -> l
         return wrong
     cost = observer.cost(incident["victim"], at)
     print(f"{name}: {cost}, {incident['replayed']} replayed, {incident['lost']} lost")
-    for cost_told, happened in ((cost["replayTuples"], incident["replayed"]), (cost["lostTuples"], incident["lost"])):
+    for cost_told, happened in (
+        (cost["replayTuples"], incident["replayed"]),
+        (cost["lostTuples"], incident["lost"]),
+    ):
         if not cost_told / 2 - SLACK <= happened <= cost_told * 2 + SLACK:
             wrong.append(f"{name}: {cost}, {incident['replayed']} replayed, {incident['lost']} lost")
     return wrong

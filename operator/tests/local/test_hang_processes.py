@@ -42,16 +42,24 @@ def burn(rows: DataFrame) -> DataFrame:
 def test_a_hung_primary_is_succeeded_and_a_hung_standby_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(TWO_SUBJOBS.replace("MODE", "activeStandby"))
     hangs = ["--hang", "beats@5s+60s", "--hang", "strong@standby@7s+60s"]
-    command = Command("run", "job.yaml", "--duration", "25s", *hangs, "--output", "out", "--json", cwd=tmp_path)
+    command = Command(
+        "run", "job.yaml", "--duration", "25s", *hangs, "--output", "out", "--json", cwd=tmp_path
+    )
     assert command.wait() == 0, command.said()
     report = command.json()
     assert report["sinks"]["alerts"]["recovery"] == "precise", report
     hung = {i["subjob"]: i for i in report["incidents"] if "SIGSTOP to the JVM alone" in i["cause"]}
     assert set(hung) == {"beats", "strong"}, report["incidents"]
-    assert 2_000 < hung["beats"]["detectedMs"] < 20_000  # by default after 3 s; a busy machine may take longer
+    assert (
+        2_000 < hung["beats"]["detectedMs"] < 20_000
+    )  # by default after 3 s; a busy machine may take longer
     assert hung["beats"]["firstOutputMs"] < 40_000  # the hang lasts longer: somebody else put it out
     logs = {path.stem: path.read_text() for path in (tmp_path / "out" / "logs").iterdir()}
-    gone = [name for name, text in logs.items() if "the engine stands still" in text and '"event": "failed"' in text]
+    gone = [
+        name
+        for name, text in logs.items()
+        if "the engine stands still" in text and '"event": "failed"' in text
+    ]
     assert len([name for name in gone if name.startswith("beats")]) == 1, gone
     assert len([name for name in gone if name.startswith("strong")]) == 1, gone
     assert command.left_behind() == []
@@ -94,7 +102,8 @@ def twice_the_load() -> Iterator[None]:
 
 @pytest.mark.slow
 def test_a_micro_batch_of_a_hundred_times_the_median_is_no_hang(tmp_path: Path) -> None:
-    """Every 20 s one uses the processor for 8 s, far beyond the default engine timeout of 3 s, on a busy machine."""
+    """Every 20 s one uses the processor for 8 s, far beyond the default engine timeout of 3 s, on a busy
+    machine."""
     (tmp_path / "slowly.py").write_text(BURNING)
     burning = TWO_SUBJOBS.replace("MODE", "passiveStandby").replace('% 100"}', '% 100", n: "_seq"}')
     select = '{filter: {where: "mv > 0"}}, {map: {select: {patient: patient, mv: mv}}}'

@@ -1,4 +1,5 @@
-"""The mode of a running subjob is edited, on real processes; the sink must not notice, with or without a kill."""
+"""The mode of a running subjob is edited, on real processes; the sink must not notice, with or without a
+kill."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ class Show:
     def __init__(self, folder: Path, mode: str, duration: str, reads: str = "strong") -> None:
         self.folder, self._reads = folder, reads
         self.edit(manifest(mode, reads))
-        self.command = Command("run", "job.yaml", "--duration", duration, "--output", "out", "--json", cwd=folder)
+        self.command = Command(
+            "run", "job.yaml", "--duration", duration, "--output", "out", "--json", cwd=folder
+        )
         self.command.wait_for("the streams begin")
 
     def edit(self, text: str) -> None:
@@ -93,10 +96,19 @@ def log_of(folder: Path, instance: str) -> str:
 def test_a_job_goes_through_all_modes_without_a_restart(tmp_path: Path) -> None:
     show = Show(tmp_path, "passiveStandby", "40s")
     first = primary(tmp_path)
-    for mode in ("activeStandby", "replicaBackup", "upstreamBackup", "savepoint", "replicaBackup", "passiveStandby"):
+    for mode in (
+        "activeStandby",
+        "replicaBackup",
+        "upstreamBackup",
+        "savepoint",
+        "replicaBackup",
+        "passiveStandby",
+    ):
         show.change_to(mode)
     show.edit(manifest("savepoint").replace("size: 20", "size: 40"))
-    show.command.wait_for("edit refused, the job runs on as it was: spec.subjobs[beats].operators needs new instances")
+    show.command.wait_for(
+        "edit refused, the job runs on as it was: spec.subjobs[beats].operators needs new instances"
+    )
     show.edit("spec: {")
     assert until(lambda: show.command.said().count("edit refused") == 2)
     assert primary(tmp_path) == first, "nobody took over"  # in the end somebody may
@@ -106,7 +118,9 @@ def test_a_job_goes_through_all_modes_without_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_kill_while_both_modes_run_is_survived_and_the_change_made_by_the_new_primary(tmp_path: Path) -> None:
+def test_a_kill_while_both_modes_run_is_survived_and_the_change_made_by_the_new_primary(
+    tmp_path: Path,
+) -> None:
     show = Show(tmp_path, "passiveStandby", "30s")
     show.edit(manifest("savepoint"))
     show.command.wait_for("edited: beats")

@@ -1,4 +1,5 @@
-"""A primary is killed while one of two sinks of its stream is stopped: the other sink is served. Real processes."""
+"""A primary is killed while one of two sinks of its stream is stopped: the other sink is served. Real
+processes."""
 
 from __future__ import annotations
 
@@ -25,11 +26,15 @@ spec:
 """
 
 
-@pytest.mark.parametrize("ha", ["{mode: upstreamBackup}", "{mode: activeStandby}", "{mode: amnesia, spare: true}"])
+@pytest.mark.parametrize(
+    "ha", ["{mode: upstreamBackup}", "{mode: activeStandby}", "{mode: amnesia, spare: true}"]
+)
 def test_the_other_sink_is_served_while_one_is_away(ha: str, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(JOB.replace("HA", ha))
     faults = ["--stop", f"sink/away@4900ms+{AWAY}ms", "--kill", "kept@5s"]
-    command = Command("run", "job.yaml", "--duration", "35s", *faults, "--output", "out", "--json", cwd=tmp_path)
+    command = Command(
+        "run", "job.yaml", "--duration", "35s", *faults, "--output", "out", "--json", cwd=tmp_path
+    )
     assert command.wait() == 0, command.said()
     report = command.json()
     (incident,) = (i for i in report["incidents"] if "SIGKILL" in i["cause"])

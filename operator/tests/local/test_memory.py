@@ -31,7 +31,9 @@ def parent() -> Iterator[subprocess.Popen[str]]:
 def test_what_the_children_of_an_instance_use_counts(parent: subprocess.Popen[str]) -> None:
     little, much = Driver(memory="1Mi"), Driver(memory="1Gi")
     assert 100 * 200 / 1025 < memory_percent(parent.pid, little) < 100 * 300 / 1025
-    assert memory_percent(parent.pid, much) == pytest.approx(memory_percent(parent.pid, little) * 1025 / 2048, rel=0.1)
+    assert memory_percent(parent.pid, much) == pytest.approx(
+        memory_percent(parent.pid, little) * 1025 / 2048, rel=0.1
+    )
     assert used_bytes([parent.pid]) < 100 << 20, "not the parent alone is counted"
 
 

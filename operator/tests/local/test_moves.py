@@ -13,7 +13,18 @@ from understudy.local.report.migrations import migrations_of
 from understudy.local.run.decide import PATIENCE_MS, Fail, Observed, Schedule, decide
 from understudy.local.run.faults import Planned, parse_migration
 from understudy.local.run.members import Members
-from understudy.local.run.moves import Ask, Begin, End, Follow, GiveUp, Retire, Step, Underway, overloaded, steps
+from understudy.local.run.moves import (
+    Ask,
+    Begin,
+    End,
+    Follow,
+    GiveUp,
+    Retire,
+    Step,
+    Underway,
+    overloaded,
+    steps,
+)
 from understudy.protocol.moves import LIMIT_MS, too_late
 
 PLAN = Planned("beats", 5_000)
@@ -88,7 +99,9 @@ def test_a_move_ends_with_its_target() -> None:
 
 def test_a_move_goes_on_from_who_took_over_meanwhile() -> None:
     replaced = with_target("ready", holders={"beats": "beats-1"})
-    assert decided(replaced, replace(MOVE, asked_ms=1)) == [Follow(replace(MOVE, asked_ms=1), subjob("beats", 1))]
+    assert decided(replaced, replace(MOVE, asked_ms=1)) == [
+        Follow(replace(MOVE, asked_ms=1), subjob("beats", 1))
+    ]
     (retire,) = decided(replaced, replace(MOVE, source=subjob("beats", 1)))
     assert retire == Retire(subjob("beats", 0), "beats-2 takes its place")
 
@@ -101,7 +114,9 @@ def test_a_move_because_of_an_overload_is_over_when_another_leads() -> None:
     failed = replace(move, ended_ms=1, failure="another leads")
     retire = Retire(subjob("beats", 2), "its move has failed", by_force=True)
     assert retire in decided(replaced, failed)
-    alone = running(*everyone()[:3], *everyone()[4:], seen(subjob("beats", 2), "ready"), holders={"beats": "beats-1"})
+    alone = running(
+        *everyone()[:3], *everyone()[4:], seen(subjob("beats", 2), "ready"), holders={"beats": "beats-1"}
+    )
     assert decided(alone, move)[:1] == [over]
 
 

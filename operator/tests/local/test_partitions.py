@@ -50,7 +50,9 @@ def test_one_that_cannot_begin_yet_waits() -> None:
     assert list(cuts.news(running(*alone))) == []
 
 
-@pytest.mark.parametrize("text", ["beats", "beats|strong", "beats|strong@5s", "*|beats@5s+1s", "beats|nobody@5s+1s"])
+@pytest.mark.parametrize(
+    "text", ["beats", "beats|strong", "beats|strong@5s", "*|beats@5s+1s", "beats|nobody@5s+1s"]
+)
 def test_nonsense_is_refused_with_a_sentence(text: str) -> None:
     found = parse_partition(text, job(), Random(1))
     assert isinstance(found, str)

@@ -1,4 +1,5 @@
-"""A subjob that cannot be started: its alternative stands in, or its failure process is run. Real processes."""
+"""A subjob that cannot be started: its alternative stands in, or its failure process is run. Real
+processes."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ def test_the_alternative_stands_in(tmp_path: Path) -> None:
 def test_the_alternative_stands_in_for_a_subjob_that_no_instance_gets_past_a_tuple_of(tmp_path: Path) -> None:
     job = JOB.replace("      spark: {conf: {spark.serializer: no.such.Serializer}}\n", "")
     job = job.replace("n: n, kind: \"'fine'\"", "n: n, kind: \"if(n = 600, raise_error('no'), 'fine')\"")
-    job = job.replace("{mode: amnesia, onPermanentFailure: FAILURE}", "{onPermanentFailure: {alternative: coarse}}")
+    job = job.replace(
+        "{mode: amnesia, onPermanentFailure: FAILURE}", "{onPermanentFailure: {alternative: coarse}}"
+    )
     (tmp_path / "job.yaml").write_text(job)
     command = Command("run", "job.yaml", "--duration", "5s", "--output", "out", cwd=tmp_path)
     command.wait()
@@ -64,5 +67,7 @@ def test_the_failure_process_is_run_where_nothing_else_is_left(tmp_path: Path) -
     (tmp_path / "job.yaml").write_text(job)
     command = Command("run", "job.yaml", "--duration", "5s", "--output", "out", cwd=tmp_path)
     assert command.wait() == 1, command.said()
-    assert "fine has failed for good; its failure process was run: it ended with exit code 0" in command.said()
+    assert (
+        "fine has failed for good; its failure process was run: it ended with exit code 0" in command.said()
+    )
     assert (tmp_path / "told").read_text() == "lost\n"

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from understudy.local.processes import Child, Reaper, end_all, session_members
 
-# A driver with a JVM in its process group and a worker in a group of its own, as Spark has them. None stops when asked.
+# A driver with a JVM in its process group and a worker in a group of its own, as Spark has them. None stops
+# when asked.
 FAMILY = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -107,7 +108,9 @@ def test_closing_the_janitor_ends_what_is_left(tmp_path: Path) -> None:
 
 def test_a_parent_killed_outright_leaves_nothing_behind(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(log), FAMILY], stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(log), FAMILY], stdout=subprocess.PIPE, text=True
+    )
     assert parent.stdout is not None
     session = int(parent.stdout.readline())
     assert until(lambda: len(members(session)) == 3)
@@ -118,7 +121,9 @@ def test_a_parent_killed_outright_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_the_log_keeps_what_a_child_said_last(tmp_path: Path) -> None:
     reaper = Reaper()
-    child = Child("talker", [sys.executable, "-c", "print('one\\ntwo\\nthree')"], tmp_path / "log", reaper, os.environ)
+    child = Child(
+        "talker", [sys.executable, "-c", "print('one\\ntwo\\nthree')"], tmp_path / "log", reaper, os.environ
+    )
     assert until(lambda: child.exit_code() == 0)
     assert child.last_lines(2) == ["two", "three"]
     reaper.close()

@@ -83,7 +83,11 @@ def test_a_killed_standby_is_an_incident_without_a_take_over() -> None:
     of.noticed_ms = {Process(Kind.SUBJOB, "beats", 1): FAULT + 5_030}
     of.takeovers = {}
     (incident,) = report(of).to_json()["incidents"]
-    assert (incident["cause"], incident["detectedMs"], incident["promotedMs"]) == ("standby killed (SIGKILL)", 30, None)
+    assert (incident["cause"], incident["detectedMs"], incident["promotedMs"]) == (
+        "standby killed (SIGKILL)",
+        30,
+        None,
+    )
 
 
 def test_without_a_standby_the_supervisor_is_the_one_who_detects() -> None:
@@ -255,7 +259,9 @@ def with_limit(limit: timedelta) -> StreamJob:
     def limited(subjob: Subjob) -> Subjob:
         return subjob.model_copy(update={"ha": subjob.ha.model_copy(update={"max_recovery": limit})})
 
-    return JOB.model_copy(update={"subjobs": tuple(limited(s) if s.name == "beats" else s for s in JOB.subjobs)})
+    return JOB.model_copy(
+        update={"subjobs": tuple(limited(s) if s.name == "beats" else s for s in JOB.subjobs)}
+    )
 
 
 def test_a_page_can_be_made_of_a_run_that_never_began() -> None:

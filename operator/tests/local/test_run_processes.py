@@ -1,4 +1,5 @@
-"""Whole jobs in real processes on real Spark, killed by SIGKILL; the sinks are compared with a batch execution."""
+"""Whole jobs in real processes on real Spark, killed by SIGKILL; the sinks are compared with a batch
+execution."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ spec:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for file in sorted(path.glob("*.jsonl")) for line in file.read_text().splitlines()]
+    return [
+        json.loads(line) for file in sorted(path.glob("*.jsonl")) for line in file.read_text().splitlines()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +56,13 @@ def test_kills_of_primary_standby_and_sink_are_precise(hurt_everywhere: tuple[Co
     sink = json.loads((out / "report.json").read_text())["sinks"]["alerts"]
     assert sink["tuples"] > 0
     assert sink.pop("lag") is not None
-    assert sink == {"tuples": sink["tuples"], "lost": 0, "duplicated": 0, "reordered": 0, "recovery": "precise"}
+    assert sink == {
+        "tuples": sink["tuples"],
+        "lost": 0,
+        "duplicated": 0,
+        "reordered": 0,
+        "recovery": "precise",
+    }
     assert [row["_seq"] for row in lines(out / "sinks" / "alerts")] == list(range(sink["tuples"]))
 
 
@@ -89,7 +98,9 @@ def test_nothing_is_left_behind(hurt_everywhere: tuple[Command, Path]) -> None:
 
 def test_amnesia_loses_what_came_while_nobody_was_there_and_says_how_much(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(ONE_SUBJOB)
-    command = Command("run", "job.yaml", "--duration", "40s", "--kill", "odd@4s", "--output", "out", cwd=tmp_path)
+    command = Command(
+        "run", "job.yaml", "--duration", "40s", "--kill", "odd@4s", "--output", "out", cwd=tmp_path
+    )
     assert command.wait() == 0, command.said()
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     sink, (incident,) = report["sinks"]["out"], report["incidents"]
@@ -118,7 +129,8 @@ def test_a_spare_takes_over_from_amnesia_and_the_loss_is_told(tmp_path: Path) ->
 
 
 def test_an_endless_job_runs_until_it_is_stopped_and_is_compared_as_far_as_it_came(tmp_path: Path) -> None:
-    """It calls a Python function; the module is beside the manifest at the start, and is not any more at the end."""
+    """It calls a Python function; the module is beside the manifest at the start, and is not any more at the
+    end."""
     function = '{python: {function: "parity:odd", schema: "n bigint, g bigint", deterministic: true}}'
     (tmp_path / "job.yaml").write_text(ONE_SUBJOB.replace('{filter: {where: "n % 2 = 1"}}', function))
     (tmp_path / "parity.py").write_text("def odd(numbers):\n    return numbers.where('n % 2 = 1')\n")

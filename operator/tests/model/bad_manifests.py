@@ -54,7 +54,9 @@ SHAPE = (
     Bad(
         "an alias bomb",
         "a: &a [1]\n"
-        + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 10)}]\n" for n in range(9)),
+        + "".join(
+            f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 10)}]\n" for n in range(9)
+        ),
         "",
         ("more than 100000 values",),
     ),
@@ -62,15 +64,35 @@ SHAPE = (
     Bad("brackets without end", "[" * 5000, "", ("nested more than 40 deep",)),
     Bad("an object tag", "a: !!python/object/apply:os.system [id]", "", ("tag",)),
     Bad("two documents", f"{manifest()}\n---\n{manifest()}", "", ("2 documents",)),
-    Bad("another kind", manifest().replace("kind: StreamJob", "kind: Deployment"), "kind", ("write StreamJob",)),
-    Bad("another version", manifest().replace("v1alpha1", "v2"), "apiVersion", ("write understudy.dev/v1alpha1",)),
-    Bad("no spec", "apiVersion: understudy.dev/v1alpha1\nkind: StreamJob\nmetadata: {name: x}", "spec", ("missing",)),
+    Bad(
+        "another kind",
+        manifest().replace("kind: StreamJob", "kind: Deployment"),
+        "kind",
+        ("write StreamJob",),
+    ),
+    Bad(
+        "another version",
+        manifest().replace("v1alpha1", "v2"),
+        "apiVersion",
+        ("write understudy.dev/v1alpha1",),
+    ),
+    Bad(
+        "no spec",
+        "apiVersion: understudy.dev/v1alpha1\nkind: StreamJob\nmetadata: {name: x}",
+        "spec",
+        ("missing",),
+    ),
     Bad("no name", manifest().replace("{name: job}", "{}"), "metadata.name", ("missing",)),
     Bad("a name that Kubernetes refuses", manifest(name="My_Job"), "metadata.name", ("lower-case",)),
     Bad("a misspelt part", manifest().replace("  sinks:", "  sincs:"), "spec.sincs", ("did you mean sinks",)),
     Bad("no sources", manifest(sources="[]"), "spec.sources", ("is empty", "at least 1")),
     Bad("no subjobs", manifest(subjobs="[]"), "spec.subjobs", ("is empty",)),
-    Bad("an unknown operator", subjob('[{fliter: {where: "mv > 1"}}]'), f"{OPERATORS}[0]", ("did you mean filter",)),
+    Bad(
+        "an unknown operator",
+        subjob('[{fliter: {where: "mv > 1"}}]'),
+        f"{OPERATORS}[0]",
+        ("did you mean filter",),
+    ),
     Bad(
         "two operators in one",
         subjob('[{filter: {where: "mv > 1"}, union: {}}]'),
@@ -84,7 +106,10 @@ SHAPE = (
         ("did you mean seed",),
     ),
     Bad(
-        "a field left out", subjob("[{filter: {}}]"), f"{OPERATORS}[0].filter.where", ("missing", "such as `mv > 0.8`")
+        "a field left out",
+        subjob("[{filter: {}}]"),
+        f"{OPERATORS}[0].filter.where",
+        ("missing", "such as `mv > 0.8`"),
     ),
     Bad(
         "inputs that are no list",
@@ -142,7 +167,10 @@ NAMES = (
         ("in a ring",),
     ),
     Bad(
-        "two subjobs of one name", manifest(subjobs=SUBJOBS + SUBJOBS), "spec.subjobs[1].name", ("beats is used twice",)
+        "two subjobs of one name",
+        manifest(subjobs=SUBJOBS + SUBJOBS),
+        "spec.subjobs[1].name",
+        ("beats is used twice",),
     ),
     Bad(
         "a subjob named like a source",
@@ -162,7 +190,12 @@ NAMES = (
         "spec.sinks[1].name",
         ("o is used twice",),
     ),
-    Bad("an input twice", subjob("[{union: {}}]", "[ecg, ecg]"), "spec.subjobs[0].inputs[1]", ("is used twice",)),
+    Bad(
+        "an input twice",
+        subjob("[{union: {}}]", "[ecg, ecg]"),
+        "spec.subjobs[0].inputs[1]",
+        ("is used twice",),
+    ),
     Bad(
         "a stream named like an input in a plan",
         _source("{name: i0, generator: {rate: 1, fields: {x: _seq}}}"),
@@ -179,7 +212,8 @@ NAMES = (
         "too many operators",
         manifest(
             subjobs="".join(
-                f"\n- {{name: s{n}, inputs: [ecg], operators: [{', '.join(['{union: {}}'] * 50)}]}}" for n in range(21)
+                f"\n- {{name: s{n}, inputs: [ecg], operators: [{', '.join(['{union: {}}'] * 50)}]}}"
+                for n in range(21)
             ),
             sinks="[]",
         ),
@@ -189,7 +223,9 @@ NAMES = (
     Bad("nothing to compute", subjob("[]"), OPERATORS, ("at least one operator",)),
     Bad(
         "operators and elements",
-        manifest(subjobs=SUBJOBS + '  elements: [{name: x, inputs: [ecg], operators: [{filter: {where: "true"}}]}]'),
+        manifest(
+            subjobs=SUBJOBS + '  elements: [{name: x, inputs: [ecg], operators: [{filter: {where: "true"}}]}]'
+        ),
         "spec.subjobs[0].elements",
         ("operators or elements",),
     ),
@@ -227,7 +263,12 @@ WIRING = (
         f"{OPERATORS}[0].join.with",
         ("left side already",),
     ),
-    Bad("a join without within", _join(f'{{with: pressure, on: "{ON}"}}'), f"{OPERATORS}[0].join.within", ("missing",)),
+    Bad(
+        "a join without within",
+        _join(f'{{with: pressure, on: "{ON}"}}'),
+        f"{OPERATORS}[0].join.within",
+        ("missing",),
+    ),
     Bad("a join without on", _join("{with: pressure, within: 1s}"), f"{OPERATORS}[0].join.on", ("missing",)),
     Bad(
         "a join on an ambiguous column",
@@ -244,7 +285,9 @@ WIRING = (
     Bad(
         "merge: eventTime without event time",
         subjob(
-            '[{sql: "select patient from ecg union all select patient from log"}]', "[ecg, log]", "merge: eventTime"
+            '[{sql: "select patient from ecg union all select patient from log"}]',
+            "[ecg, log]",
+            "merge: eventTime",
         ),
         "spec.subjobs[0].merge",
         ("log has no event time", "merge: arrival"),
@@ -264,7 +307,8 @@ WIRING = (
     Bad(
         "two elements at the end",
         _elements(
-            f"[{{name: a, inputs: [ecg], operators: [{COUNT}]}}, {{name: b, inputs: [ecg], operators: [{COUNT}]}}]"
+            f"[{{name: a, inputs: [ecg], operators: [{COUNT}]}}, "
+            f"{{name: b, inputs: [ecg], operators: [{COUNT}]}}]"
         ),
         "spec.subjobs[0].elements",
         ("a and b", "leave one"),
@@ -345,7 +389,10 @@ EXPRESSIONS = (
         ("use the operator sql",),
     ),
     Bad(
-        "no aggregate in an aggregate", _select("_seq + 1"), f"{OPERATORS}[0].aggregate.select.n", ("not an aggregate",)
+        "no aggregate in an aggregate",
+        _select("_seq + 1"),
+        f"{OPERATORS}[0].aggregate.select.n",
+        ("not an aggregate",),
     ),
     Bad(
         "a column that is not grouped",
@@ -365,7 +412,12 @@ EXPRESSIONS = (
         f"{OPERATORS}[0].aggregate",
         ("window_end comes out twice",),
     ),
-    Bad("a reserved column", subjob("[{map: {select: {_pos: mv}}}]"), f"{OPERATORS}[0].map", ("_pos is reserved",)),
+    Bad(
+        "a reserved column",
+        subjob("[{map: {select: {_pos: mv}}}]"),
+        f"{OPERATORS}[0].map",
+        ("_pos is reserved",),
+    ),
     Bad(
         "a column reserved for plans",
         subjob("[{map: {select: {i0_x: mv}}}]"),
@@ -396,8 +448,18 @@ EXPRESSIONS = (
         f"{OPERATORS}[0].sql.query",
         ("use the operator aggregate",),
     ),
-    Bad("ORDER BY in sql", _sql("select patient from ecg order by mv"), f"{OPERATORS}[0].sql.query", ("leave it out",)),
-    Bad("LIMIT in sql", _sql("select patient from ecg limit 3"), f"{OPERATORS}[0].sql.query", ("limit of the source",)),
+    Bad(
+        "ORDER BY in sql",
+        _sql("select patient from ecg order by mv"),
+        f"{OPERATORS}[0].sql.query",
+        ("leave it out",),
+    ),
+    Bad(
+        "LIMIT in sql",
+        _sql("select patient from ecg limit 3"),
+        f"{OPERATORS}[0].sql.query",
+        ("limit of the source",),
+    ),
     Bad(
         "a join in sql",
         _sql("select ecg.mv from ecg join pressure on true", "[ecg, pressure]"),
@@ -434,7 +496,10 @@ EXPRESSIONS = (
 TIME = (
     Bad("a negative duration", ha("{maxRecovery: -3s}"), f"{HA}.maxRecovery", ("negative", "such as 500ms")),
     Bad(
-        "a duration without a unit", ha("{heartbeat: {interval: 100}}"), f"{HA}.heartbeat.interval", ("not a duration",)
+        "a duration without a unit",
+        ha("{heartbeat: {interval: 100}}"),
+        f"{HA}.heartbeat.interval",
+        ("not a duration",),
     ),
     Bad("an interval of nothing", ha("{ackInterval: 0s}"), f"{HA}.ackInterval", ("shorter than 1ms",)),
     Bad(
@@ -568,7 +633,12 @@ ENDS = (
         "spec.sinks[0].kafka",
         ("files or console",),
     ),
-    Bad("a sink of no kind", manifest(sinks="- {name: o, input: beats}"), "spec.sinks[0]", ("exactly one of files",)),
+    Bad(
+        "a sink of no kind",
+        manifest(sinks="- {name: o, input: beats}"),
+        "spec.sinks[0]",
+        ("exactly one of files",),
+    ),
     Bad(
         "two sinks on one path",
         manifest(
@@ -628,17 +698,34 @@ ENDS = (
 )
 
 PROMISES = (
-    Bad("a mode that does not exist", ha("{mode: passivStandby}"), f"{HA}.mode", ("did you mean passiveStandby",)),
+    Bad(
+        "a mode that does not exist",
+        ha("{mode: passivStandby}"),
+        f"{HA}.mode",
+        ("did you mean passiveStandby",),
+    ),
     Bad(
         "precise with amnesia",
         ha("{mode: amnesia, guarantee: precise}"),
         f"{HA}.guarantee",
         ("amnesia gives gap", "mode passiveStandby,", "or guarantee gap"),
     ),
-    Bad("a spare beside a standby", ha("{spare: true}"), f"{HA}.spare", ("passiveStandby has its standby already",)),
-    Bad("a spare for a mode to come", ha("{mode: auto, spare: true}"), f"{HA}.spare", ("write mode amnesia",)),
+    Bad(
+        "a spare beside a standby",
+        ha("{spare: true}"),
+        f"{HA}.spare",
+        ("passiveStandby has its standby already",),
+    ),
+    Bad(
+        "a spare for a mode to come", ha("{mode: auto, spare: true}"), f"{HA}.spare", ("write mode amnesia",)
+    ),
     Bad("half a spare", ha("{mode: amnesia, spare: 1}"), f"{HA}.spare", ("true or false",)),
-    Bad("rollback with amnesia", ha("{mode: amnesia, guarantee: rollback}"), f"{HA}.guarantee", ("amnesia gives gap",)),
+    Bad(
+        "rollback with amnesia",
+        ha("{mode: amnesia, guarantee: rollback}"),
+        f"{HA}.guarantee",
+        ("amnesia gives gap",),
+    ),
     Bad(
         "a random function in parallel",
         ha("{mode: activeStandby, guarantee: precise}", '[{filter: {where: "randn() > mv"}}]'),
@@ -660,7 +747,11 @@ PROMISES = (
 """
         ),
         "spec.subjobs[1].ha.mode",
-        ("drawn (activeStandby, rollback) may send other tuples", "write mode activeStandby here", "drawn is precise"),
+        (
+            "drawn (activeStandby, rollback) may send other tuples",
+            "write mode activeStandby here",
+            "drawn is precise",
+        ),
     ),
     Bad(
         "savepoints in the order of arrival",

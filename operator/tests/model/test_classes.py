@@ -29,8 +29,17 @@ BY_TIME = "merge: eventTime"
         ("[{sample: {fraction: 0.5, seed: 7}}]", R, "seed and _seq"),
         ("[{sample: {fraction: 0.5}}]", A, "random"),
         ('[{aggregate: {window: {on: _seq, size: 1}, select: {n: "count(*)"}}}]', C, "place on the stream"),
-        ('[{aggregate: {window: {on: ts, size: 1s, lateness: 5s}, select: {n: "count(*)"}}}]', C, "event time"),
-        ('[{filter: {where: "mv > 1"}}, {aggregate: {window: {on: _seq, size: 1}, select: {n: "count(*)"}}}]', C, ""),
+        (
+            '[{aggregate: {window: {on: ts, size: 1s, lateness: 5s}, select: {n: "count(*)"}}}]',
+            C,
+            "event time",
+        ),
+        (
+            '[{filter: {where: "mv > 1"}}, '
+            '{aggregate: {window: {on: _seq, size: 1}, select: {n: "count(*)"}}}]',
+            C,
+            "",
+        ),
         ("[{python: {function: 'a:b'}}]", A, "not declared"),
         ("[{python: {function: 'a:b', deterministic: true}}]", D, "declared deterministic"),
         ("[{correlate: {function: 'a:b', deterministic: true}}]", D, "declared deterministic"),
@@ -126,14 +135,17 @@ def test_a_batch_plan_chooses_the_clock_and_plain_draws(expression: str, by_plan
     assert (class_of(one).operator_class, class_of(one).by_plan) == (A, by_plan)
 
 
-@pytest.mark.parametrize(("expression", "by_plan"), [("max(ts) < now()", True), ("count_if(rand() > 0.5)", False)])
+@pytest.mark.parametrize(
+    ("expression", "by_plan"), [("max(ts) < now()", True), ("count_if(rand() > 0.5)", False)]
+)
 def test_an_aggregate_has_the_plans_clock_but_no_place_to_draw_for(expression: str, by_plan: bool) -> None:
     operators = f'[{{aggregate: {{window: {{on: _seq, size: 1}}, select: {{x: "{expression}"}}}}}}]'
     assert class_of(job(subjob(operators, "[ecg]", "ha: {}")).subjobs[0]).by_plan is by_plan
 
 
 @pytest.mark.parametrize(
-    "expression", ["hash(mv)", "unix_timestamp(ts)", "date'2026-01-01'", "'rand()'", "mv -- rand()", "md5(patient)"]
+    "expression",
+    ["hash(mv)", "unix_timestamp(ts)", "date'2026-01-01'", "'rand()'", "mv -- rand()", "md5(patient)"],
 )
 def test_what_only_looks_like_chance_is_repeatable(expression: str) -> None:
     assert verdict(f'[{{map: {{select: {{x: "{expression}"}}}}}}]')[0] is R
@@ -164,7 +176,9 @@ def test_what_only_looks_like_chance_is_repeatable(expression: str) -> None:
         ("max(mv) filter (where mv > 1)", C),
     ],
 )
-def test_an_aggregate_that_depends_on_the_order_of_rows_is_arbitrary(expression: str, wanted: OperatorClass) -> None:
+def test_an_aggregate_that_depends_on_the_order_of_rows_is_arbitrary(
+    expression: str, wanted: OperatorClass
+) -> None:
     operators = f'[{{aggregate: {{window: {{on: _seq, size: 1}}, select: {{x: "{expression}"}}}}}}]'
     assert verdict(operators)[0] is wanted
 

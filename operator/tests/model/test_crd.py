@@ -18,7 +18,17 @@ from .manifests import manifest
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 ALLOWED = {
-    *("type", "description", "enum", "pattern", "format", "required", "properties", "items", "additionalProperties"),
+    *(
+        "type",
+        "description",
+        "enum",
+        "pattern",
+        "format",
+        "required",
+        "properties",
+        "items",
+        "additionalProperties",
+    ),
     *("minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems"),
     *("minProperties", "maxProperties"),
 }
@@ -76,7 +86,12 @@ def test_the_files_in_the_repository_are_what_the_model_says() -> None:
 
 
 def test_a_status_is_written_as_the_schema_says() -> None:
-    condition = {"type": "Ready", "status": "True", "reason": "AllRun", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "AllRun",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
     status = StreamJobStatus(conditions=(Condition.model_validate(condition),), observed_generation=2)
     written = status.model_dump(mode="json", by_alias=True, exclude_unset=True)
     assert written == {"observedGeneration": 2, "conditions": [condition]}
@@ -104,7 +119,9 @@ def faults(value: Any, schema: dict[str, Any], at: str = "spec") -> Iterator[str
             yield f"{at} is not in the enum"
         if "pattern" in schema and not re.search(schema["pattern"], value):
             yield f"{at} does not match"
-    if isinstance(value, int | float) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+    if isinstance(value, int | float) and not schema.get("minimum", value) <= value <= schema.get(
+        "maximum", value
+    ):
         yield f"{at} is out of range"
     if isinstance(value, list):
         for n, item in enumerate(value):

@@ -38,7 +38,9 @@ def test_an_element_begins_before_a_second_window() -> None:
     assert second.tables == ("ecg",), "expressions go on to call the stream by the first input's name"
 
 
-@pytest.mark.parametrize("after", [BY_SEQ, '{map: {select: {k: "_seq"}}}', "{sample: {fraction: 0.5, seed: 1}}"])
+@pytest.mark.parametrize(
+    "after", [BY_SEQ, '{map: {select: {k: "_seq"}}}', "{sample: {fraction: 0.5, seed: 1}}"]
+)
 def test_an_element_begins_before_what_needs_the_place_on_a_windows_output(after: str) -> None:
     assert sizes(cut(f"[{COUNT}, {after}]")) == [1, 1]
 
@@ -90,7 +92,8 @@ def test_no_element_has_two_stateful_operators() -> None:
 def test_elements_cut_by_hand_keep_their_names() -> None:
     elements = elements_of(
         by_hand(
-            f"[{{name: in, inputs: [ecg], operators: [{COUNT}]}}, {{name: fin, inputs: [in], operators: [{FILTER}]}}]"
+            f"[{{name: in, inputs: [ecg], operators: [{COUNT}]}}, "
+            f"{{name: fin, inputs: [in], operators: [{FILTER}]}}]"
         )
     )
     assert [element.name for element in elements] == ["beats.in", "beats"]
@@ -100,7 +103,8 @@ def test_elements_cut_by_hand_keep_their_names() -> None:
 
 def test_the_element_that_nobody_reads_gives_the_stream() -> None:
     one = by_hand(
-        f"[{{name: a, inputs: [ecg], operators: [{FILTER}]}}, {{name: c, inputs: [a], operators: [{FILTER}]}}, "
+        f"[{{name: a, inputs: [ecg], operators: [{FILTER}]}}, "
+        f"{{name: c, inputs: [a], operators: [{FILTER}]}}, "
         f"{{name: b, inputs: [c], operators: [{FILTER}]}}]"
     )
     assert [element.name for element in elements_of(one)] == ["beats.a", "beats.c", "beats"]

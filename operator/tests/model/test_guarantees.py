@@ -10,7 +10,15 @@ import pytest
 from understudy.model.choice import DEFAULT_BOUND, PLANNED, Choice, choose
 from understudy.model.classes import OperatorClass, class_of
 from understudy.model.costs import Load, costs, loads
-from understudy.model.guarantees import AVAILABLE, PRECISE, ROLLBACK, Addition, addition_of, promise, promise_now
+from understudy.model.guarantees import (
+    AVAILABLE,
+    PRECISE,
+    ROLLBACK,
+    Addition,
+    addition_of,
+    promise,
+    promise_now,
+)
 from understudy.model.ha import Guarantee, Ha, Mode
 from understudy.model.job import Subjob
 from understudy.model.prediction import predictions

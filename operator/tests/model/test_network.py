@@ -42,16 +42,32 @@ def test_a_ring_is_found_and_has_no_order() -> None:
             "[ecg]",
             "patient window_start window_end n",
         ),
-        ('[{aggregate: {window: {on: ts, size: 1s}, select: {n: "count(*)"}}}]', "[ecg]", "window_start window_end n"),
+        (
+            '[{aggregate: {window: {on: ts, size: 1s}, select: {n: "count(*)"}}}]',
+            "[ecg]",
+            "window_start window_end n",
+        ),
         (
             '[{join: {with: pressure, on: "ecg.patient = pressure.patient", within: 1s}}]',
             "[ecg, pressure]",
             "patient mv ts pressure_patient sys pressure_ts",
         ),
-        ('[{join: {with: pressure, on: "true", within: 1s, select: {a: mv, b: sys}}}]', "[ecg, pressure]", "a b"),
+        (
+            '[{join: {with: pressure, on: "true", within: 1s, select: {a: mv, b: sys}}}]',
+            "[ecg, pressure]",
+            "a b",
+        ),
         ('[{sql: "select *, mv * 2 as twice from ecg"}]', "[ecg]", "patient mv ts twice"),
-        ('[{filter: {where: "mv > 1"}}, {sql: "select mv as x from ecg"}, {filter: {where: "x > 1"}}]', "[ecg]", "x"),
-        ('[{sql: "select patient from ecg union all select patient from pressure"}]', "[ecg, pressure]", "patient"),
+        (
+            '[{filter: {where: "mv > 1"}}, {sql: "select mv as x from ecg"}, {filter: {where: "x > 1"}}]',
+            "[ecg]",
+            "x",
+        ),
+        (
+            '[{sql: "select patient from ecg union all select patient from pressure"}]',
+            "[ecg, pressure]",
+            "patient",
+        ),
         ('[{sql: "select patient from log"}]', "[log]", "patient"),
     ],
 )

@@ -83,7 +83,9 @@ def test_a_join_reads_its_selection_in_every_micro_batch() -> None:
 
 
 def test_a_cold_start_is_the_price_of_having_no_spare() -> None:
-    cold, warm = (seconds(ha(f"{{mode: amnesia, spare: {spare}}}"), Mode.AMNESIA) for spare in ("false", "true"))
+    cold, warm = (
+        seconds(ha(f"{{mode: amnesia, spare: {spare}}}"), Mode.AMNESIA) for spare in ("false", "true")
+    )
     assert cold > COLD_START > 10 * warm
 
 

@@ -37,7 +37,9 @@ def test_a_printed_duration_reads_back(duration: timedelta) -> None:
     assert parse_duration(print_duration(duration)) == duration
 
 
-@pytest.mark.parametrize("text", ["", "3", "s", "3 s", "3S", "-3s", "1e3s", "3s4", "٣s", "9" * 30 + "s", 3, None, True])
+@pytest.mark.parametrize(
+    "text", ["", "3", "s", "3 s", "3S", "-3s", "1e3s", "3s4", "٣s", "9" * 30 + "s", 3, None, True]
+)
 def test_what_is_no_duration_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="write"):
         parse_duration(text)
@@ -65,7 +67,9 @@ def test_guarantees_are_ordered() -> None:
 
 def test_a_window_slides_by_its_size_unless_told() -> None:
     assert Window(on=WindowOn.SEQ, size=100).slide == 100
-    assert Window(on=WindowOn.TS, size=timedelta(seconds=10), slide=timedelta(seconds=5)).slide == timedelta(seconds=5)
+    assert Window(on=WindowOn.TS, size=timedelta(seconds=10), slide=timedelta(seconds=5)).slide == timedelta(
+        seconds=5
+    )
 
 
 def test_sql_is_also_a_plain_string() -> None:
@@ -137,7 +141,18 @@ def test_no_text_makes_the_loader_raise(text: str) -> None:
             st.lists(inner, max_size=4)
             | st.dictionaries(
                 st.sampled_from(
-                    ["spec", "sources", "subjobs", "sinks", "name", "inputs", "operators", "ha", "filter", "sql"]
+                    [
+                        "spec",
+                        "sources",
+                        "subjobs",
+                        "sinks",
+                        "name",
+                        "inputs",
+                        "operators",
+                        "ha",
+                        "filter",
+                        "sql",
+                    ]
                 ),
                 inner,
                 max_size=4,
@@ -148,7 +163,12 @@ def test_no_text_makes_the_loader_raise(text: str) -> None:
 )
 def test_no_manifest_makes_the_loader_raise(spec: object) -> None:
     found = from_manifest(
-        {"apiVersion": "understudy.dev/v1alpha1", "kind": "StreamJob", "metadata": {"name": "x"}, "spec": spec}
+        {
+            "apiVersion": "understudy.dev/v1alpha1",
+            "kind": "StreamJob",
+            "metadata": {"name": "x"},
+            "spec": spec,
+        }
     )
     assert isinstance(found, StreamJob | list)
     assert all("\n" not in refusal.message for refusal in (found if isinstance(found, list) else ()))

@@ -77,8 +77,8 @@ def test_the_secondary_trims_what_has_a_lower_high_watermark_than_what_downstrea
 
 
 def test_the_secondary_keeps_what_came_of_the_middle_of_a_step_between_elements() -> None:
-    """The primary's first element made in one step what the secondary's made in two; downstream has released the first
-    of it. What of that step's input is behind the second is not certain."""
+    """The primary's first element made in one step what the secondary's made in two; downstream has released
+    the first of it. What of that step's input is behind the second is not certain."""
     primary, secondary = pair(wiring=CHAIN)
     primary.handle(on.Processed("job.a", {UP: Seq(10)}, {UP: Seq(10)}, 3))
     secondary.handle(on.Processed("job.a", {UP: Seq(4)}, {UP: Seq(4)}, 2))
@@ -88,7 +88,9 @@ def test_the_secondary_keeps_what_came_of_the_middle_of_a_step_between_elements(
             core.handle(on.Processed("job", {INNER: Seq(read)}, {INNER: Seq(read)}, 1))
     for released, kept_from in ((1, 0), (3, 2)):
         primary.handle(on.Acked(OUT, DOWN, 1, Seq(released), FIRST))
-        (trimming,) = (c for c in primary.handle(on.Tick(Millis(50 * released))) if isinstance(c, do.SendQueueTrimming))
+        (trimming,) = (
+            c for c in primary.handle(on.Tick(Millis(50 * released))) if isinstance(c, do.SendQueueTrimming)
+        )
         assert secondary.handle(on.QueueTrimming(FIRST, trimming.high)) == (do.Trim(OUT, Seq(kept_from)),)
 
 
@@ -116,7 +118,9 @@ def test_a_take_over_sends_the_log_and_goes_on() -> None:
 
 
 def arrived(start: int, stop: int, epoch: int, anew: int | None = None) -> on.Arrived:
-    return on.Arrived(UP, Range(Seq(start), Seq(stop)), Epoch(epoch), None, Seq(anew) if anew is not None else None)
+    return on.Arrived(
+        UP, Range(Seq(start), Seq(stop)), Epoch(epoch), None, Seq(anew) if anew is not None else None
+    )
 
 
 def read_until(secondary: ActiveStandby, upto: int) -> None:

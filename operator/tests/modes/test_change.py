@@ -1,4 +1,5 @@
-"""A live change of mode, event by event: what is released while two modes run side by side, and when it is over."""
+"""A live change of mode, event by event: what is released while two modes run side by side, and when it is
+over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a standby may conclude when it does not hear the holder of the Lease, in every mode, event by event."""
+"""What a standby may conclude when it does not hear the holder of the Lease, in every mode, event by
+event."""
 
 from __future__ import annotations
 
@@ -41,7 +42,11 @@ def _newcomers() -> dict[str, Build]:
     }
 
 
-SPARES = ("amnesia", "upstreamBackup", "savepoint")  # standbys that hold nothing, and need nothing to take over
+SPARES = (
+    "amnesia",
+    "upstreamBackup",
+    "savepoint",
+)  # standbys that hold nothing, and need nothing to take over
 
 
 @pytest.fixture(params=_newcomers())
@@ -56,7 +61,9 @@ def kinds(commands: Commands) -> list[type]:
     return [type(c) for c in commands]
 
 
-def attempts(found: Instance, record: LeaseRecord, until: int, since: int = 0, every: int = 1_000) -> list[type]:
+def attempts(
+    found: Instance, record: LeaseRecord, until: int, since: int = 0, every: int = 1_000
+) -> list[type]:
     """A connection that can't be made, again and again; each time the Lease is looked at."""
     commands: list[type] = []
     for now in range(since, until + 1, every):
@@ -73,8 +80,11 @@ def test_a_connection_that_could_not_be_made_is_a_reason_to_ask_not_to_take_over
 
 
 @pytest.mark.parametrize("mode", sorted(set(_newcomers()) - set(SPARES)))
-def test_a_newcomer_without_state_whose_connection_is_reset_asks_the_holder_before_it_takes_over(mode: str) -> None:
-    """The connection had carried a keep-alive; whatever reset it, the primary may live, and others may hear it."""
+def test_a_newcomer_without_state_whose_connection_is_reset_asks_the_holder_before_it_takes_over(
+    mode: str,
+) -> None:
+    """The connection had carried a keep-alive; whatever reset it, the primary may live, and others may hear
+    it."""
     newcomer = _newcomers()[mode]()
     newcomer.handle(on.LeaseSeen(LEASE))
     newcomer.handle(on.KeepAlive(Millis(0), Epoch(1)))
@@ -111,7 +121,9 @@ def test_a_holder_that_answers_keeps_its_lease_however_long_it_is_not_heard(newc
         assert do.TryLease not in attempts(newcomer, LEASE, start + 1_000, start + 1_000)
 
 
-def test_a_holder_that_does_not_answer_is_replaced_and_the_question_must_still_stand(newcomer: Instance) -> None:
+def test_a_holder_that_does_not_answer_is_replaced_and_the_question_must_still_stand(
+    newcomer: Instance,
+) -> None:
     said = attempts(newcomer, ASKED, PATIENCE)
     assert said == [*[do.ReadLease] * (PATIENCE // 1_000), do.TryLease]
     again = _newcomers()["amnesia"]()

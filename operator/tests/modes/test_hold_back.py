@@ -1,4 +1,5 @@
-"""Passive standby of an arbitrary subjob: only checkpointed tuples leave, as long as somebody could take over."""
+"""Passive standby of an arbitrary subjob: only checkpointed tuples leave, as long as somebody could take
+over."""
 
 from __future__ import annotations
 
@@ -29,10 +30,14 @@ def test_an_end_that_is_not_checkpointed_is_held_back() -> None:
     (ship,) = found.handle(on.Tick(Millis(1_000)))
     assert isinstance(ship, do.Ship)
     found.handle(replace(processed(20, 0), ended=True))
-    assert do.Publish(OUT, Seq(5), False) in found.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    assert do.Publish(OUT, Seq(5), False) in found.handle(
+        on.CheckpointStored(Epoch(1), ship.checkpoint.number)
+    )
     (ship,) = found.handle(on.Tick(Millis(2_000)))
     assert isinstance(ship, do.Ship)
-    assert do.Publish(OUT, Seq(5), True) in found.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    assert do.Publish(OUT, Seq(5), True) in found.handle(
+        on.CheckpointStored(Epoch(1), ship.checkpoint.number)
+    )
 
 
 def test_a_lost_secondary_is_fenced_off_before_the_primary_goes_on_alone() -> None:

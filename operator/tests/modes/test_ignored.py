@@ -6,7 +6,16 @@ import pytest
 
 from tests.modes import test_active_standby as active
 from tests.modes import test_replicas as replicas
-from tests.modes.test_passive_standby_roles import OUT, UP, instance, kinds, lease, primary, processed, protected
+from tests.modes.test_passive_standby_roles import (
+    OUT,
+    UP,
+    instance,
+    kinds,
+    lease,
+    primary,
+    processed,
+    protected,
+)
 from tests.modes.test_upstream import DOWN, MARK, taking_over
 from understudy.modes.instance import Role
 from understudy.modes.migration import Phase

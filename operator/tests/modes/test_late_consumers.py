@@ -1,4 +1,5 @@
-"""A primary and a consumer are lost together: the others are served, and the late one gets what is its own."""
+"""A primary and a consumer are lost together: the others are served, and the late one gets what is its
+own."""
 
 from __future__ import annotations
 

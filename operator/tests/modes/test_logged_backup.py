@@ -34,7 +34,9 @@ def deliver(primary: LoggedBackup, standby: LoggedBackup, now: int) -> list[do.C
     return passed_on(primary, standby, primary.handle(on.Tick(Millis(now))))
 
 
-def passed_on(primary: LoggedBackup, standby: LoggedBackup, commands: tuple[do.Command, ...]) -> list[do.Command]:
+def passed_on(
+    primary: LoggedBackup, standby: LoggedBackup, commands: tuple[do.Command, ...]
+) -> list[do.Command]:
     found: list[do.Command] = []
     for c in commands:
         if isinstance(c, do.ShipDeterminants):
@@ -58,7 +60,9 @@ def pair(wiring: Wiring = WIRING) -> tuple[LoggedBackup, LoggedBackup]:
 
 def level1(found: LoggedBackup, now: int) -> Seq:
     (ack,) = (
-        c for c in found.handle(on.Tick(Millis(now))) if isinstance(c, do.SendAck) and (c.level, c.stream) == (1, UP)
+        c
+        for c in found.handle(on.Tick(Millis(now)))
+        if isinstance(c, do.SendAck) and (c.level, c.stream) == (1, UP)
     )
     return ack.upto
 
@@ -299,8 +303,11 @@ def passing_over(redirected_to: int) -> LoggedBackup:
     return standby
 
 
-def test_a_log_may_pass_over_what_came_after_a_producer_began_anew_if_an_earlier_life_has_released_some_of_it() -> None:
-    """The log speaks of the same tuples: nothing is lost. From 10 on, the producer would have said so in its answer."""
+def test_a_log_may_pass_over_what_came_after_a_producer_began_anew_if_an_earlier_life_has_released_some_of_it() -> (
+    None
+):
+    """The log speaks of the same tuples: nothing is lost. From 10 on, the producer would have said so in its
+    answer."""
     arrived = on.Arrived(UP, Range(Seq(10), Seq(22)), SECOND, anew=Seq(3))
     assert passing_over(SECOND).handle(arrived) == (do.Take(UP, Range(Seq(20), Seq(22))),)
     later = replace(arrived, anew=Seq(10))

@@ -189,7 +189,10 @@ def test_the_lease_can_name_the_target() -> None:
 
 
 def test_savepoint_continues_with_the_live_state() -> None:
-    source, target = leading(SavepointMode("job-0", WIRING, DETECTOR)), SavepointMode("job-1", WIRING, DETECTOR)
+    source, target = (
+        leading(SavepointMode("job-0", WIRING, DETECTOR)),
+        SavepointMode("job-1", WIRING, DETECTOR),
+    )
     source.handle(on.Acked(OUT, NEXT, 1, Seq(2), Epoch(1)))
     source.handle(MOVE)
     (hand_over,) = source.handle(on.Paused())

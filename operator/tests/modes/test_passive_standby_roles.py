@@ -71,7 +71,9 @@ def test_nothing_is_released_upstream_before_the_secondary_has_stored_it() -> No
     assert do.SendAck not in kinds(found.handle(processed(10, 5)))
     (ship,) = found.handle(on.Tick(Millis(1_000)))
     assert isinstance(ship, do.Ship)
-    assert found.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number)) == (do.SendAck(UP, 1, Seq(10)),)
+    assert found.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number)) == (
+        do.SendAck(UP, 1, Seq(10)),
+    )
 
 
 def test_nothing_is_released_without_a_secondary() -> None:
@@ -163,7 +165,9 @@ def test_with_hold_back_only_checkpointed_tuples_are_forwarded() -> None:
     (ship,) = found.handle(on.Tick(Millis(1_000)))
     assert isinstance(ship, do.Ship)
     found.handle(processed(20, 5))
-    assert do.Publish(OUT, Seq(5), ended=False) in found.handle(on.CheckpointStored(Epoch(1), ship.checkpoint.number))
+    assert do.Publish(OUT, Seq(5), ended=False) in found.handle(
+        on.CheckpointStored(Epoch(1), ship.checkpoint.number)
+    )
 
 
 def test_an_ack_ahead_of_the_sequencer_counts_once_the_tuples_are_made_again() -> None:
@@ -211,8 +215,11 @@ def test_what_is_made_of_a_producer_that_began_anew_gets_seqs_that_no_consumer_h
 
 
 @pytest.mark.parametrize(("has", "first"), [(8, 8), (5, 0)])
-def test_what_is_made_of_it_waits_until_consumers_have_said_which_seqs_they_have(has: int, first: int) -> None:
-    """More than they have may be made before they ask: under seqs of before they would take it for what they know."""
+def test_what_is_made_of_it_waits_until_consumers_have_said_which_seqs_they_have(
+    has: int, first: int
+) -> None:
+    """More than they have may be made before they ask: under seqs of before they would take it for what they
+    know."""
     second = taken_over(subscribed=False)
     assert kinds(second.handle(on.Arrived(UP, Range(Seq(10), Seq(20)), Epoch(2), anew=Seq(10)))) == [do.Take]
     assert second.handle(processed(20, 10)) == ()

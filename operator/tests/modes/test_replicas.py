@@ -133,7 +133,8 @@ def test_a_replica_whose_peer_misses_the_same_goes_on_with_what_there_is() -> No
 
 
 def test_a_replica_that_lacks_what_its_peer_had_only_received_joins_again() -> None:
-    """The producer began anew behind what the peer, of which this state is, had received but not processed."""
+    """The producer began anew behind what the peer, of which this state is, had received but not
+    processed."""
     _, second = pair()
     assert kinds(second.handle(on.Resumes(UP, Seq(10), Seq(15)))) == [do.StepDown, do.ReadLease]
 
@@ -161,7 +162,9 @@ def began_anew(core: ReplicaBackup, had: int, anew: int) -> tuple[do.Command, ..
 def test_the_one_that_joined_begins_anew_with_the_other_when_a_producer_did() -> None:
     first, second = pair()
     assert began_anew(first, 20, 20) == (do.Take(UP, Range(Seq(20), Seq(30))),)
-    assert kinds(began_anew(second, 20, 20)) == [do.StepDown, do.ReadLease], "it can't know how much the other had"
+    assert kinds(began_anew(second, 20, 20)) == [do.StepDown, do.ReadLease], (
+        "it can't know how much the other had"
+    )
 
 
 def test_what_only_one_replica_had_of_a_producer_that_began_anew_is_reported_as_lost() -> None:
@@ -172,7 +175,8 @@ def test_what_only_one_replica_had_of_a_producer_that_began_anew_is_reported_as_
 
 
 def test_a_new_epoch_is_joined_anew() -> None:
-    """The survivor has won the Lease but not heard of it yet when the other one joins: that was the old epoch."""
+    """The survivor has won the Lease but not heard of it yet when the other one joins: that was the old
+    epoch."""
     _, second = pair()
     second.handle(on.PeerClosed(Millis(500)))
     second.handle(on.SecondaryJoined("job-0"))
@@ -203,7 +207,10 @@ def test_time_in_which_a_replica_did_not_run_itself_is_no_silence_of_its_peer() 
 
 def test_a_replica_that_hears_of_a_new_epoch_from_its_peer_joins_again() -> None:
     _, second = pair()
-    assert kinds(second.handle(on.KeepAlive(Millis(500), Epoch(2), {UP: Seq(10)}))) == [do.StepDown, do.ReadLease]
+    assert kinds(second.handle(on.KeepAlive(Millis(500), Epoch(2), {UP: Seq(10)}))) == [
+        do.StepDown,
+        do.ReadLease,
+    ]
     assert second.handle(on.LeaseSeen(lease("job-0", 2))) == (do.Follow(lease("job-0", 2)),)
 
 
@@ -216,7 +223,9 @@ def test_a_survivor_that_knew_an_older_lease_tries_the_one_there_is() -> None:
     assert isinstance(ship, do.Ship)
     second.handle(on.CheckpointArrived(ship.checkpoint))
     second.handle(on.PeerClosed(Millis(700)))
-    assert second.handle(on.LeaseSeen(lease("job-0", 2))) == (do.Elect("a replica is needed", lease("job-0", 2)),)
+    assert second.handle(on.LeaseSeen(lease("job-0", 2))) == (
+        do.Elect("a replica is needed", lease("job-0", 2)),
+    )
 
 
 def test_a_replica_that_was_without_input_joins_as_one_that_has_it_all() -> None:

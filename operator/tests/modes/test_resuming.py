@@ -31,7 +31,8 @@ MODES: dict[str, Callable[[str], Resuming]] = {
 
 
 def from_nothing(mode: str) -> Resuming:
-    """The last with the state has died; upstream holds its input from 80 on. Sixteen tuples were made of it."""
+    """The last with the state has died; upstream holds its input from 80 on. Sixteen tuples were made of
+    it."""
     found = MODES[mode]("job-1")
     found.handle(on.LeaseSeen(lease("job-0", 1)))
     found.handle(on.LeaseWon(lease("job-1", 2)))
@@ -111,7 +112,8 @@ def test_after_a_change_of_mode_nobody_waits_for_consumers_that_have_spoken(
 
 
 def test_what_a_new_producer_sends_under_seqs_that_were_had_of_an_earlier_one_is_reported_as_lost() -> None:
-    """A life of this subjob that was replaced has answered the producer's roll call, and had less (seed 75977)."""
+    """A life of this subjob that was replaced has answered the producer's roll call, and had less (seed
+    75977)."""
     found = PassiveStandby("job-1", WIRING, DETECTOR, interval=50)
     found.handle(on.LeaseWon(lease("job-1", 1)))
     found.handle(on.Redirected(UP, Epoch(1)))

@@ -1,5 +1,5 @@
-"""Savepoints event by event (Koldehofe, Figures 6 and 7), where there is a Lease, and what predecessors in other modes
-keep."""
+"""Savepoints event by event (Koldehofe, Figures 6 and 7), where there is a Lease, and what predecessors in
+other modes keep."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def test_a_spare_asks_for_its_tree_and_begins_with_its_selection() -> None:
 
 
 def test_of_two_savepoints_with_the_same_next_event_the_one_that_needs_less_input_counts() -> None:
-    """Of two lives that run side by side, one has taken input that makes nothing: upstream has pruned by that."""
+    """Of two lives that run side by side, one has taken input that makes nothing: upstream has pruned by
+    that."""
     later, earlier = tree(2, left=3, right=1), tree(2, left=2, right=1)
     assert latest([later, earlier]) is later
     assert latest([earlier, later]) is later
@@ -144,7 +145,10 @@ def test_an_ack_counts_when_it_moves_the_oldest_of_all_successors() -> None:
     commands = found.handle(on.Acked(JOINED, TWO, 1, Seq(1), Epoch(1)))
     assert do.Trim(JOINED, Seq(1)) in commands  # Q_O is pruned up to the oldest
     acks = [c for c in commands if isinstance(c, do.SendAck)]
-    assert [(a.stream, a.upto) for a in acks] == [(LEFT, Seq(4)), (RIGHT, Seq(3))]  # f⁻¹ of the event that follows
+    assert [(a.stream, a.upto) for a in acks] == [
+        (LEFT, Seq(4)),
+        (RIGHT, Seq(3)),
+    ]  # f⁻¹ of the event that follows
     for ack in acks:
         assert ack.tree is not None
         assert ack.tree.root == Savepoint(at(4, 3), at(5, 5), Seq(1))

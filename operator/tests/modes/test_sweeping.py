@@ -46,7 +46,8 @@ def test_nothing_of_the_queue_is_shipped_where_the_state_behind_the_trim_is_know
 
 
 def test_what_was_released_to_upstream_is_not_asked_for_again() -> None:
-    """The state behind the trim is older than the last one stored: better none, until the trim comes further."""
+    """The state behind the trim is older than the last one stored: better none, until the trim comes
+    further."""
     found = sweeping()
     found.handle(processed(20, 10))
     assert not [c for c in found.handle(acked(5)) if isinstance(c, do.Ship)]

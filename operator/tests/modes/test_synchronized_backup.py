@@ -124,7 +124,9 @@ def test_an_extension_that_was_lost_is_not_made_permanent() -> None:
     secondary.handle(on.CheckpointArrived(backup))
     assert secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}, {})) == ()
     secondary.handle(on.BackupExtended(Epoch(1), backup.number, B, Range(Seq(2), Seq(3))))
-    assert kinds(secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}, {}))) == [do.Store]
+    assert kinds(secondary.handle(on.PermanentRequested(Epoch(1), backup.number, {B: Seq(3)}, {}))) == [
+        do.Store
+    ]
 
 
 def test_a_take_over_from_an_extended_backup_reads_on_behind_the_extension() -> None:
@@ -174,7 +176,8 @@ def test_an_ack_ahead_of_what_was_made_again_counts() -> None:
 
 
 def test_the_first_backup_of_a_secondary_holds_what_consumers_have_not_acked_and_waits_for_nobody() -> None:
-    """It has nothing else to go on from, and a consumer may never ack more: one that makes no output does not."""
+    """It has nothing else to go on from, and a consumer may never ack more: one that makes no output does
+    not."""
     core = alone()
     at(core, 4, 4, 6)
     acked(core, 2)

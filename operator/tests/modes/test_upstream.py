@@ -65,7 +65,8 @@ def test_a_watermark_of_input_before_the_producer_began_anew_still_counts() -> N
 
 
 def test_who_makes_less_than_its_consumers_have_forgotten_says_that_it_began_anew() -> None:
-    """A consumer that logs its steps would take the tuples behind the loss for those that it had under these seqs."""
+    """A consumer that logs its steps would take the tuples behind the loss for those that it had under these
+    seqs."""
     found = taking_over()
     found.handle(on.Released(UP, Seq(80), released=Seq(80)))
     commands = found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
@@ -73,8 +74,11 @@ def test_who_makes_less_than_its_consumers_have_forgotten_says_that_it_began_ane
     assert found.anew == {OUT: Seq(0)}
 
 
-def test_who_hands_on_what_its_producer_makes_anew_says_so_to_consumers_that_have_forgotten_what_they_had() -> None:
-    """Nothing is missing here: the producer has reported it. A log that is kept behind speaks of other tuples."""
+def test_who_hands_on_what_its_producer_makes_anew_says_so_to_consumers_that_have_forgotten_what_they_had() -> (
+    None
+):
+    """Nothing is missing here: the producer has reported it. A log that is kept behind speaks of other
+    tuples."""
     found = taking_over()
     found.handle(on.Released(UP, Seq(0), anew=Seq(0), released=Seq(0)))
     assert found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2))) == (do.Number("job", Seq(0), None),)
@@ -159,7 +163,8 @@ def test_a_job_that_has_only_begun_loses_nothing() -> None:
 
 
 def test_what_waits_to_be_processed_is_not_acked_as_received() -> None:
-    """The producer would let go of what it was made of; an instance that this one moves to has not received it."""
+    """The producer would let go of what it was made of; an instance that this one moves to has not received
+    it."""
     found = UpstreamBackup("job-1", WIRING, Detector.of(100, 3), interval=50)
     found.handle(on.LeaseWon(lease("job-1", 1)))
     found.handle(on.Arrived(UP, Range(Seq(0), Seq(10)), Epoch(1)))
@@ -178,9 +183,13 @@ def test_a_consumer_in_its_first_life_that_has_nothing_was_sent_nothing() -> Non
 
 
 @pytest.mark.parametrize(
-    ("mark", "missing"), [(None, [Range(Seq(60), Seq(95))]), (MARK, [Range(Seq(90), Seq(95))])], ids=["blind", "marked"]
+    ("mark", "missing"),
+    [(None, [Range(Seq(60), Seq(95))]), (MARK, [Range(Seq(90), Seq(95))])],
+    ids=["blind", "marked"],
 )
-def test_input_that_was_not_released_and_is_not_held_is_reported(mark: Step | None, missing: list[Range]) -> None:
+def test_input_that_was_not_released_and_is_not_held_is_reported(
+    mark: Step | None, missing: list[Range]
+) -> None:
     """The producer began anew, too, and does not make again what an earlier life of ours had received."""
     found = taking_over()
     found.handle(on.Released(UP, Seq(95), released=Seq(60)))
@@ -197,7 +206,8 @@ def test_input_behind_what_the_consumers_have_is_not_missed() -> None:
 
 
 def test_where_a_queue_begins_anew_is_not_taken_for_what_its_consumers_have_released() -> None:
-    """One of them failed, too: it asks for what is held, and has to learn that its earlier life's input is gone."""
+    """One of them failed, too: it asks for what is held, and has to learn that its earlier life's input is
+    gone."""
     other = Consumer("other")
     found = taking_over(Wiring(WIRING.inputs, {"job": (DOWN, other)}))
     found.handle(on.Released(UP, Seq(80)))

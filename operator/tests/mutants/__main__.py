@@ -20,16 +20,22 @@ from tests.mutants.suite import Suite, with_suite
 from tests.mutants.trial import Killers, Verdict, apart, judge
 
 LEAST_CAUGHT = 0.55
-"""Of a sample. Of all mutants about 0.8 are caught today; a sample of 20 is far from that now and then, so this notices
-only that the suites have stopped to look. The goal, 0.95, is held against the whole page."""
+"""Of a sample. Of all mutants about 0.8 are caught today; a sample of 20 is far from that now and then, so
+this notices only that the suites have stopped to look. The goal, 0.95, is held against the whole page."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sample", type=int, metavar="N", help="so many of them, drawn; the rest is left out")
-    parser.add_argument("--draw", default="0", metavar="WORD", help="what the sample is drawn by [%(default)s]")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="so many of them, drawn; the rest is left out"
+    )
+    parser.add_argument(
+        "--draw", default="0", metavar="WORD", help="what the sample is drawn by [%(default)s]"
+    )
     parser.add_argument("--only", default="", metavar="WORDS", help="those whose name has these words in it")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="verdicts are kept here, and not given again")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="verdicts are kept here, and not given again"
+    )
     parser.add_argument("--again", action="store_true", help="try again what survived in the record")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the page, from the whole record")
     args = parser.parse_args()

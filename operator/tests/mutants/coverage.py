@@ -1,5 +1,5 @@
-"""Which tests and which seeds come to an expression, and with which values: a mutant that no difference could be seen
-of there is not run there."""
+"""Which tests and which seeds come to an expression, and with which values: a mutant that no difference could
+be seen of there is not run there."""
 
 from __future__ import annotations
 

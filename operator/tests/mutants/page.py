@@ -56,7 +56,8 @@ def _summary(every: Sequence[Mutant], found: Found, reasons: Mapping[str, str]) 
         else ""
     )
     return (
-        f"On {date.today():%-d %B %Y}: {len(every)} mutants, of which {len(found)} were run. **{caught} were caught, "
+        f"On {date.today():%-d %B %Y}: {len(every)} mutants, of which {len(found)} were run. **{caught} were "
+        "caught, "
         f"{explored} by exploration alone.** {silent} survived without a reason.{part}"
     )
 
@@ -71,7 +72,12 @@ def _table(found: Found) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for file in sorted({mutant.file for mutant, _ in found}):
         of = [verdict for mutant, verdict in found if mutant.file == file]
-        counts = (len(of), sum(v.caught for v in of), sum(v.explored for v in of), sum(v.test is not None for v in of))
+        counts = (
+            len(of),
+            sum(v.caught for v in of),
+            sum(v.explored for v in of),
+            sum(v.test is not None for v in of),
+        )
         yield f"| `{file}` | " + " | ".join(map(str, (*counts, sum(v.seeds == 0 for v in of)))) + " |"
 
 

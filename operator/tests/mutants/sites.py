@@ -60,8 +60,8 @@ class Mutant:
 
     @property
     def matters_if(self) -> bool | None:
-        """The value that the expression (the operand, if one is left out) must have for this to make a difference;
-        None: any."""
+        """The value that the expression (the operand, if one is left out) must have for this to make a
+        difference; None: any."""
         if self.kind == "left out":
             return self.before.split(" ", 1)[0] == "or"
         return {"always": False, "never": True}.get(self.kind)
@@ -119,7 +119,9 @@ def _children(node: Node) -> Iterator[tuple[Node, Place]]:
 def conditions(node: Node) -> Iterator[tuple[ast.expr, Kind]]:
     """Those that a node asks, and what each becomes when it is removed."""
     match node:
-        case ast.If(test=test, body=[*_, ast.Return() | ast.Raise() | ast.Continue() | ast.Break()], orelse=[]):
+        case ast.If(
+            test=test, body=[*_, ast.Return() | ast.Raise() | ast.Continue() | ast.Break()], orelse=[]
+        ):
             yield test, "never"
         case ast.If(test=test) | ast.IfExp(test=test):
             yield test, "always"
@@ -150,7 +152,9 @@ def mutants(path: Path, file: str) -> tuple[Mutant, ...]:
             function = tree.scope(expression)
             if function is None:
                 continue
-            made = Mutant(file, function, expression.lineno, number[id(expression)], kind, part, before, after)
+            made = Mutant(
+                file, function, expression.lineno, number[id(expression)], kind, part, before, after
+            )
             again = seen[made.key] = seen.get(made.key, -1) + 1
             found.append(Mutant(file, function, made.line, made.node, kind, part, before, after, again))
     return tuple(sorted(found, key=lambda m: (m.line, m.node, m.kind, m.part)))
@@ -196,7 +200,9 @@ def tree_with(path: Path, mutant: Mutant) -> ast.Module:
         expression = tree.places[id(expression)].parent
     assert isinstance(expression, ast.expr)
     new = changed(expression, mutant.kind, mutant.part)
-    kept = ast.IfExp(ast.Constant(True), new, expression)  # the same free variables, else the code fits no function
+    kept = ast.IfExp(
+        ast.Constant(True), new, expression
+    )  # the same free variables, else the code fits no function
     tree.places[id(expression)].put(ast.copy_location(kept, expression))
     return ast.fix_missing_locations(tree.root)
 

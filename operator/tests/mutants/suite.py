@@ -49,6 +49,16 @@ class Suite:
 
 def with_suite(work: Work) -> int:
     """`work` returns how much of it went wrong."""
-    options = ["-q", "-s", "--tb=no", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-p", "no:timeout"]
+    options = [
+        "-q",
+        "-s",
+        "--tb=no",
+        "--no-header",
+        "--no-summary",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:timeout",
+    ]
     folders = [str(TESTS / folder) for folder in FOLDERS]
     return int(pytest.main([*options, *folders], plugins=[Suite(work)]))

@@ -134,7 +134,9 @@ HOLE = of("DuplicateFilter.accept: arrived.start > self.expected → arrived.sta
 def test_a_test_and_a_seed_are_run_only_where_the_change_makes_a_difference() -> None:
     never = of("DuplicateFilter.accept: arrived.start > self.expected → False")
     true, false = (never.file, never.node, True), (never.file, never.node, False)
-    coverage = Coverage({"a": {true}, "b": {false}, "c": set()}, {(None, 3): {false}, (None, 7): {false, true}})
+    coverage = Coverage(
+        {"a": {true}, "b": {false}, "c": set()}, {(None, 3): {false}, (None, 7): {false, true}}
+    )
     assert (coverage.of_tests(never), coverage.of_seeds(never)) == (["a"], [7])
 
 
@@ -149,7 +151,9 @@ def test_a_mutant_is_judged_by_tests_and_by_seeds() -> None:
     assert not alone.caught
 
 
-def verdict(mutant: Mutant, test: str | None = None, seed: int | None = None, source: str | None = None) -> Verdict:
+def verdict(
+    mutant: Mutant, test: str | None = None, seed: int | None = None, source: str | None = None
+) -> Verdict:
     return Verdict(mutant.key, 1, test, 1, seed, None, 0.1, source or fingerprint(mutant.file))
 
 
@@ -166,7 +170,9 @@ def test_the_page_says_how_many_were_caught_and_why_the_others_were_not() -> Non
     every = all_mutants()
     found = [(every[0], verdict(every[0], "a")), (every[1], verdict(every[1], "a", 3)), (HOLE, verdict(HOLE))]
     text = page.text(every, found, {HOLE.key: "it is asked before"})
-    assert "of which 3 were run. **66.7 % were caught, 33.3 % by exploration alone.** 0 survived without" in text
+    assert (
+        "of which 3 were run. **66.7 % were caught, 33.3 % by exploration alone.** 0 survived without" in text
+    )
     assert f"| `{HOLE.key}` | it is asked before |" in text
     assert page.NO_REASON in page.text(every, found, {})
 

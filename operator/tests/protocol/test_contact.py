@@ -8,7 +8,11 @@ from understudy.protocol.contact import End, Step, Verdict, next_step, verdict
 
 
 def test_only_a_connection_that_has_carried_a_keep_alive_and_closed_proves_a_death() -> None:
-    proofs = [(end, heard) for end, heard in product(End, (True, False)) if verdict(end, heard=heard) is Verdict.CLOSED]
+    proofs = [
+        (end, heard)
+        for end, heard in product(End, (True, False))
+        if verdict(end, heard=heard) is Verdict.CLOSED
+    ]
     assert proofs == [(End.TRANSPORT, True)]
 
 

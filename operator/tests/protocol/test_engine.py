@@ -87,7 +87,10 @@ def test_an_engine_that_gives_signs_of_life_is_well() -> None:
 def test_a_jvm_that_stops_is_stalled_after_the_timeout_and_not_before() -> None:
     stopped = engine().run(2.9, answers=False, steps=False, load=0)
     assert stopped.watch.stalled is None
-    assert stopped.run(0.2, answers=False, steps=False, load=0).watch.stalled == "the JVM did not answer for 3.1 s"
+    assert (
+        stopped.run(0.2, answers=False, steps=False, load=0).watch.stalled
+        == "the JVM did not answer for 3.1 s"
+    )
 
 
 def test_a_query_that_makes_no_step_is_stalled_though_the_jvm_answers() -> None:
@@ -102,7 +105,10 @@ def test_a_long_micro_batch_that_uses_the_processor_is_no_hang() -> None:
 
 def test_a_micro_batch_that_is_at_work_for_longer_than_any_before_it_is_an_endless_loop() -> None:
     looping = engine().run(LONGEST_MS / 1000 + 0.2, steps=False, load=1)
-    assert looping.watch.stalled == f"the query of beats made no step for 600.1 s, though it is at work; {ADVICE}"
+    assert (
+        looping.watch.stalled
+        == f"the query of beats made no step for 600.1 s, though it is at work; {ADVICE}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,10 @@ def test_a_task_on_an_executor_may_take_ten_minutes_beside_an_idle_driver() -> N
 def test_a_jvm_that_stops_while_tasks_run_on_its_executors_is_stalled_after_the_timeout() -> None:
     stopped = engine(remote=True)
     stopped.tasks = 1
-    assert stopped.run(3.1, answers=False, steps=False, load=0).watch.stalled == "the JVM did not answer for 3.1 s"
+    assert (
+        stopped.run(3.1, answers=False, steps=False, load=0).watch.stalled
+        == "the JVM did not answer for 3.1 s"
+    )
 
 
 def test_time_in_which_the_watch_did_not_run_is_no_silence() -> None:
@@ -193,7 +202,9 @@ def _moments(stand: Stand) -> Iterable[bool]:
         (Stand(leads=True, covered=False, needed=False), True, True),
     ],
 )
-def test_a_stalled_instance_leaves_when_its_state_is_safe(stand: Stand, when_shown: bool, after_grace: bool) -> None:
+def test_a_stalled_instance_leaves_when_its_state_is_safe(
+    stand: Stand, when_shown: bool, after_grace: bool
+) -> None:
     assert _moments(stand) == [False, when_shown, after_grace, True]
 
 

@@ -16,7 +16,9 @@ STREAMS = st.lists(STREAM, min_size=2, max_size=4)
 def keys(streams: list[list[int]]) -> list[tuple[int, int, int]]:
     """The definition: (greatest so far, place, seq)."""
     return sorted(
-        (max(times[: seq + 1]), place, seq) for place, times in enumerate(streams) for seq in range(len(times))
+        (max(times[: seq + 1]), place, seq)
+        for place, times in enumerate(streams)
+        for seq in range(len(times))
     )
 
 
@@ -27,7 +29,9 @@ def test_merged_tuples_are_in_the_order_of_their_keys(streams: list[list[int]]) 
 
 
 @given(STREAMS, st.data())
-def test_what_is_settled_stays_settled_however_the_tuples_arrive(streams: list[list[int]], data: st.DataObject) -> None:
+def test_what_is_settled_stays_settled_however_the_tuples_arrive(
+    streams: list[list[int]], data: st.DataObject
+) -> None:
     greatest = [greatest_of(np.array(times, np.int64)) for times in streams]
     arrived, merged = [0] * len(streams), [0] * len(streams)
     order: list[int] = []
@@ -52,7 +56,10 @@ def test_nothing_is_settled_while_an_input_is_unknown() -> None:
 
 
 def test_progress_alone_lets_the_others_go_on() -> None:
-    first, second = Pending(np.array([1, 2, 5]), 5, complete=False), Pending(np.empty(0, np.int64), 2, complete=False)
+    first, second = (
+        Pending(np.array([1, 2, 5]), 5, complete=False),
+        Pending(np.empty(0, np.int64), 2, complete=False),
+    )
     assert mergeable([first, second]) == [2, 0], "at equal times the first input goes first"
     assert mergeable([second, first]) == [0, 1]
 
@@ -71,4 +78,6 @@ def test_runs_say_the_same_as_places(order: list[int]) -> None:
     assert [Run.of(run.to_list()) for run in runs] == list(runs)
     for place, start in enumerate(starts):
         mine = [run for run in runs if run.place == place]
-        assert [s for run in mine for s in range(run.start, run.stop)] == list(range(start, start + order.count(place)))
+        assert [s for run in mine for s in range(run.start, run.stop)] == list(
+            range(start, start + order.count(place))
+        )

@@ -28,7 +28,9 @@ def running(times: list[int]) -> list[int]:
 
 
 @given(SPANS, st.integers(0, 200))
-def test_a_count_window_is_open_until_the_position_reaches_its_end(span: tuple[int, int], position: int) -> None:
+def test_a_count_window_is_open_until_the_position_reaches_its_end(
+    span: tuple[int, int], position: int
+) -> None:
     windows = CountWindow(*span)
     ends = [k * windows.slide + windows.size for k in range(300)]
     assert windows.first_open(position) == sum(end <= position for end in ends)
@@ -86,14 +88,21 @@ def test_a_time_window_closes_at_the_tuple_that_brings_event_time_past_its_end(
 
 
 @given(st.integers(0, 20), TIMES, st.one_of(st.integers(-5, 120), st.just(UNKNOWN)))
-def test_a_tuple_is_needed_until_the_other_stream_has_passed_it(reach: int, times: list[int], passed: int) -> None:
-    needed = [n for n, time in enumerate(times) if time != UNKNOWN and (passed == UNKNOWN or passed <= time + reach)]
+def test_a_tuple_is_needed_until_the_other_stream_has_passed_it(
+    reach: int, times: list[int], passed: int
+) -> None:
+    needed = [
+        n for n, time in enumerate(times) if time != UNKNOWN and (passed == UNKNOWN or passed <= time + reach)
+    ]
     assert Within(reach).first_needed(array(times), passed) == (needed[0] if needed else len(times))
 
 
 def test_the_rule_is_that_of_the_stateful_operator() -> None:
     where = Filter(where="x > 1")
-    windows = {"window": {"on": "ts", "size": "10s", "slide": "5s", "lateness": "1s"}, "select": {"n": "count(*)"}}
+    windows = {
+        "window": {"on": "ts", "size": "10s", "slide": "5s", "lateness": "1s"},
+        "select": {"n": "count(*)"},
+    }
     counts = {"window": {"on": "_seq", "size": 100, "slide": 10}, "select": {"n": "count(*)"}}
     join = {"with": "b", "on": "a.x = b.x", "within": "30s"}
     assert rule_of([where]) == EachRow()

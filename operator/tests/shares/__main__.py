@@ -23,7 +23,9 @@ PYTEST = (sys.executable, "-m", "pytest", "-o", "junit_family=xunit1", f"--junit
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("share", nargs="?", type=int, choices=range(1, SHARES + 1), help="else the one in turn")
+    parser.add_argument(
+        "share", nargs="?", type=int, choices=range(1, SHARES + 1), help="else the one in turn"
+    )
     parser.add_argument("--list", action="store_true", help="say what every share holds, and run nothing")
     parser.add_argument("--record", action="store_true", help=f"write what was measured into {FILE.name}")
     parser.add_argument("--no-cluster", action="store_true", help="leave out the cluster suite's part")

@@ -52,7 +52,9 @@ def _spread(names: Sequence[Unit], seconds: Mapping[Unit, int], shares: int) -> 
     """Under the lowest limit at which one of many orders fits, longer ones first but not always."""
     chance = Random(0)
     orders = [sorted(names, key=lambda name: -seconds[name] * chance.uniform(0.7, 1)) for _ in range(ORDERS)]
-    limit = max([sum(seconds[name] for name in names) // shares, *(seconds[name] for name in names)], default=0)
+    limit = max(
+        [sum(seconds[name] for name in names) // shares, *(seconds[name] for name in names)], default=0
+    )
     while True:
         for order in (names, *orders):
             if (found := _within(limit, order, seconds, shares)) is not None:
@@ -60,7 +62,9 @@ def _spread(names: Sequence[Unit], seconds: Mapping[Unit, int], shares: int) -> 
         limit += 5
 
 
-def _within(limit: int, names: Sequence[Unit], seconds: Mapping[Unit, int], shares: int) -> list[Share] | None:
+def _within(
+    limit: int, names: Sequence[Unit], seconds: Mapping[Unit, int], shares: int
+) -> list[Share] | None:
     """Each to the fullest share that has room for it; None if it does not fit."""
     found = [Share()] * shares
     for name in names:

@@ -40,7 +40,9 @@ def test_a_new_test_moves_no_other_one() -> None:
 
 def test_the_tests_of_a_cluster_module_stay_together() -> None:
     assert unit("e2e/test_cuts.py::test_a") == unit("e2e/test_cuts.py::test_b[x]") == "e2e/test_cuts.py"
-    assert unit("operator/tests/local/test_x.py::test_a[1-2]") == "operator/tests/local/test_x.py::test_a[1-2]"
+    assert (
+        unit("operator/tests/local/test_x.py::test_a[1-2]") == "operator/tests/local/test_x.py::test_a[1-2]"
+    )
 
 
 def test_ten_commits_in_a_row_have_every_share() -> None:
@@ -48,7 +50,9 @@ def test_ten_commits_in_a_row_have_every_share() -> None:
 
 
 @pytest.mark.parametrize("step", [0, 1, 3, 10, 14, 25])
-def test_ten_remembered_runs_have_every_share_however_many_commits_lie_between(tmp_path: Path, step: int) -> None:
+def test_ten_remembered_runs_have_every_share_however_many_commits_lie_between(
+    tmp_path: Path, step: int
+) -> None:
     ledger = tmp_path / "cache" / "shares"
     for n in range(30):
         remember(ledger, next_turn(437 + n * step, ran(ledger)).share)

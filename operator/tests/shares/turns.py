@@ -1,11 +1,10 @@
 """Whose turn it is. Shares are numbered from 1.
 
-The commit decides: the number of commits on main (of first parents), modulo ten. Ten landings in a row run everything
-if each is one commit there, as a merge commit is. A landing of several commits moves on by several shares, and then
-which shares ten of them meet is chance (two of three, and of thirty landings nineteen of twenty). So where the cache of
-continuous integration is kept, it holds which shares have run, and the next one that has not comes first: there, ten
-runs are everything whatever they landed.
-"""
+The commit decides: the number of commits on main (of first parents), modulo ten. Ten landings in a row run
+everything if each is one commit there, as a merge commit is. A landing of several commits moves on by several
+shares, and then which shares ten of them meet is chance (two of three, and of thirty landings nineteen of
+twenty). So where the cache of continuous integration is kept, it holds which shares have run, and the next
+one that has not comes first: there, ten runs are everything whatever they landed."""
 
 from __future__ import annotations
 
@@ -33,7 +32,9 @@ def commits(checkout: Path) -> int:
 def _git(checkout: Path, *words: str) -> str:
     try:
         command = ["git", "-c", "safe.directory=*", *words]
-        return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(
+            command, cwd=checkout, capture_output=True, text=True, check=False
+        ).stdout.strip()
     except FileNotFoundError:
         return ""
 

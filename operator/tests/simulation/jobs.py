@@ -40,7 +40,9 @@ class Seen(Monitor):
         self.rows: list[Row | None] = []
         self.losses: list[tuple[str, str, Range]] = []
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
+    def delivered(
+        self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int
+    ) -> None:
         if process.spec.family == "sink":
             self.rows += rows
 

@@ -419,7 +419,8 @@ class PermanentAtTheFirstAck(SynchronizedBackup):
     def matched(self, backup: Checkpoint) -> bool:
         queues = self.ledger.queues
         return all(
-            max((a.released for a in queues[s].acks.values()), default=Seq(0)) >= backup.elements[s].held.start
+            max((a.released for a in queues[s].acks.values()), default=Seq(0))
+            >= backup.elements[s].held.start
             for s in self.wiring.leaving
         )
 
@@ -477,7 +478,9 @@ class MovesWithoutTheSequencer(UpstreamBackup):
 class TargetLeadsWithoutTheLease(PassiveStandby):
     def _handed_over(self, event: on.HandedOver) -> Commands:
         commands = super()._handed_over(event)
-        return (*commands, do.Lead(self.epoch, self.stored(), "does not wait for the Lease")) if commands else ()
+        return (
+            (*commands, do.Lead(self.epoch, self.stored(), "does not wait for the Lease")) if commands else ()
+        )
 
 
 # --- several elements
@@ -526,7 +529,8 @@ class UsesSeqsAgainAfterALoss(ActiveStandby):
 
 
 class LosesWithItsProducerSilently(UpstreamBackup):
-    """Does not report what an earlier life had not released and its producer, which failed, too, makes no more."""
+    """Does not report what an earlier life had not released and its producer, which failed, too, makes no
+    more."""
 
     def _needed_of(self, gone: Mapping[Stream, Range], roll: RollCall) -> dict[Stream, Range]:
         return {}
@@ -546,7 +550,10 @@ class ReportsWhatIsNotLost(PassiveStandby):
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         commands = super().start_inputs(checkpoint)
         began = [c for c in commands if isinstance(c, do.ReadInput) and c.start and checkpoint is not None]
-        return (*commands, *(do.ReportLoss(c.stream, Range(c.start, Seq(c.start + 1))) for c in began if c.start))
+        return (
+            *commands,
+            *(do.ReportLoss(c.stream, Range(c.start, Seq(c.start + 1))) for c in began if c.start),
+        )
 
 
 # --- found by their time, or by their cause: what comes out is right
@@ -608,7 +615,10 @@ class RepeatsItsAcks(ActiveStandby):
 
     def lead_tick(self, now: Millis) -> Commands:
         commands = super().lead_tick(now)
-        self.told = {**getattr(self, "told", {}), **{c.stream: c for c in commands if isinstance(c, do.SendAck)}}
+        self.told = {
+            **getattr(self, "told", {}),
+            **{c.stream: c for c in commands if isinstance(c, do.SendAck)},
+        }
         return (*commands, *(ack for ack in self.told.values() for _ in range(20)))
 
 
@@ -642,10 +652,20 @@ MISTAKES = [
     _of("releases what is processed but not checkpointed", ReleasesWhatIsProcessed, "passiveStandby", 0),
     _of("the secondary forgets the sequencer", ForgetsTheSequencer, "passiveStandby", 0),
     _of("the secondary reads on from the newest input", ReadsOnFromTheNewest, "passiveStandby", 12),
-    _of("an arbitrary network forwards before the checkpoint", ForwardsBeforeTheCheckpoint, "passiveStandby", 12),
+    _of(
+        "an arbitrary network forwards before the checkpoint",
+        ForwardsBeforeTheCheckpoint,
+        "passiveStandby",
+        12,
+    ),
     _of("a divergent queue is sent under old seqs", SendsADivergentQueueUnderOldSeqs, "passiveStandby", 239),
     _of("the secondary confirms a checkpoint it does not keep", StoresAnOlderCheckpoint, "passiveStandby", 0),
-    _of("a restarted primary overtakes the standby with the state", TakesOverWithNothing, "passiveStandby", 118),
+    _of(
+        "a restarted primary overtakes the standby with the state",
+        TakesOverWithNothing,
+        "passiveStandby",
+        118,
+    ),
     _of("a refused connection counts as a death", TakesARefusedConnectionForADeath, "passiveStandby", 85),
     _of("the holder of a Lease is not asked", AsksNoHolder, "passiveStandby", 0),
     _of("the only state is given up for a short hang", GivesUpItsStateForAHang, "passiveStandby", 145),
@@ -664,13 +684,23 @@ MISTAKES = [
     _of("a standby confirms a part of the log and loses it", ConfirmsWithoutKeeping, "upstreamBackup", 7),
     _of("the log is trimmed too far", TrimsTheLogTooFar, "upstreamBackup", 16),
     _of("a take-over ignores the logged choices", IgnoresTheLoggedChoices, "upstreamBackup", 8),
-    _of("input is released by steps that are not logged", ReleasesByStepsThatAreNotConfirmed, "upstreamBackup", 21),
+    _of(
+        "input is released by steps that are not logged",
+        ReleasesByStepsThatAreNotConfirmed,
+        "upstreamBackup",
+        21,
+    ),
     _of("a new standby gets no log", OffersNoLog, "upstreamBackup", 75),
     _of("elements that share a stream begin at one place", BeginsAtOnePlace, "upstreamBackup", 306),
     _of("a secondary trims what is not duplicate", TrimsEqualWatermarks, "activeStandby", 0),
     _of("a secondary keeps no log", SecondaryTrimsWhatItMade, "activeStandby", 0),
     _of("upstream is acked before the secondary has it", AcksWithoutTheSecondary, "activeStandby", 3),
-    _of("tuples are sent before their determinants are stored", SendsBeforeTheDeterminants, "activeStandby", 90),
+    _of(
+        "tuples are sent before their determinants are stored",
+        SendsBeforeTheDeterminants,
+        "activeStandby",
+        90,
+    ),
     _of("a secondary ignores determinants", SecondaryIgnoresDeterminants, "activeStandby", 3),
     _of("a secondary numbers from zero", SecondaryNumbersFromZero, "activeStandby", 387),
     _of("a secondary leads without the Lease", SecondaryAlsoSends, "activeStandby", 0),
@@ -683,14 +713,44 @@ MISTAKES = [
     _of("a recovered operator forgets the trees below", ForgetsTheTreesBelow, "savepoint", 132),
     _of("an operator does not wait for all predecessors", NeverRequestsAgain, "savepoint", 3),
     _of("a recovered operator forgets its inner elements", ForgetsItsOtherElements, "savepoint", 5),
-    _of("a synchronized backup is made permanent too early", PermanentTooEarly, "passiveStandby/synchronized", 0),
+    _of(
+        "a synchronized backup is made permanent too early",
+        PermanentTooEarly,
+        "passiveStandby/synchronized",
+        0,
+    ),
     _of("one consumer's backup is enough", PermanentAtTheFirstAck, "passiveStandby/synchronized", 0),
-    _of("a take-over uses the temporary backup", ContinuesFromTheTemporaryBackup, "passiveStandby/synchronized", 1),
+    _of(
+        "a take-over uses the temporary backup",
+        ContinuesFromTheTemporaryBackup,
+        "passiveStandby/synchronized",
+        1,
+    ),
     _of("a temporary backup is acked", AcksATemporaryBackup, "passiveStandby/synchronized", 0),
-    _of("a backup request is acked without a backup", AnswersARequestWithoutABackup, "passiveStandby/synchronized", 0),
-    _of("an extension is acked before it is stored", AcksAnExtensionBeforeItIsStored, "passiveStandby/extended", 0),
-    _of("an extended backup is restored without its extension", ForgetsTheExtension, "passiveStandby/extended", 8),
-    _of("the last backup before a move has no queue", LastBackupWithoutTheQueue, "passiveStandby/synchronized", 59),
+    _of(
+        "a backup request is acked without a backup",
+        AnswersARequestWithoutABackup,
+        "passiveStandby/synchronized",
+        0,
+    ),
+    _of(
+        "an extension is acked before it is stored",
+        AcksAnExtensionBeforeItIsStored,
+        "passiveStandby/extended",
+        0,
+    ),
+    _of(
+        "an extended backup is restored without its extension",
+        ForgetsTheExtension,
+        "passiveStandby/extended",
+        8,
+    ),
+    _of(
+        "the last backup before a move has no queue",
+        LastBackupWithoutTheQueue,
+        "passiveStandby/synchronized",
+        59,
+    ),
     _of("a move forgets the sequencer", MovesWithoutTheSequencer, "upstreamBackup", 0),
     _of("the target of a move leads without the Lease", TargetLeadsWithoutTheLease, "passiveStandby", 2),
     _of("inner seqs of a restarted subjob begin at zero", InnerSeqsFromZero, "upstreamBackup", 5),
@@ -698,7 +758,9 @@ MISTAKES = [
     _of("losses are not reported", AmnesiaLosesSilently, "amnesia", 8),
     _of("a restart from nothing loses silently", ReplicaLosesSilently, "replicaBackup", 231),
     _of("seqs are used again after a loss", UsesSeqsAgainAfterALoss, "activeStandby", 104),
-    _of("what is lost with its producer is not reported", LosesWithItsProducerSilently, "upstreamBackup", 430),
+    _of(
+        "what is lost with its producer is not reported", LosesWithItsProducerSilently, "upstreamBackup", 430
+    ),
     _of("a log of other input is followed", FollowsALogOfOtherInput, "upstreamBackup", 96),
     _of("what is read again is reported as lost", ReportsWhatIsNotLost, "passiveStandby", 0),
     *BY_TIME_OR_CAUSE,

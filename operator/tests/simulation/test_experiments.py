@@ -1,4 +1,5 @@
-"""The papers' experiments, small: who is better than whom and what grows with what must be as in the paper."""
+"""The papers' experiments, small: who is better than whom and what grows with what must be as in the
+paper."""
 
 from __future__ import annotations
 
@@ -81,7 +82,9 @@ def turned(found: Experiment) -> Experiment:
         ("planner", planner.judge),
     ],
 )
-def test_a_judge_refuses_figures_that_are_the_other_way_round(name: str, judge: Callable[[Experiment], None]) -> None:
+def test_a_judge_refuses_figures_that_are_the_other_way_round(
+    name: str, judge: Callable[[Experiment], None]
+) -> None:
     found = turned(conduct(name))
     judge(found)
     assert any(not check.holds for check in found.checks)

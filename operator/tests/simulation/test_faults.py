@@ -25,7 +25,8 @@ EXCUSED = (
     18553,
     82770,
 )  # what waits for a neighbour that acks no more or that nobody runs
-BEYOND = (  # divergent windows, a consumer that has forgotten what it had or is replaced too soon, a fenced standby
+# divergent windows, a consumer that has forgotten what it had or is replaced too soon, a fenced standby
+BEYOND = (
     *(6810, 12328, 12633, 23085),
     *(70846, 76148, 88138),
 )
@@ -56,7 +57,9 @@ def test_a_mistake_is_caught_within_500_seeds(mistake: Mistake) -> None:
 
 
 @pytest.mark.parametrize("mistake", BY_TIME_OR_CAUSE, ids=lambda m: m.says)
-def test_what_comes_out_right_at_the_wrong_time_or_without_a_cause_is_noticed_by_that(mistake: Mistake) -> None:
+def test_what_comes_out_right_at_the_wrong_time_or_without_a_cause_is_noticed_by_that(
+    mistake: Mistake,
+) -> None:
     found = first_caught(mistake.cores, 1, mistake.mode, mistake.seen) or first_caught(
         mistake.cores, WITHIN, mistake.mode
     )
@@ -80,7 +83,8 @@ def test_more_than_a_mode_promises_is_not_asked(seed: int) -> None:
 
 
 def test_a_backup_of_a_renumbered_queue_leaves_no_gap() -> None:
-    """Its seqs begin behind what the consumer's backup covers; what the consumer lacks is sent again under them."""
+    """Its seqs begin behind what the consumer's backup covers; what the consumer lacks is sent again under
+    them."""
     found = run(4895)
     assert found.problems == []
     both = run(4895, faults=[*found.faults, Fault(680 * MS, "together", "j1", 100 * MS, True, "j2")])

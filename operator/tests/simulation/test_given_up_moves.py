@@ -1,4 +1,5 @@
-"""Moves that are given up at every moment: what was reported as failed never takes place, and no tuple is harmed."""
+"""Moves that are given up at every moment: what was reported as failed never takes place, and no tuple is
+harmed."""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def test_after_two_failures_a_sink_has_got_the_same(mode: str, silent: bool) -> 
     assert seen.losses == []
 
 
-@pytest.mark.parametrize("mode", ["replicaBackup", "activeStandby", "passiveStandby", "upstreamBackup", "savepoint"])
+@pytest.mark.parametrize(
+    "mode", ["replicaBackup", "activeStandby", "passiveStandby", "upstreamBackup", "savepoint"]
+)
 def test_a_second_failure_after_recovery_is_survived(mode: str) -> None:
     cluster, seen = chain(mode)
     for at in (300, 600, 900):

@@ -149,7 +149,12 @@ def test_a_standby_may_end_for_a_short_hang_though_its_primary_has_just_died() -
 def test_a_subjob_is_protected_if_its_secondary_has_stored_and_the_primary_has_heard_so() -> None:
     joined, stored, heard = seen.Joined("a-0", "a-1"), seen.Stored("a-1", STATE), seen.Confirmed("a-0", 1)
     assert [*judged(joined, stored, heard).stillness([]).unprotected()] == []
-    for missing in ((stored, heard), (joined, heard), (joined, stored), (joined, stored, heard, seen.Ended("a-0"))):
+    for missing in (
+        (stored, heard),
+        (joined, heard),
+        (joined, stored),
+        (joined, stored, heard, seen.Ended("a-0")),
+    ):
         assert [*judged(*missing).stillness([]).unprotected()]
     alone = judged(joined, stored, heard, seen.Ended("a-1"))
     assert [*alone.stillness([]).unprotected()] == [], "nobody is left who could protect it"
@@ -191,7 +196,10 @@ def test_a_cause_that_is_long_over_or_lay_elsewhere_explains_nothing() -> None:
 def test_who_steps_down_has_a_cause() -> None:
     down = seen.SteppedDown("a-0", None)
     assert "though it held the Lease" in told((500, down))[0]
-    assert told((400, seen.Disturbed("slow", ("a",), 450)), (450, seen.LeaseTaken("a", "a-1", 2)), (500, down)) == []
+    assert (
+        told((400, seen.Disturbed("slow", ("a",), 450)), (450, seen.LeaseTaken("a", "a-1", 2)), (500, down))
+        == []
+    )
     gives_up = seen.SteppedDown("a-1", None)
     assert "gave up its state" in told((500, gives_up))[0]
     assert told((400, seen.Disturbed("slow", ("s",), 450)), (500, gives_up)) == []
@@ -203,7 +211,9 @@ def test_a_standby_that_could_go_on_takes_over_in_time() -> None:
     assert "no standby took over" in told((500, dies), (501 + LATEST, later))[0]
     away = seen.Disturbed("lease", (), 900)
     assert told((500, dies), (600, away), (900 + LATEST, taken)) == []
-    assert told((500, dies), (600, seen.Crashed("a-1", False)), (600, seen.Ended("a-1")), (9_000, later)) == []
+    assert (
+        told((500, dies), (600, seen.Crashed("a-1", False)), (600, seen.Ended("a-1")), (9_000, later)) == []
+    )
 
 
 def test_an_ordered_move_takes_place_or_is_given_up() -> None:

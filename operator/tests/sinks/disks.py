@@ -1,4 +1,5 @@
-"""A small disk of its own: a file with an ext4 on it, that can stand still and can lose its power. For root only."""
+"""A small disk of its own: a file with an ext4 on it, that can stand still and can lose its power. For root
+only."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""A process that is stopped at one line of a sink's log, wakes beside its successor, and may do no harm. Run by a test.
+"""A process that is stopped at one line of a sink's log, wakes beside its successor, and may do no harm. Run
+by a test.
 
 For each line at which it can be stopped, from the first on:
 
-1. A child plays the context (SCENES), and stops itself by SIGSTOP at that line. Its tuples have `by` = "stopped".
+1. A child plays the context (SCENES), and stops itself by SIGSTOP at that line. Its tuples have `by` =
+   "stopped".
 2. A successor takes the folder, and writes what follows in two writes that count.
 3. The child goes on by SIGCONT, to its end.
 4. The files hold what they held before, and the successor goes on.

@@ -22,7 +22,9 @@ def message(table: pa.Table, epoch: int, end: int | None = None) -> Incoming:
 def test_a_producer_that_was_replaced_does_not_end_the_stream(tmp_path: Path) -> None:
     """It may have numbered less than its successor, which sends again what it can't tell from new tuples."""
     found = job(manifest())
-    sink = SinkProcess(found, found.sinks[0], tmp_path / "out", LocalSurroundings(tmp_path / "surroundings"), Life())
+    sink = SinkProcess(
+        found, found.sinks[0], tmp_path / "out", LocalSurroundings(tmp_path / "surroundings"), Life()
+    )
     reader = cast(StreamReader, sink._reader)
     sink.incoming(reader, message(rows(0, 5), 1))
     sink.incoming(reader, message(rows(5, 8), 2))

@@ -69,7 +69,9 @@ def test_a_job_that_is_made_anew_takes_the_folder_of_the_one_before(tmp_path: Pa
 
 
 @pytest.mark.parametrize("context", SCENES)
-def test_a_life_that_was_stopped_at_any_line_does_no_harm_when_it_goes_on(tmp_path: Path, context: str) -> None:
+def test_a_life_that_was_stopped_at_any_line_does_no_harm_when_it_goes_on(
+    tmp_path: Path, context: str
+) -> None:
     """See `stopped_sink.py`."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.exists() else tmp_path) as folder:
@@ -165,7 +167,9 @@ def test_a_sink_that_is_started_again_knows_how_long_ago_the_life_before_wrote(
     log.write(rows(0, 5))
     long_ago = time.time() - 100
     os.utime(log.path, (long_ago, long_ago))
-    sink = SinkProcess(running.job, running.job.sinks[0], tmp_path / "out", running.surroundings, Life("a", 2))
+    sink = SinkProcess(
+        running.job, running.job.sinks[0], tmp_path / "out", running.surroundings, Life("a", 2)
+    )
     (age,) = sink.ages("second")
     assert (age["epoch"], age["ms"] >= 100_000) == (0, True)
     assert sink.status()["quietMs"] >= 100_000
@@ -178,7 +182,9 @@ def test_a_sink_without_a_file_ends_when_its_producer_has_heard_a_later_life(
     assert isinstance(job, StreamJob), job
     sinks = [SinkProcess(job, job.sinks[0], tmp_path, running.surroundings, Life("a", n)) for n in (1, 2)]
     codes: list[int] = []
-    threads = [threading.Thread(target=lambda sink=sink: codes.append(sink.run()), daemon=True) for sink in sinks]
+    threads = [
+        threading.Thread(target=lambda sink=sink: codes.append(sink.run()), daemon=True) for sink in sinks
+    ]
     threads[0].start()
     until(lambda: heard(running).released > 10)
     threads[1].start()

@@ -28,7 +28,9 @@ def test_a_new_log_begins_at_zero_and_goes_on_where_it_ended(tmp_path: Path) -> 
     assert lines(log.path) == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_a_log_knows_how_long_ago_earlier_lives_wrote_however_often_it_was_opened_since(tmp_path: Path) -> None:
+def test_a_log_knows_how_long_ago_earlier_lives_wrote_however_often_it_was_opened_since(
+    tmp_path: Path,
+) -> None:
     log = LineLog(tmp_path, Life())
     assert log.age_ms is None
     log.write(rows(0, 5))
@@ -62,7 +64,9 @@ def test_zeros_between_whole_lines_end_what_is_kept(tmp_path_factory, start: int
     log.path.write_bytes(torn)
     again = LineLog(folder, Life())
     assert again.path.read_bytes() == b"".join(line for line in whole.splitlines(True)[: again.next])
-    assert again.next <= next((n for n, line in enumerate(lines_of(torn)) if line not in lines_of(whole)), 150)
+    assert again.next <= next(
+        (n for n, line in enumerate(lines_of(torn)) if line not in lines_of(whole)), 150
+    )
     again.write(rows(again.next, 150))
     assert log.path.read_bytes() == whole
 
@@ -136,7 +140,8 @@ def test_a_file_of_an_earlier_version_may_have_gaps(tmp_path: Path) -> None:
 
 @needs_disk
 def test_what_was_written_is_there_after_a_loss_of_power(tmp_path: Path) -> None:
-    """Also the folder, and the names in it. The process has to be gone before the disk can be mounted again."""
+    """Also the folder, and the names in it. The process has to be gone before the disk can be mounted
+    again."""
     with disk(tmp_path) as made:
         folder = made.path / "sinks" / "out"
         for start in (0, 20, 40):

@@ -43,7 +43,17 @@ def sink(running: InProcessJob, made: Disk, life: int) -> Iterator[subprocess.Po
     surroundings = running.surroundings.folder
     file = surroundings.parent / "job.yaml"
     file.write_text(CHAIN.replace("HA", patient(HA)))
-    own = ["sink", "--sink", "end", "--output", str(made.path / "out"), "--life", str(life), "--run-id", "test"]
+    own = [
+        "sink",
+        "--sink",
+        "end",
+        "--output",
+        str(made.path / "out"),
+        "--life",
+        str(life),
+        "--run-id",
+        "test",
+    ]
     common = ["--job", str(file), "--surroundings", f"local:{surroundings}"]
     process = subprocess.Popen([sys.executable, "-m", "understudy.cli", *own, *common])
     try:
@@ -84,7 +94,9 @@ def stands_still(running: InProcessJob, process: subprocess.Popen[bytes]) -> boo
     return page(running, process).get("state") == "stalled"
 
 
-def test_a_sink_whose_disk_is_frozen_says_so_and_goes_on_when_the_disk_does(running: InProcessJob, made: Disk) -> None:
+def test_a_sink_whose_disk_is_frozen_says_so_and_goes_on_when_the_disk_does(
+    running: InProcessJob, made: Disk
+) -> None:
     with sink(running, made, 1) as process:
         until(lambda: page(running, process).get("tuples", 0) > 40)
         assert answer(running, process, "/healthz") == (200, "ok")
@@ -113,7 +125,9 @@ def test_a_sink_that_is_started_on_a_frozen_disk_says_so(running: InProcessJob, 
     assert_whole(made)
 
 
-def test_a_sink_that_is_killed_while_its_disk_hangs_is_continued_by_the_next(running: InProcessJob, made: Disk) -> None:
+def test_a_sink_that_is_killed_while_its_disk_hangs_is_continued_by_the_next(
+    running: InProcessJob, made: Disk
+) -> None:
     with sink(running, made, 1) as process:
         until(lambda: page(running, process).get("tuples", 0) > 40)
         made.freeze()

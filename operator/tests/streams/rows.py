@@ -9,7 +9,9 @@ SCHEMA = pa.schema([("_seq", pa.int64()), ("_ts", pa.timestamp("us", "UTC")), ("
 
 def rows(start: int, stop: int) -> pa.Table:
     seqs = list(range(start, stop))
-    return pa.table({"_seq": seqs, "_ts": [s * 1000 for s in seqs], "v": [s * 10 for s in seqs]}, schema=SCHEMA)
+    return pa.table(
+        {"_seq": seqs, "_ts": [s * 1000 for s in seqs], "v": [s * 10 for s in seqs]}, schema=SCHEMA
+    )
 
 
 def seqs(table: pa.Table | None) -> list[int]:

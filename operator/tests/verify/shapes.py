@@ -61,7 +61,11 @@ class Shape:
         late = self.source == FILES
         made = [
             [
-                Row(n, oracle.ORIGIN + (n - (9 if late and n % 5 == side else 0)) * SECOND // 10, columns(n, side))
+                Row(
+                    n,
+                    oracle.ORIGIN + (n - (9 if late and n % 5 == side else 0)) * SECOND // 10,
+                    columns(n, side),
+                )
                 for n in range(self.length)
             ]
             for side in range(2)
@@ -132,7 +136,9 @@ def total(rows: list[Row]) -> dict[str, Any]:
     return {"n": len(rows), "s": sum(row.columns["v"] for row in rows)}
 
 
-def windows(kept: Callable[[Merged, Random], list[Row]], by: list[str]) -> Callable[[Merged, Random], list[Row]]:
+def windows(
+    kept: Callable[[Merged, Random], list[Row]], by: list[str]
+) -> Callable[[Merged, Random], list[Row]]:
     def make(merged: Merged, random: Random) -> list[Row]:
         return oracle.count_windows(union(merged, random), kept(merged, random), 20, 20, by, total)
 
@@ -172,5 +178,7 @@ FILTERED = Shape(
 SECONDS = Shape("windows of a second", f"[{{union: {{}}}}, {{{TIMED}}}]", time_windows)
 PLACED = Shape("places", '[{union: {}}, {map: {select: {n: "_seq", v: v}}}]', placed)
 SAMPLED = Shape("sample", f"[{{{SAMPLE}}}]", sample, several=False)
-DRAWN = Shape("drawn windows", f"[{{{SAMPLE}}}, {{{COUNTED}}}]", windows(sample, []), inside=sample, several=False)
+DRAWN = Shape(
+    "drawn windows", f"[{{{SAMPLE}}}, {{{COUNTED}}}]", windows(sample, []), inside=sample, several=False
+)
 SHAPES = (UNION, JOINED, LATE_JOIN, WINDOWS, GROUPS, FILTERED, SECONDS, PLACED, SAMPLED, DRAWN)

@@ -29,7 +29,12 @@ JOIN = '[{join: {with: WITH, on: "a.k = WITH.k", within: 1s, select: {k: a.k, v:
 
 
 def chance(first: str, second: str = PASS, inputs: str = "[a, b]", merge: str = "arrival") -> Chance:
-    text = JOB.replace("INPUTS", inputs).replace("FIRST", first).replace("SECOND", second).replace("MERGE", merge)
+    text = (
+        JOB.replace("INPUTS", inputs)
+        .replace("FIRST", first)
+        .replace("SECOND", second)
+        .replace("MERGE", merge)
+    )
     return chance_of(job(text), "second")
 
 

@@ -1,4 +1,5 @@
-"""Queries with many results: what an execution without failures may give is kept, histories with faults are not."""
+"""Queries with many results: what an execution without failures may give is kept, histories with faults are
+not."""
 
 from __future__ import annotations
 
@@ -75,13 +76,25 @@ TOLD_APART = [
     (shapes.UNION, Recovery.GAP, Recovery.REPEATING, Recovery.GAP),
     (shapes.JOINED, Recovery.GAP, Recovery.REPEATING, Recovery.GAP),
     (shapes.WINDOWS, Recovery.GAP, Recovery.REPEATING, Recovery.GAP),
-    (shapes.GROUPS, Recovery.GAP, Recovery.CONVERGENT, Recovery.GAP),  # a part of a window is not the window again
+    (
+        shapes.GROUPS,
+        Recovery.GAP,
+        Recovery.CONVERGENT,
+        Recovery.GAP,
+    ),  # a part of a window is not the window again
     (shapes.PLACED, Recovery.GAP, Recovery.DIVERGENT, Recovery.PRECISE),  # what is in a tuple is not known
-    (shapes.SAMPLED, Recovery.PRECISE, Recovery.REPEATING, Recovery.DIVERGENT),  # any one may have been left out
+    (
+        shapes.SAMPLED,
+        Recovery.PRECISE,
+        Recovery.REPEATING,
+        Recovery.DIVERGENT,
+    ),  # any one may have been left out
 ]
 
 
-@pytest.mark.parametrize(("shape", "lost", "again", "other"), TOLD_APART, ids=lambda value: getattr(value, "name", ""))
+@pytest.mark.parametrize(
+    ("shape", "lost", "again", "other"), TOLD_APART, ids=lambda value: getattr(value, "name", "")
+)
 def test_a_lost_a_repeated_and_a_wrong_tuple_are_told_apart(
     tmp_path: Path, shape: Shape, lost: Recovery, again: Recovery, other: Recovery
 ) -> None:
@@ -93,7 +106,9 @@ def test_a_lost_a_repeated_and_a_wrong_tuple_are_told_apart(
 @pytest.mark.parametrize(
     "shape", [shapes.FILTERED, shapes.SECONDS, shapes.DRAWN, shapes.LATE_JOIN], ids=lambda s: s.name
 )
-def test_where_tuples_may_be_left_out_a_repeated_and_a_wrong_one_are_still_seen(tmp_path: Path, shape: Shape) -> None:
+def test_where_tuples_may_be_left_out_a_repeated_and_a_wrong_one_are_still_seen(
+    tmp_path: Path, shape: Shape
+) -> None:
     rows = shape.execution(Random(3))
     assert recovery(tmp_path, shape, repeated(rows)) is Recovery.REPEATING
     assert not judged(tmp_path, shape, wrong(rows)).kept
@@ -118,7 +133,8 @@ def test_a_group_that_is_missing_from_a_full_window_is_missed(tmp_path: Path) ->
 def test_tuples_missing_from_filtered_windows_are_missed_if_these_count(tmp_path: Path) -> None:
     rows = shapes.FILTERED.execution(Random(6))
     assert (
-        recovery(tmp_path, shapes.FILTERED, [{**row, "n": row["n"] - (row["n"] > 2)} for row in rows]) is Recovery.GAP
+        recovery(tmp_path, shapes.FILTERED, [{**row, "n": row["n"] - (row["n"] > 2)} for row in rows])
+        is Recovery.GAP
     )
 
 

@@ -90,7 +90,9 @@ def test_two_references_that_differ_are_an_objection(change: int, agreed: bool) 
 
 @pytest.mark.parametrize("merge", ["arrival", "eventTime"])
 def test_inputs_that_arrive_meet_as_they_do_in_event_time(merge: str) -> None:
-    found = load(JOB.replace("merge: eventTime", f"merge: {merge}").replace("OPERATOR", "{filter: {where: 'true'}}"))
+    found = load(
+        JOB.replace("merge: eventTime", f"merge: {merge}").replace("OPERATOR", "{filter: {where: 'true'}}")
+    )
     assert isinstance(found, StreamJob), found
     assert plain_reference(found, "both") == plain_reference(job(), "both")
 
@@ -104,5 +106,7 @@ def test_whole_numbers_that_meet_doubles_are_doubles() -> None:
 def test_of_a_sample_that_draws_both_references_have_all_tuples() -> None:
     drawing = job("sample: {fraction: 0.5}")
     everything = plain_reference(job("filter: {where: 'true'}"), "some")
-    assert second_opinion(drawing, "some", everything).remark == "Spark and plain Python agree on the reference"
+    assert (
+        second_opinion(drawing, "some", everything).remark == "Spark and plain Python agree on the reference"
+    )
     assert second_opinion(drawing, "some", everything[1:]).objection

@@ -8,7 +8,11 @@ import pytest
 
 from understudy_lab.verify.rows import Torn, alike, read_sink
 
-ROWS = [{"p": "a", "x": 0.1 + 0.2, "_seq": 0}, {"p": "a", "x": 1.5, "_seq": 1}, {"p": "b", "x": 1.5, "_seq": 2}]
+ROWS = [
+    {"p": "a", "x": 0.1 + 0.2, "_seq": 0},
+    {"p": "a", "x": 1.5, "_seq": 1},
+    {"p": "b", "x": 1.5, "_seq": 2},
+]
 
 
 def test_equal_rows_have_equal_numbers_whatever_their_seq() -> None:
@@ -23,7 +27,13 @@ def test_the_last_bits_of_a_double_do_not_count() -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [{"p": "a", "x": 0.31}, {"p": "c", "x": 1.5}, {"p": "a", "x": None}, {"p": "a"}, {"p": "a", "x": 1.5, "y": 1}],
+    [
+        {"p": "a", "x": 0.31},
+        {"p": "c", "x": 1.5},
+        {"p": "a", "x": None},
+        {"p": "a"},
+        {"p": "a", "x": 1.5, "y": 1},
+    ],
 )
 def test_another_row_has_a_number_of_its_own(row: dict[str, object]) -> None:
     expected, observed = alike(ROWS, [row, row])

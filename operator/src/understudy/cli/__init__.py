@@ -42,7 +42,11 @@ DEVELOP: Final = "For work on understudy itself"
 LABORATORY: Final = "understudy_lab.commands"  # images go without it
 
 COMMANDS: Final = (
-    Command("plan", TRY, "class, guarantee, recovery time and overhead of each subjob in each mode, and which to take"),
+    Command(
+        "plan",
+        TRY,
+        "class, guarantee, recovery time and overhead of each subjob in each mode, and which to take",
+    ),
     Command("run", TRY, "the job in local processes: same runtime, same protocols; can kill what it started"),
     Command("verify", PROVE, "compares a run's sinks with a batch execution of the same query", LABORATORY),
     Command("simulate", PROVE, "the papers' experiments on the protocol core, in simulated time", LABORATORY),

@@ -21,13 +21,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job")
     parser.add_argument("subjob")
     parser.add_argument("--fault", choices=[str(fault) for fault in Fault], default=str(Fault.POD_KILL))
-    parser.add_argument("--recovery", metavar="3s", help="the longest time to the first new output that passes")
+    parser.add_argument(
+        "--recovery", metavar="3s", help="the longest time to the first new output that passes"
+    )
     parser.add_argument("--force", action="store_true", help="even if the job is not Protected")
 
 
 def manifest(args: argparse.Namespace, number: int) -> Json:
     expect = {"recovery": args.recovery} if args.recovery else {}
-    spec = {"job": args.job, "subjob": args.subjob, "fault": args.fault, "force": args.force, "expect": expect}
+    spec = {
+        "job": args.job,
+        "subjob": args.subjob,
+        "fault": args.fault,
+        "force": args.force,
+        "expect": expect,
+    }
     metadata = {"name": f"{args.job}-{args.subjob}-{number}", "labels": {"understudy.dev/job": args.job}}
     return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "FailoverDrill", "metadata": metadata, "spec": spec}
 

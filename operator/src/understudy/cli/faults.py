@@ -52,7 +52,9 @@ class Programme:
 
     def drawn(self) -> str:
         """The moments and where they are from, so that they can be had again."""
-        return f"--seed {self.seed}: {', '.join(f'{what} at {_moment(at_ms)}' for what, at_ms in self.moments)}"
+        return (
+            f"--seed {self.seed}: {', '.join(f'{what} at {_moment(at_ms)}' for what, at_ms in self.moments)}"
+        )
 
 
 def programme_of(args: argparse.Namespace, job: StreamJob) -> Programme | str:
@@ -77,10 +79,14 @@ def programme_of(args: argparse.Namespace, job: StreamJob) -> Programme | str:
 
 
 def _too_late(programme: Programme, end: timedelta | None) -> str | None:
-    late = next(((who, at) for who, at in programme.moments if end and timedelta(milliseconds=at) > end), None)
+    late = next(
+        ((who, at) for who, at in programme.moments if end and timedelta(milliseconds=at) > end), None
+    )
     if late is None or end is None:
         return None
-    return f"{late[0]} at {_moment(late[1])}: the streams end after {print_duration(end)}; write an earlier time"
+    return (
+        f"{late[0]} at {_moment(late[1])}: the streams end after {print_duration(end)}; write an earlier time"
+    )
 
 
 def undone(programme: Programme, record: Record) -> Iterator[str]:

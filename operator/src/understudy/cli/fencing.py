@@ -1,8 +1,9 @@
-"""`kubectl understudy failover` and `fence`: take an instance away for good, and wait until the Lease says so.
+"""`kubectl understudy failover` and `fence`: take an instance away for good, and wait until the Lease says
+so.
 
-Neither needs the operator. A pod's name is never used again, its token dies with it, so that it can not take the Lease,
-and receivers refuse the epoch that is over: even a process that lives on behind a broken cable writes no more.
-"""
+Neither needs the operator. A pod's name is never used again, its token dies with it, so that it can not take
+the Lease, and receivers refuse the epoch that is over: even a process that lives on behind a broken cable
+writes no more."""
 
 from __future__ import annotations
 
@@ -67,7 +68,10 @@ def fence(hands: Hands, args: argparse.Namespace) -> int:
         print(f"{args.pod} is no instance of {args.subjob}; it has {', '.join(there) or 'none'}")
         return 1
     if args.pod == lead.holder and not args.force:
-        print(f"{args.pod} leads. Let it hand over first (kubectl understudy switchover), or --force a take-over")
+        print(
+            f"{args.pod} leads. Let it hand over first (kubectl understudy switchover), or --force a "
+            "take-over"
+        )
         return 1
     return _take_away(hands, args, lead, args.pod)
 
@@ -77,13 +81,17 @@ def _take_away(hands: Hands, args: argparse.Namespace, lead: Lead, pod: str) -> 
     if pod == lead.holder:
         print(f"{args.subjob} without {pod}: {cost(subjob.get('ifItFailedNow'))}")
     if pod == lead.holder and not subjob.get("protected") and not args.force:
-        print(f"refused: no standby is ready to take over {args.subjob}; --force takes {pod} away all the same")
+        print(
+            f"refused: no standby is ready to take over {args.subjob}; --force takes {pod} away all the same"
+        )
         return 1
     hands.kill(pod)
     anew = pod == lead.holder or subjob.get("mode") == Mode.REPLICA_BACKUP
     after = _until(hands, pod, lead.epoch + anew)
     if after is None:
-        print(f"{pod} is deleted, but nobody has begun a new epoch of {args.subjob} within {hands.patience:g} s")
+        print(
+            f"{pod} is deleted, but nobody has begun a new epoch of {args.subjob} within {hands.patience:g} s"
+        )
         return 1
     print(f"{pod} writes no more; {after.holder} leads {args.subjob} with epoch {after.epoch}")
     return 0
@@ -96,8 +104,8 @@ def _subjob(job: Json, name: str) -> Json:
 
 
 def _until(hands: Hands, gone: str, epoch: int) -> Lead | None:
-    """Who leads when it is another one, in this epoch or a later one. Replicas lead side by side with one epoch, so
-    one that is taken away is fenced off only when the other has begun the next."""
+    """Who leads when it is another one, in this epoch or a later one. Replicas lead side by side with one
+    epoch, so one that is taken away is fenced off only when the other has begun the next."""
     end = time.monotonic() + hands.patience
     while time.monotonic() < end:
         lead = Lead.of(hands.lease())

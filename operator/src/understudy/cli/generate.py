@@ -12,12 +12,16 @@ from understudy.model.reference import reference_files
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file would change")
-    parser.add_argument("--root", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)")
+    parser.add_argument(
+        "--root", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     files = {args.root / name: text for name, text in {**crd_files(), **reference_files()}.items()}
-    stale = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    stale = [
+        path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
     for path in stale:
         if args.check:
             print(f"{path} is not what the model says; run understudy generate", file=sys.stderr)

@@ -60,7 +60,9 @@ class Lines:
 
 def _summary(observed: Observed, tuples: Mapping[str, int]) -> str:
     if observed.started_ms is None:
-        waiting = [f"{s.process.name} {s.state} ({s.age_ms / 1000:.0f} s)" for s in observed.seen if not s.ready]
+        waiting = [
+            f"{s.process.name} {s.state} ({s.age_ms / 1000:.0f} s)" for s in observed.seen if not s.ready
+        ]
         ready = sum(s.ready for s in observed.seen)
         return f"{ready} ready, waiting for {', '.join(waiting) or 'the next ones'}"
     primaries = [_primary_words(s) for s in observed.seen if s.alive and s.status.get("role") == "primary"]
@@ -111,7 +113,10 @@ class LiveTable:
 def _headline(observed: Observed) -> Text:
     if observed.started_ms is None:
         ready = sum(s.ready for s in observed.seen)
-        return Text(f"starting: {ready} of {len(observed.seen)} ready (a Spark session takes its time)", style="yellow")
+        return Text(
+            f"starting: {ready} of {len(observed.seen)} ready (a Spark session takes its time)",
+            style="yellow",
+        )
     return Text(f"running for {_elapsed(observed):.1f} s", style="bold")
 
 
@@ -129,7 +134,13 @@ def _table(observed: Observed, tuples: Mapping[str, int]) -> Table:
 
 def _row(seen: Seen, observed: Observed, tuples: Mapping[str, int]) -> list[Text | str]:
     gone = not seen.alive and seen.exit_code != 0
-    state = "dead" if gone else seen.state if seen.state != "starting" else f"starting, {seen.age_ms / 1000:.0f} s"
+    state = (
+        "dead"
+        if gone
+        else seen.state
+        if seen.state != "starting"
+        else f"starting, {seen.age_ms / 1000:.0f} s"
+    )
     said = Text(state, style=STYLES.get(state, "yellow"))
     if seen.process.kind is Kind.SINK:
         lag, written = observed.lag(seen.process.owner), tuples.get(seen.process.owner, 0)
@@ -178,7 +189,9 @@ def print_report(told: Telling, folder: Folder, file: IO[str]) -> None:
     report = told.report
     console = Terminal(file=file, highlight=False)
     for incident, caused in zip(report.incidents, blame(report), strict=True):
-        console.print(f"[bold]{incident.victim}[/bold]: {incident.cause}", _steps(incident, caused), soft_wrap=True)
+        console.print(
+            f"[bold]{incident.victim}[/bold]: {incident.cause}", _steps(incident, caused), soft_wrap=True
+        )
     for migration in report.migrations:
         words = f"[bold]{migration.subjob}[/bold]: {migration.source} to {migration.target}, {migration.why}"
         console.print(words, _move_steps(migration), soft_wrap=True)
@@ -189,7 +202,10 @@ def print_report(told: Telling, folder: Folder, file: IO[str]) -> None:
     for head in ("recovery", "furthest behind", "behind at the end"):
         table.add_column(head, overflow="fold")
     for name, found in report.to_json()["sinks"].items():
-        counts = ["?" if found[k] is None else f"{found[k]:,}" for k in ("tuples", "lost", "duplicated", "reordered")]
+        counts = [
+            "?" if found[k] is None else f"{found[k]:,}"
+            for k in ("tuples", "lost", "duplicated", "reordered")
+        ]
         lags = report.record.lags.get(name)
         behind = (str(lags.most), str(lags.last)) if lags else ("?", "?")
         table.add_row(name, *counts, found["recovery"] or "not compared", *behind)

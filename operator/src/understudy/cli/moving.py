@@ -52,7 +52,9 @@ def switchover(annotate: Callable[[str], None], look: Callable[[], Json], args: 
 
     before = last()
     annotate(f"{MOVE}/{args.subjob}=standby")
-    return _told(_until(lambda: found if (found := last()) != before else None), lambda move: bool(move["succeeded"]))
+    return _told(
+        _until(lambda: found if (found := last()) != before else None), lambda move: bool(move["succeeded"])
+    )
 
 
 def _until(look: Callable[[], Json | None]) -> Json | None:
@@ -69,7 +71,11 @@ def _told(status: Mapping[str, Any] | None, succeeded: Callable[[Mapping[str, An
         print("the move has not ended; is the operator there?")
         return 1
     print(status.get("message", ""))
-    for key, label, unit in (("pauseSeconds", "pause", " s"), ("movedBytes", "bytes moved", ""), ("lost", "lost", "")):
+    for key, label, unit in (
+        ("pauseSeconds", "pause", " s"),
+        ("movedBytes", "bytes moved", ""),
+        ("lost", "lost", ""),
+    ):
         if key in status:
             print(f"{label}: {status[key]}{unit}")
     return 0 if succeeded(status) else 1

@@ -1,9 +1,8 @@
 """`understudy operator`: watches StreamJobs and makes the cluster follow them. Run by the chart's Deployment.
 
-Settings come from the environment: UNDERSTUDY_PODS (JSON: image, imagePullPolicy, …), UNDERSTUDY_NAMESPACES (names
-separated by spaces; empty for all) and, where several run, UNDERSTUDY_ELECTION (the Lease by which they elect the one
-that acts; it is in POD_NAMESPACE, and POD_NAME is who we are).
-"""
+Settings come from the environment: UNDERSTUDY_PODS (JSON: image, imagePullPolicy, …), UNDERSTUDY_NAMESPACES
+(names separated by spaces; empty for all) and, where several run, UNDERSTUDY_ELECTION (the Lease by which
+they elect the one that acts; it is in POD_NAMESPACE, and POD_NAME is who we are)."""
 
 from __future__ import annotations
 
@@ -14,13 +13,18 @@ import sys
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--liveness", metavar="URL", default="http://0.0.0.0:8080/healthz", help="where to answer that it lives"
+        "--liveness",
+        metavar="URL",
+        default="http://0.0.0.0:8080/healthz",
+        help="where to answer that it lives",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     if "UNDERSTUDY_PODS" not in os.environ:
-        print('understudy operator: set UNDERSTUDY_PODS, such as {"image": "understudy:dev"}', file=sys.stderr)
+        print(
+            'understudy operator: set UNDERSTUDY_PODS, such as {"image": "understudy:dev"}', file=sys.stderr
+        )
         return 3
     import asyncio
 

@@ -30,7 +30,9 @@ def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
         parts.append(_subjobs(status["subjobs"]))
     if status.get("sinks"):
         parts.append(_sinks(status["sinks"]))
-    parts += [line for line in (_changes(status), _problem(status), _objective(status), _refusal(status)) if line]
+    parts += [
+        line for line in (_changes(status), _problem(status), _objective(status), _refusal(status)) if line
+    ]
     if incidents:
         parts.append(_incidents(incidents, "Newest incidents:", RECENT))
     measured = millis(status.get("measuredAt"))
@@ -99,7 +101,9 @@ def _sinks(sinks: Sequence[Json]) -> Part:
 def _changes(status: Json) -> str | None:
     """What was done on purpose, and how long that stopped the output."""
     found = [(s["name"], last) for s in status.get("subjobs") or () if (last := s.get("lastChange"))]
-    lines = [f"{name}: {last['to']} for {last['from']}, {_pause(last)}; {last['cause']}" for name, last in found]
+    lines = [
+        f"{name}: {last['to']} for {last['from']}, {_pause(last)}; {last['cause']}" for name, last in found
+    ]
     return "\n".join(("Newest planned changes:", *lines)) if lines else None
 
 
@@ -126,7 +130,9 @@ def _problem(status: Json) -> str | None:
 
 def _objective(status: Json) -> str | None:
     objective = _conditions(status).get("RecoveryObjectiveMet", {})
-    return f"Recovery was too slow: {objective.get('message')}" if objective.get("status") == "False" else None
+    return (
+        f"Recovery was too slow: {objective.get('message')}" if objective.get("status") == "False" else None
+    )
 
 
 def _refusal(status: Json) -> str | None:

@@ -1,4 +1,5 @@
-"""A program whose output nobody reads any further ends without a word, as in `understudy plan JOB.yaml | head -1`."""
+"""A program whose output nobody reads any further ends without a word, as in `understudy plan JOB.yaml | head
+-1`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ CLOSED: Final = 141
 
 
 def until_closed(program: Callable[[], int]) -> int:
-    """Run the program. Its exit code, or CLOSED if its standard output or standard error is closed by the reader."""
+    """Run the program. Its exit code, or CLOSED if its standard output or standard error is closed by the
+    reader."""
     try:
         try:
             return program()

@@ -1,5 +1,5 @@
-"""What each subjob of a job is, what each high-availability mode would guarantee it and cost it, which mode it takes
-and why. Reads the manifest only: no Spark, no cluster."""
+"""What each subjob of a job is, what each high-availability mode would guarantee it and cost it, which mode
+it takes and why. Reads the manifest only: no Spark, no cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from understudy.model.value import show_size, show_time
 
 HEADS = ("mode", "guarantee", "killed", "node lost", "bandwidth", "pods", "cores", "memory")
 LEGEND = (
-    "killed, node lost: predicted time from the end of the primary's process, or of its machine, to the first new "
+    "killed, node lost: predicted time from the end of the primary's process, or of its machine, to the "
+    "first new "
     "output that is due, if each driver has a core of its own; "
     "bandwidth: extra bytes over the bytes of the inputs; pods, cores, memory: what all instances ask for"
 )
@@ -47,7 +48,9 @@ def _show(job: str, plans: Mapping[str, SubjobPlan]) -> None:
     console = Terminal()
     console.print(f"[bold]{job}[/bold]")
     for name, one in plans.items():
-        console.print(f"\n[bold]{name}[/bold]  class {one.verdict.operator_class}: {one.verdict.why}", highlight=False)
+        console.print(
+            f"\n[bold]{name}[/bold]  class {one.verdict.operator_class}: {one.verdict.why}", highlight=False
+        )
         table = Table(box=None, padding=(0, 1))
         for head in HEADS:
             table.add_column(head, overflow="fold")

@@ -1,5 +1,5 @@
-"""`kubectl understudy`: what a StreamJob is up to, for people. Everything goes through kubectl, so its context and
-credentials are the ones in use.
+"""`kubectl understudy`: what a StreamJob is up to, for people. Everything goes through kubectl, so its
+context and credentials are the ones in use.
 
   status JOB       is it safe now? which pods play which part, what a failure at this moment would cost
   incidents [JOB]  what has failed, and how long each recovery took
@@ -11,9 +11,8 @@ credentials are the ones in use.
   fence JOB SUBJOB POD          take an instance away for good, and wait until it can not write any more
   migrate JOB SUBJOB --to NODE  move the primary to a node, with no loss
 
-Exit codes: 0 safe, completed or passed, 1 not safe now, refused or failed, 2 no such job, 3 no kubectl or no answer,
-141 the reader of its output was gone, as with `| head`.
-"""
+Exit codes: 0 safe, completed or passed, 1 not safe now, refused or failed, 2 no such job, 3 no kubectl or no
+answer, 141 the reader of its output was gone, as with `| head`."""
 
 from __future__ import annotations
 
@@ -30,7 +29,8 @@ from understudy.cli.pipes import until_closed
 from understudy.cli.terminal import Terminal
 from understudy.control import names
 
-# Follows the newest part of a sink's files, $1 their folder, $2 how many lines to begin with. Ends when nobody listens.
+# Follows the newest part of a sink's files, $1 their folder, $2 how many lines to begin with. Ends when
+# nobody listens.
 FOLLOW = r"""
 last=; lines=$2
 while [ -z "$last" ] || kill -0 $pid 2>/dev/null; do
@@ -77,18 +77,24 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("-n", "--namespace", help="the job's namespace (default: that of the context)")
     where.add_argument("--context", help="the kubeconfig context (default: the current one)")
     layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("kubectl understudy", description=__doc__, parents=[where], formatter_class=layout)
+    parser = argparse.ArgumentParser(
+        "kubectl understudy", description=__doc__, parents=[where], formatter_class=layout
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     status = commands.add_parser("status", help="is it safe now?", parents=[where])
     status.add_argument("job")
     status.set_defaults(run=_status)
-    incidents = commands.add_parser("incidents", help="what has failed and how it was recovered from", parents=[where])
+    incidents = commands.add_parser(
+        "incidents", help="what has failed and how it was recovered from", parents=[where]
+    )
     incidents.add_argument("job", nargs="?")
     incidents.set_defaults(run=_incidents)
     tail = commands.add_parser("tail", help="follow what a sink writes", parents=[where])
     tail.add_argument("job")
     tail.add_argument("sink")
-    tail.add_argument("--lines", type=int, default=10, help="how many of the last lines to begin with (default: 10)")
+    tail.add_argument(
+        "--lines", type=int, default=10, help="how many of the last lines to begin with (default: 10)"
+    )
     tail.set_defaults(run=_tail)
     drill = commands.add_parser("drill", help="make a real fault, and see what follows", parents=[where])
     drilling.add(drill)
@@ -165,7 +171,9 @@ def _incidents(kubectl: Kubectl, args: argparse.Namespace) -> int:
 
 def _drill(kubectl: Kubectl, args: argparse.Namespace) -> int:
     kubectl.get("streamjobs.understudy.dev", args.job)
-    return drilling.follow(kubectl.create, lambda name: kubectl.get("failoverdrills.understudy.dev", name), args)
+    return drilling.follow(
+        kubectl.create, lambda name: kubectl.get("failoverdrills.understudy.dev", name), args
+    )
 
 
 def _switchover(kubectl: Kubectl, args: argparse.Namespace) -> int:

@@ -1,9 +1,8 @@
 """`kubectl understudy report`: what a local run's `report.json` tells, of a job on the cluster.
 
-Nothing is compared here: how many tuples were lost or came twice is what the take-overs say of themselves, and of a
-sink only the number of tuples is known, and how far it is behind. Times are in milliseconds since the last sign of life
-of the one that failed.
-"""
+Nothing is compared here: how many tuples were lost or came twice is what the take-overs say of themselves,
+and of a sink only the number of tuples is known, and how far it is behind. Times are in milliseconds since
+the last sign of life of the one that failed."""
 
 from __future__ import annotations
 
@@ -29,14 +28,19 @@ def report_of(job: Json, incidents: Sequence[Json]) -> dict[str, Any]:
         "sinks": {sink["name"]: {key: sink.get(key) for key in SINK} for sink in status.get("sinks") or ()},
         "incidents": [_incident(i["spec"], i.get("status") or {}) for i in oldest_first],
         "migrations": [_move(subjob["name"], move) for subjob in subjobs if (move := subjob.get("lastMove"))],
-        "subjobs": {s["name"]: {key: s[key] for key in ("mode", "operatorClass", "guarantee")} for s in subjobs},
+        "subjobs": {
+            s["name"]: {key: s[key] for key in ("mode", "operatorClass", "guarantee")} for s in subjobs
+        },
     }
 
 
 def _incident(spec: Json, status: Json) -> dict[str, Any]:
     began = millis(spec.get("failedAt")) or millis(status.get("detected"))
     reached = {step: millis(status.get(step)) for step in STEPS}
-    since = {f"{step}Ms": at - began if at is not None and began is not None else None for step, at in reached.items()}
+    since = {
+        f"{step}Ms": at - began if at is not None and began is not None else None
+        for step, at in reached.items()
+    }
     told = {"subjob": spec.get("subjob"), "role": spec.get("role", "primary"), "sink": spec.get("sink")}
     told |= {key: spec.get(key) for key in ("mode", "cause")}
     recovery = status.get("recoverySeconds")
@@ -45,7 +49,9 @@ def _incident(spec: Json, status: Json) -> dict[str, Any]:
 
 
 def _move(subjob: str, move: Json) -> dict[str, Any]:
-    told = {key: move.get(key) for key in ("from", "to", "why", "succeeded", "pauseSeconds", "movedBytes", "lost")}
+    told = {
+        key: move.get(key) for key in ("from", "to", "why", "succeeded", "pauseSeconds", "movedBytes", "lost")
+    }
     return {"subjob": subjob, **told}
 
 
@@ -68,5 +74,8 @@ def _section(head: str, named: Mapping[str, Json], keys: Sequence[str]) -> Part 
 
 
 def _rows(head: str, found: Sequence[Json], keys: Sequence[str]) -> Part | None:
-    rows = [[each["subjob"], *("-" if each.get(key) is None else str(each[key]) for key in keys)] for each in found]
+    rows = [
+        [each["subjob"], *("-" if each.get(key) is None else str(each[key]) for key in keys)]
+        for each in found
+    ]
     return table([head, *(key.upper() for key in keys)], rows) if rows else None

@@ -1,11 +1,11 @@
-"""Runs a StreamJob on this machine: a process for every subjob instance and sink, with the same runtime and the same
-protocols as on Kubernetes. It can kill what it started, replaces it as the operator would, and says what came of it.
-A fault that was asked for and did not happen, because the job was over before, makes it exit with 1; so does
-a take-over that kept output away for longer than the subjob's `maxRecovery`.
-The file is watched: an edit of `ha`, the mode included, is applied to the running job.
+"""Runs a StreamJob on this machine: a process for every subjob instance and sink, with the same runtime and
+the same protocols as on Kubernetes. It can kill what it started, replaces it as the operator would, and says
+what came of it. A fault that was asked for and did not happen, because the job was over before, makes it exit
+with 1; so does a take-over that kept output away for longer than the subjob's `maxRecovery`. The file is
+watched: an edit of `ha`, the mode included, is applied to the running job.
 
-Leaves in --output: report.json, report.html, sinks/NAME/*.jsonl, job.yaml (the job as it was run), run.json, logs/.
-"""
+Leaves in --output: report.json, report.html, sinks/NAME/*.jsonl, job.yaml (the job as it was run), run.json,
+logs/."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ KEPT, NOT_KEPT, BAD_INPUT, LACKING, INTERRUPTED = 0, 1, 2, 3, 130
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "example: understudy run examples/telemonitoring.yaml --duration 40s --kill beats@15s --output out"
+    parser.epilog = (
+        "example: understudy run examples/telemonitoring.yaml --duration 40s --kill beats@15s --output out"
+    )
     parser.add_argument("job", type=Path, metavar="JOB.yaml")
     parser.add_argument("--duration", metavar="40s", help="generators end with what is due in that time")
     parser.add_argument(
@@ -103,7 +105,9 @@ def run(args: argparse.Namespace) -> int:
     programme = programme_of(args, job)
     if isinstance(programme, str):
         return _refuse(programme)
-    watched = frozenset(s.name for s in job.subjobs if s.name in programme.overloaded and s.ha.overload is None)
+    watched = frozenset(
+        s.name for s in job.subjobs if s.name in programme.overloaded and s.ha.overload is None
+    )
     job = watching(job, watched)
     if programme.seed is not None:
         print(programme.drawn(), file=sys.stderr)
@@ -120,7 +124,9 @@ def run(args: argparse.Namespace) -> int:
         for warning in warnings(plans) if isinstance(plans, Mapping) else ():
             shown.note(f"warning: {warning}")
         for name in sorted(watched):
-            shown.note(f"{name} has no ha.overload: in this run it watches for overloads with the default limits")
+            shown.note(
+                f"{name} has no ha.overload: in this run it watches for overloads with the default limits"
+            )
         file, schedule = JobFile(args.job, duration, watched), Schedule(programme.faults)
         supervisor = Supervisor(job, folder, schedule, shown, file, programme.partitions, programme.planned)
         return _perform(supervisor, folder, programme, shown, as_json=args.json)
@@ -170,4 +176,7 @@ def _explain(failure: Fail, supervisor: Supervisor, folder: Folder) -> None:
     if failure.culprit is not None:
         for line in supervisor.tail_of(failure.culprit):
             print(f"  | {line}", file=sys.stderr)
-        print(f"The whole log is {folder.logs / failure.culprit.name}.log; all others are beside it.", file=sys.stderr)
+        print(
+            f"The whole log is {folder.logs / failure.culprit.name}.log; all others are beside it.",
+            file=sys.stderr,
+        )

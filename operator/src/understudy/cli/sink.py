@@ -13,8 +13,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_place_arguments(parser)
     parser.add_argument("--sink", required=True, metavar="NAME", help="which sink of the job")
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="where its files go")
-    parser.add_argument("--life", type=int, default=0, metavar="N", help="greater than of those before (default: 0)")
-    parser.add_argument("--run-id", default="", metavar="ID", help="lives of another run are not compared with")
+    parser.add_argument(
+        "--life", type=int, default=0, metavar="N", help="greater than of those before (default: 0)"
+    )
+    parser.add_argument(
+        "--run-id", default="", metavar="ID", help="lives of another run are not compared with"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,5 @@
-"""`understudy subjob`: one instance of a subjob. Started by the operator or by `understudy run`, not by people."""
+"""`understudy subjob`: one instance of a subjob. Started by the operator or by `understudy run`, not by
+people."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from understudy.cli.places import add_place_arguments, load_or_refuse, surroundi
 def add(parser: argparse.ArgumentParser) -> None:
     add_place_arguments(parser)
     parser.add_argument("--subjob", required=True, metavar="NAME", help="which subjob of the job")
-    parser.add_argument("--instance", required=True, metavar="ID", help="this instance's name, never used before")
+    parser.add_argument(
+        "--instance", required=True, metavar="ID", help="this instance's name, never used before"
+    )
     parser.add_argument(
         "--scratch", required=True, type=Path, metavar="DIR", help="a folder of its own, emptied at start"
     )
@@ -29,7 +32,10 @@ def run(args: argparse.Namespace) -> int:
     job = load_or_refuse(args.job)
     subjob = job.subjob(args.subjob)
     if subjob is None:
-        print(f"{args.job}: there is no subjob {args.subjob!r}; there are {', '.join(s.name for s in job.subjobs)}")
+        print(
+            f"{args.job}: there is no subjob {args.subjob!r}; there are "
+            f"{', '.join(s.name for s in job.subjobs)}"
+        )
         return 2
     surroundings = surroundings_of(args.surroundings, job)
     place = Place(

@@ -1,4 +1,5 @@
-"""What commands print tables and colours with: by rich, and as plain lines where nobody looks at a terminal."""
+"""What commands print tables and colours with: by rich, and as plain lines where nobody looks at a
+terminal."""
 
 from __future__ import annotations
 

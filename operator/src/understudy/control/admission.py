@@ -14,7 +14,8 @@ from understudy.model.validate import check
 
 
 def admit(manifest: Mapping[str, object]) -> StreamJob | tuple[Refusal, ...]:
-    """The job with every mode decided: `auto` is what it was planned to be, so that an upgrade does not change it."""
+    """The job with every mode decided: `auto` is what it was planned to be, so that an upgrade does not
+    change it."""
     job = from_manifest(manifest)
     if not isinstance(job, StreamJob):
         return tuple(job)
@@ -47,7 +48,9 @@ def taken_names(job: StreamJob, leases: Iterable[Lease]) -> tuple[Refusal, ...]:
 
 def shared_volumes(job: StreamJob) -> tuple[Refusal, ...]:
     """A sink's volume is its folder: two that share one would write the same file."""
-    volumes = [(place, sink.files.volume) for place, sink in enumerate(job.sinks) if sink.files and sink.files.volume]
+    volumes = [
+        (place, sink.files.volume) for place, sink in enumerate(job.sinks) if sink.files and sink.files.volume
+    ]
     return tuple(
         refuse(
             "VolumeShared",
@@ -61,7 +64,9 @@ def shared_volumes(job: StreamJob) -> tuple[Refusal, ...]:
 
 def _decided(job: StreamJob, plans: Mapping[str, SubjobPlan]) -> StreamJob:
     subjobs = tuple(
-        subjob.model_copy(update={"ha": subjob.ha.model_copy(update={"mode": plans[subjob.name].choice.mode})})
+        subjob.model_copy(
+            update={"ha": subjob.ha.model_copy(update={"mode": plans[subjob.name].choice.mode})}
+        )
         for subjob in job.subjobs
     )
     return job.model_copy(update={"subjobs": subjobs})

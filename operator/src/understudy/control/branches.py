@@ -23,7 +23,9 @@ from understudy.protocol.failures import AlternativeBranch, FailureProcess, Mean
 
 
 def plan_branches(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
-    back = [_back(name, why) for name, failed_in in seen.failed.items() if (why := _again(seen, name, failed_in))]
+    back = [
+        _back(name, why) for name, failed_in in seen.failed.items() if (why := _again(seen, name, failed_in))
+    ]
     gone = [_give_up(seen, view) for view in views if view.subjob.name not in seen.failed]
     return tuple(intent for part in (*back, *gone) for intent in part)
 
@@ -82,7 +84,8 @@ def _stand_in(seen: Observed, subjob: str, alternative: str, why: str) -> tuple[
 
 
 def _process(seen: Observed, subjob: Subjob, view: SubjobView, why: str) -> tuple[Intent, ...]:
-    """Once for each epoch. Made first and recorded then: its name is taken, so making it again does no harm."""
+    """Once for each epoch. Made first and recorded then: its name is taken, so making it again does no
+    harm."""
     epoch, declared = view.lease.epoch if view.lease else 0, subjob.ha.on_permanent_failure
     run = seen.run or Run()
     if declared is None or declared.process is None or run.processes.get(subjob.name) == epoch:

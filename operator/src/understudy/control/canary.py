@@ -1,8 +1,8 @@
-"""Whether a watch on one of our kinds still speaks: what a list shows must have been heard, if not now then soon.
+"""Whether a watch on one of our kinds still speaks: what a list shows must have been heard, if not now then
+soon.
 
-A job whose loop runs is looked at regularly, whatever the watches do. A silent watch would only hide new and edited
-jobs; so they are listed from time to time and compared with what was heard.
-"""
+A job whose loop runs is looked at regularly, whatever the watches do. A silent watch would only hide new and
+edited jobs; so they are listed from time to time and compared with what was heard."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """The certificates by which a job's pods know each other: when one is issued, and which one a new pod gets.
 
-A process keeps the certificate that it was started with. So a new one replaces the pods like changed settings do: the
-standby first, then, by a take-over, the primary. The job's authority stays, so old and new trust each other meanwhile.
+A process keeps the certificate that it was started with. So a new one replaces the pods like changed settings
+do: the standby first, then, by a take-over, the primary. The job's authority stays, so old and new trust each
+other meanwhile.
 
-Whether a job has certificates is settled when it is first seen: pods with and without could not speak to each other.
-"""
+Whether a job has certificates is settled when it is first seen: pods with and without could not speak to each
+other."""
 
 from __future__ import annotations
 
@@ -56,6 +57,9 @@ def _worn_out(seen: Observed) -> tuple[Intent, ...]:
         return ()
     gone = range(run.certificate_from, run.certificate)
     return (
-        *(Remove(Kind.CERTIFICATE, names.certificate(seen.name, n), f"no pod has certificate {n}") for n in gone),
+        *(
+            Remove(Kind.CERTIFICATE, names.certificate(seen.name, n), f"no pod has certificate {n}")
+            for n in gone
+        ),
         Record({"certificateFrom": str(run.certificate)}, "older certificates were removed"),
     )

@@ -117,7 +117,9 @@ def ready(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> Findin
         return finding(ConditionType.READY, False, "SinkStalled", f"the disk of sink {'; '.join(stalled)}")
     if missing:
         return finding(ConditionType.READY, False, "SinkMissing", f"sink {', '.join(missing)} is not running")
-    return finding(ConditionType.READY, True, "Serving", "every subjob has a primary that serves, and every sink runs")
+    return finding(
+        ConditionType.READY, True, "Serving", "every subjob has a primary that serves, and every sink runs"
+    )
 
 
 def sink_runs(seen: Observed, pod: Pod | None) -> bool:
@@ -139,12 +141,18 @@ def protected(views: Sequence[SubjobView]) -> Finding:
     paired = [view for view in views if view.wanted > 1]
     if not paired:
         return finding(
-            ConditionType.PROTECTED, True, "NoStandbyAsked", "no subjob asks for a standby: a loss costs tuples"
+            ConditionType.PROTECTED,
+            True,
+            "NoStandbyAsked",
+            "no subjob asks for a standby: a loss costs tuples",
         )
     bare = [view.subjob.name for view in paired if not view.protected]
     if bare:
         return finding(
-            ConditionType.PROTECTED, False, "StandbyMissing", f"no standby is ready to take over {', '.join(bare)}"
+            ConditionType.PROTECTED,
+            False,
+            "StandbyMissing",
+            f"no standby is ready to take over {', '.join(bare)}",
         )
     beside = [view.subjob.name for view in paired if view.shares_node]
     shared = f"; {', '.join(beside)}: primary and standby share a node" if beside else ""
@@ -160,7 +168,10 @@ def progressing(seen: Observed, views: Sequence[SubjobView]) -> Finding:
     moving = [view.subjob.name for view in views if not view.settled]
     if moving:
         return finding(
-            ConditionType.PROGRESSING, True, "Replacing", f"instances of {', '.join(moving)} are being replaced"
+            ConditionType.PROGRESSING,
+            True,
+            "Replacing",
+            f"instances of {', '.join(moving)} are being replaced",
         )
     return finding(ConditionType.PROGRESSING, False, "Settled", "every instance is where it should be")
 
@@ -186,9 +197,14 @@ def _limit(view: SubjobView) -> str:
 def problems_of(seen: Observed) -> list[tuple[str, str]]:
     found = [("PodInTrouble", f"{pod.name}: {pod.trouble}") for pod in seen.pods if pod.trouble]
     found += [("NoRoom", f"{pod.name}: {pod.unschedulable}") for pod in seen.pods if pod.unschedulable]
-    found += [("StoodIn", f"another stands in for {subjob} until there is room for it") for subjob in seen.failed]
     found += [
-        ("NodeShared", f"{trial.subjob}: primary and standby share a node; {trial.name} waits for room on another")
+        ("StoodIn", f"another stands in for {subjob} until there is room for it") for subjob in seen.failed
+    ]
+    found += [
+        (
+            "NodeShared",
+            f"{trial.subjob}: primary and standby share a node; {trial.name} waits for room on another",
+        )
         for trial in seen.trials
         if trial.subjob not in seen.failed and not trial.runs
     ]
@@ -203,7 +219,11 @@ def problems_of(seen: Observed) -> list[tuple[str, str]]:
         if kept and kept.page.lost:
             found.append(("TuplesLost", f"{pod.part}: {kept.page.lost} tuples of its input were lost"))
         if kept and isinstance(kept.page, InstancePage) and kept.page.leads:
-            found += [("QueueFull", _full(stream, queue)) for stream, queue in kept.page.outputs.items() if queue.full]
+            found += [
+                ("QueueFull", _full(stream, queue))
+                for stream, queue in kept.page.outputs.items()
+                if queue.full
+            ]
     return found
 
 
@@ -226,7 +246,9 @@ def objective(seen: Observed, views: Sequence[SubjobView]) -> Finding:
     missed = [f"{name} took {took} ms of {most} ms" for name, took, most in limits if took > most]
     if missed:
         return finding(kind, False, "TooSlow", "; ".join(missed))
-    return finding(kind, True, "Met", "; ".join(f"{name} took {took} ms of {most} ms" for name, took, most in limits))
+    return finding(
+        kind, True, "Met", "; ".join(f"{name} took {took} ms of {most} ms" for name, took, most in limits)
+    )
 
 
 def _last_recovery(seen: Observed, view: SubjobView) -> int | None:

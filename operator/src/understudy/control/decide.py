@@ -1,7 +1,7 @@
 """Observed → intents: the whole controller in one function.
 
-The order matters only in that each intent rests on those before it. Whoever carries them out may stop anywhere.
-"""
+The order matters only in that each intent rests on those before it. Whoever carries them out may stop
+anywhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ from understudy.control.observed import Observed
 from understudy.control.retirement import retire
 from understudy.control.room import plan_room
 from understudy.control.sinks import plan_sinks
-from understudy.control.status import CONFIRM_MS, MEASURE_MS, same_but_for_figures, same_but_for_time, status_of
+from understudy.control.status import (
+    CONFIRM_MS,
+    MEASURE_MS,
+    same_but_for_figures,
+    same_but_for_time,
+    status_of,
+)
 from understudy.control.times import millis
 from understudy.control.views import SubjobView, views
 from understudy.model.job import StreamJob
@@ -43,7 +49,11 @@ def is_calm(seen: Observed, plan: Sequence[Intent]) -> bool:
         return not seen.remains
     moves = seen.run.moves if seen.run else {}
     writing = all(sink_runs(seen, seen.sink_pod(sink.name)) for sink in seen.job.sinks)
-    return seen.started and writing and all(v.settled and v.subjob.name not in moves for v in views(seen, seen.job))
+    return (
+        seen.started
+        and writing
+        and all(v.settled and v.subjob.name not in moves for v in views(seen, seen.job))
+    )
 
 
 def _plan_job(seen: Observed, job: StreamJob, found: Sequence[SubjobView]) -> tuple[Intent, ...]:
@@ -71,7 +81,8 @@ def _tell(seen: Observed) -> tuple[Intent, ...]:
 
 
 def _worth_writing(seen: Observed, status: Mapping[str, Any]) -> bool:
-    """What a person waits for is written at once; figures from time to time, and less often while they stand still."""
+    """What a person waits for is written at once; figures from time to time, and less often while they stand
+    still."""
     if not same_but_for_figures(seen.status, status):
         return True
     measured = millis(seen.status.get("measuredAt"))

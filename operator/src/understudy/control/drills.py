@@ -143,7 +143,9 @@ def decide_drill(seen: SeenDrill) -> tuple[Step, ...]:
 
 def _plan(spec: FailoverDrillSpec) -> str:
     zone = f" in {spec.time_zone}" if spec.time_zone else ""
-    when = f"by the schedule {spec.schedule}{zone}" if spec.schedule else f"at {spec.at}" if spec.at else "now"
+    when = (
+        f"by the schedule {spec.schedule}{zone}" if spec.schedule else f"at {spec.at}" if spec.at else "now"
+    )
     return f"{spec.fault} to the primary of {spec.subjob}, {when}"
 
 
@@ -171,7 +173,9 @@ def _begin(seen: SeenDrill) -> tuple[Step, ...]:
         passed=seen.status.passed,
         failed=seen.status.failed,
     )
-    return WriteDown(status), Tell(Severity.NORMAL, Reason.DRILL_STARTED, f"drill {seen.name}: {status.message}")
+    return WriteDown(status), Tell(
+        Severity.NORMAL, Reason.DRILL_STARTED, f"drill {seen.name}: {status.message}"
+    )
 
 
 def _begins_anew(seen: SeenDrill) -> bool:
@@ -214,8 +218,8 @@ def _refusal(seen: SeenDrill) -> str | None:
 
 
 def _risk(seen: SeenDrill, subjob: Json, target: Pod) -> str | None:
-    """Why the fault would be more than the job is ready for. Protected speaks of the standbys that are asked for only:
-    a subjob that asks for none has nobody to take over, and a node may hold both of a pair."""
+    """Why the fault would be more than the job is ready for. Protected speaks of the standbys that are asked
+    for only: a subjob that asks for none has nobody to take over, and a node may hold both of a pair."""
     conditions: Iterable[Json] = (seen.job or {}).get("conditions") or ()
     protected: Json = next((c for c in conditions if c.get("type") == "Protected"), {})
     if protected.get("status") != "True":
@@ -254,7 +258,11 @@ def _go_on(seen: SeenDrill) -> tuple[Step, ...]:
     if seen.status.made_at is None:
         target = seen.pod(seen.status.target)
         moment = iso_ms(seen.now_ms)
-        if incident is not None and target is not None and seen.spec.fault in (Fault.POD_KILL, Fault.NODE_LOSS):
+        if (
+            incident is not None
+            and target is not None
+            and seen.spec.fault in (Fault.POD_KILL, Fault.NODE_LOSS)
+        ):
             return _once_more(seen)
         if incident is not None or target is None:
             return (_written(seen, made_at=seen.status.started_at or moment),)
@@ -307,7 +315,9 @@ def _incident(seen: SeenDrill, before: int, since: int = 0) -> IncidentSeen | No
     later = [i for i in taken_over if i.spec["epoch"] > before]
     later = [i for i in later if (millis(i.status.get("detected")) or since) >= since]
     later.sort(key=lambda incident: incident.spec["epoch"])
-    return next((i for i in later if i.status.get("recoverySeconds") is not None), later[0] if later else None)
+    return next(
+        (i for i in later if i.status.get("recoverySeconds") is not None), later[0] if later else None
+    )
 
 
 def _ended(seen: SeenDrill, incident: IncidentSeen | None, trouble: str | None) -> tuple[Step, ...]:
@@ -326,7 +336,9 @@ def _ended(seen: SeenDrill, incident: IncidentSeen | None, trouble: str | None) 
             "failed": seen.status.failed + bool(misses),
         }
     )
-    severity, reason = (Severity.WARNING, Reason.DRILL_FAILED) if misses else (Severity.NORMAL, Reason.DRILL_PASSED)
+    severity, reason = (
+        (Severity.WARNING, Reason.DRILL_FAILED) if misses else (Severity.NORMAL, Reason.DRILL_PASSED)
+    )
     return WriteDown(status), Tell(severity, reason, f"drill {seen.name}: {message}")
 
 

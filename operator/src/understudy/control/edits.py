@@ -1,4 +1,5 @@
-"""What an edit of a running job needs. One table for everybody: `understudy run` takes what can be changed live."""
+"""What an edit of a running job needs. One table for everybody: `understudy run` takes what can be changed
+live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What pods need first: an account, the manifest, a Service and a Lease per subjob; and what an edit left over."""
+"""What pods need first: an account, the manifest, a Service and a Lease per subjob; and what an edit left
+over."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def _access(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     executors = any(subjob.spark.executors.instances for subjob in job.subjobs)
     if (seen.access.leases, seen.access.executors) != (leases, executors):
         besides = "make pods for executors" if executors else "nothing else"
-        plan.append(EnsureRole(leases, executors, f"the job's pods may touch the job's own Leases and {besides}"))
+        plan.append(
+            EnsureRole(leases, executors, f"the job's pods may touch the job's own Leases and {besides}")
+        )
     if not seen.access.bound:
         plan.append(EnsureRoleBinding("the account gets its Role"))
     return tuple(plan)
@@ -95,7 +98,9 @@ def _lease(seen: Observed, subjob: str) -> EnsureLease:
     newest = max([seen.before(subjob).get("epoch") or 0, *(epoch for epoch, _ in pages)])
     holder = next((pod for epoch, pod in leading if epoch == newest), None)
     address = f"{holder.ip}:{names.FLIGHT_PORT}" if holder and holder.ip else None
-    why = f"who leads {subjob} is settled by its Lease" + (f"; it counts on from epoch {newest}" if newest else "")
+    why = f"who leads {subjob} is settled by its Lease" + (
+        f"; it counts on from epoch {newest}" if newest else ""
+    )
     return EnsureLease(subjob, holder.name if holder else None, address, newest, why)
 
 
@@ -107,13 +112,19 @@ def plan_leftovers(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
     parts = {subjob.name for subjob in job.subjobs}
     sinks = {sink.name for sink in job.sinks}
     stray = [pod for pod in seen.pods if pod.part not in (sinks if pod.is_sink else parts)]
-    kept = {names.lease(seen.name, part) for part in parts | {pod.part for pod in seen.pods if not pod.is_sink}}
+    kept = {
+        names.lease(seen.name, part) for part in parts | {pod.part for pod in seen.pods if not pod.is_sink}
+    }
     revisions = {seen.revision, *(pod.revision for pod in seen.pods)}
     if seen.run:
         revisions.add(seen.run.revision)
     why = "the job no longer has it"
     return (
-        *(DeletePod(p.name, False, f"{p.name} is removed: {why} ({p.part})") for p in stray if not p.terminating),
+        *(
+            DeletePod(p.name, False, f"{p.name} is removed: {why} ({p.part})")
+            for p in stray
+            if not p.terminating
+        ),
         *(Remove(Kind.SERVICE, name, f"{name}: {why}") for name in sorted(seen.services - kept)),
         *(
             Remove(Kind.BUDGET, name, f"{name}: {why}")
@@ -125,7 +136,11 @@ def plan_leftovers(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
             if lease.job == seen.name and lease.name not in kept
         ),
         *(
-            Remove(Kind.MANIFEST, names.manifest(seen.name, revision), f"no pod was started with revision {revision}")
+            Remove(
+                Kind.MANIFEST,
+                names.manifest(seen.name, revision),
+                f"no pod was started with revision {revision}",
+            )
             for revision in sorted(seen.manifests - revisions)
         ),
     )

@@ -8,8 +8,8 @@
 | it is a sink, and nobody on its node has answered for QUIET_MS | nothing: a later life fences it |
 | it cannot start; an instance crashes again and again | another node may serve it better, or a later image |
 
-A container that crashes once is not lost: the kubelet restarts it where it is, and it comes back as a standby.
-"""
+A container that crashes once is not lost: the kubelet restarts it where it is, and it comes back as a
+standby."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from typing import Final
 from understudy.control.observed import Observed, Phase, Pod, Spread
 
 SILENCE_MS: Final = 30_000
-QUIET_MS: Final = 8_000  # no standby stands in for a sink, so Kubernetes is not waited for if its node seems lost
+QUIET_MS: Final = (
+    8_000  # no standby stands in for a sink, so Kubernetes is not waited for if its node seems lost
+)
 FRESH_MS: Final = 10_000  # a page older than this no longer proves that its process serves
 CANNOT_START_MS: Final = 120_000
 CRASHES: Final = 5  # the kubelet waits longer after each: about five minutes
@@ -70,11 +72,14 @@ def _quiet(seen: Observed, pod: Pod) -> Loss | None:
     silent = [page for page in pages if page.silent and seen.now_ms - page.at_ms >= QUIET_MS]
     if pod.name not in seen.pages or len(pages) < 2 or len(silent) < len(pages):
         return None
-    return Loss(f"nobody on its node {pod.node} has answered for {QUIET_MS // 1000} s", suspect=True, unreachable=True)
+    return Loss(
+        f"nobody on its node {pod.node} has answered for {QUIET_MS // 1000} s", suspect=True, unreachable=True
+    )
 
 
 def _stuck(seen: Observed, pod: Pod) -> Loss | None:
-    """A sink may go back to the same node, since its volume may be there; one that crashes stays where it is."""
+    """A sink may go back to the same node, since its volume may be there; one that crashes stays where it
+    is."""
     if pod.trouble is None or pod.node is None:
         return None
     if pod.restarts >= CRASHES and not pod.is_sink:

@@ -1,5 +1,5 @@
-"""Every failure leaves an Incident. Of a take-over: what was lost, and when each step of the recovery was reached; what
-else can be lost is told by `losses`."""
+"""Every failure leaves an Incident. Of a take-over: what was lost, and when each step of the recovery was
+reached; what else can be lost is told by `losses`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def _incident(seen: Observed, view: SubjobView) -> RecordIncident | None:
     if before and status == before.status:
         return None
     why = f"{page.instance} took over {view.subjob.name} from {page.take_over.gone}: {page.take_over.cause}"
-    return RecordIncident(name, before.spec if before else _spec(seen, view, page, page.take_over), status, why)
+    return RecordIncident(
+        name, before.spec if before else _spec(seen, view, page, page.take_over), status, why
+    )
 
 
 def _overload(seen: Observed, view: SubjobView, taken: TakeOver) -> str | None:
@@ -91,8 +93,8 @@ def _moment(at: int | None) -> str | None:
 
 
 def _class(seen: Observed, view: SubjobView, taken: TakeOver) -> FailureClass:
-    """Resource: it moved away from an overload. Permanent: pod or node are gone. False suspicion: the same process
-    spoke since. Else it died and comes back."""
+    """Resource: it moved away from an overload. Permanent: pod or node are gone. False suspicion: the same
+    process spoke since. Else it died and comes back."""
     if taken.planned:
         return FailureClass.RESOURCE
     old = seen.pod(taken.gone)
@@ -100,7 +102,10 @@ def _class(seen: Observed, view: SubjobView, taken: TakeOver) -> FailureClass:
         return FailureClass.PERMANENT
     spoken = seen.pages.get(old.name)
     lived = (
-        spoken is not None and not spoken.silent and spoken.at_ms > (taken.detected or 0) and spoken.page.state.serves
+        spoken is not None
+        and not spoken.silent
+        and spoken.at_ms > (taken.detected or 0)
+        and spoken.page.state.serves
     )
     return FailureClass.FALSE_SUSPICION if lived and not old.restarts else FailureClass.TEMPORARY
 

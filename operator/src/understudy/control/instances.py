@@ -1,8 +1,7 @@
 """The instances of one subjob: remove what is lost, make what is missing, replace what an edit outdated.
 
-Cut anywhere, the plan is safe: a number is written down before its pod is made, so it is never given twice; a surplus
-pod is removed later; nothing here moves a role, the Lease does.
-"""
+Cut anywhere, the plan is safe: a number is written down before its pod is made, so it is never given twice; a
+surplus pod is removed later; nothing here moves a role, the Lease does."""
 
 from __future__ import annotations
 
@@ -33,21 +32,35 @@ from understudy.model.job import StreamJob
 from understudy.model.status import Role
 
 HEAD_START_MS: Final = 5_000  # primaries first: their cold starts should not compete with the standbys'
-SPACING_MS: Final = 3_000  # between two new instances of a subjob, so that pods that fail at once do not pile up
-TAKE_OVER_MS: Final = 10_000  # how long a take-over may have the machine to itself before a replacement starts
+SPACING_MS: Final = (
+    3_000  # between two new instances of a subjob, so that pods that fail at once do not pile up
+)
+TAKE_OVER_MS: Final = (
+    10_000  # how long a take-over may have the machine to itself before a replacement starts
+)
 
 
 def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent, ...]:
     digests = digests_of(job, view.subjob, certificate_for(seen))
     crowded = [pod for pod in view.live if no_room(seen, pod)]
     outdated = _outdated(view, digests, digests_before_live_edits(job, view.subjob, certificate_for(seen)))
-    doomed = {**view.losses, **{pod.name: Loss("no other node has room for it") for pod in crowded}, **outdated}
+    doomed = {
+        **view.losses,
+        **{pod.name: Loss("no other node has room for it") for pod in crowded},
+        **outdated,
+    }
     live = [pod for pod in view.pods if pod.name not in doomed]
-    removals = [_remove(pod, doomed[pod.name]) for pod in view.pods if pod.name in doomed and not pod.terminating]
+    removals = [
+        _remove(pod, doomed[pod.name]) for pod in view.pods if pod.name in doomed and not pod.terminating
+    ]
     surplus = () if is_to_move(seen, view) else _surplus(view, live)
     return (
         *(intent for pair in removals for intent in pair),
-        *(intent for pod in surplus for intent in _remove(pod, Loss("there is one instance more than is needed"))),
+        *(
+            intent
+            for pod in surplus
+            for intent in _remove(pod, Loss("there is one instance more than is needed"))
+        ),
         *_creation(seen, job, view, live, digests, bool(crowded)),
         *_labels(view, [pod for pod in live if pod not in surplus]),
         *_changes(seen, view, live),
@@ -63,8 +76,8 @@ def _remove(pod: Pod, loss: Loss) -> tuple[Intent, ...]:
 
 
 def _outdated(view: SubjobView, *wanted: Digests) -> dict[str, Loss]:
-    """Pods that an edit makes go now. A changed query: all at once. Changed settings: the standby, then the primary;
-    while nobody serves, whoever has not begun."""
+    """Pods that an edit makes go now. A changed query: all at once. Changed settings: the standby, then the
+    primary; while nobody serves, whoever has not begun."""
     old_query = [pod for pod in view.live if pod.digests.query not in {digests.query for digests in wanted}]
     if old_query:
         return {pod.name: Loss("the query was changed") for pod in old_query}
@@ -90,8 +103,8 @@ def _changes(seen: Observed, view: SubjobView, live: Sequence[Pod]) -> tuple[Int
 
 
 def _surplus(view: SubjobView, live: Sequence[Pod]) -> tuple[Pod, ...]:
-    """More than needed, as when a node that was given up returns. The primary does not go, nor its secondary, unless
-    none is wanted and the mode in force does without."""
+    """More than needed, as when a node that was given up returns. The primary does not go, nor its secondary,
+    unless none is wanted and the mode in force does without."""
     if view.page is None or len(live) <= view.wanted:
         return ()
     kept = view.page.secondary if view.wanted > 1 or view.mode is not Mode.AMNESIA else None
@@ -113,7 +126,9 @@ def _creation(
     spread, where = spread_for(seen, live, avoid)
     if crowded:
         spread, where = Spread.PREFERRED, "beside its peer if need be, since no other node has room"
-    if spread is Spread.REQUIRED:  # also away from one that had to share a node, which others do not keep away from
+    if (
+        spread is Spread.REQUIRED
+    ):  # also away from one that had to share a node, which others do not keep away from
         avoid |= {pod.node for pod in live if pod.node}
     role = view.standby_role if live else Role.PRIMARY
     name = names.instance(seen.name, subjob, number)
@@ -123,7 +138,9 @@ def _creation(
     entries: dict[str, str | None] = {f"next.{subjob}": str(number + 1), f"made.{subjob}": str(seen.now_ms)}
     return (
         Record(entries, f"number {number} is given to an instance of {subjob}"),
-        CreateInstance(name, subjob, role, spread, avoid, prefer, digests, seen.revision, certificate_for(seen), why),
+        CreateInstance(
+            name, subjob, role, spread, avoid, prefer, digests, seen.revision, certificate_for(seen), why
+        ),
         Emit(Severity.NORMAL, Reason.INSTANCE_CREATED, why),
     )
 
@@ -142,7 +159,9 @@ def _after(view: SubjobView) -> str:
     return "".join(f"; {name} is lost: {loss.why}" for name, loss in view.losses.items())
 
 
-def _must_wait(seen: Observed, job: StreamJob, view: SubjobView, live: Sequence[Pod], digests: Digests) -> bool:
+def _must_wait(
+    seen: Observed, job: StreamJob, view: SubjobView, live: Sequence[Pod], digests: Digests
+) -> bool:
     run = seen.run or Run()
     age = seen.now_ms - run.made_ms.get(view.subjob.name, 0)
     if age < SPACING_MS and (live or view.pods):
@@ -156,7 +175,8 @@ def _must_wait(seen: Observed, job: StreamJob, view: SubjobView, live: Sequence[
 
 
 def _taking_over(seen: Observed, view: SubjobView) -> bool:
-    """A take-over is under way and has not had its time: a replacement would only take the processor from it."""
+    """A take-over is under way and has not had its time: a replacement would only take the processor from
+    it."""
     if view.failing_over:
         lost_at = seen.status_since("Ready", "False")
         return lost_at is None or seen.now_ms - lost_at < TAKE_OVER_MS

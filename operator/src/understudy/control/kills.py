@@ -1,4 +1,5 @@
-"""Instances that are OOM-killed: counted in the record, so that the count survives the pods (`protocol.poison`).
+"""Instances that are OOM-killed: counted in the record, so that the count survives the pods
+(`protocol.poison`).
 
 | seen | done |
 |---|---|
@@ -26,7 +27,9 @@ class Counted:
     """Uid of a pod → its restarts when its last death was counted."""
 
     def to_text(self) -> str:
-        return json.dumps({"count": self.kills.count, "place": dict(self.kills.place or {}), "deaths": self.deaths})
+        return json.dumps(
+            {"count": self.kills.count, "place": dict(self.kills.place or {}), "deaths": self.deaths}
+        )
 
     @classmethod
     def of(cls, text: str) -> Counted:
@@ -40,11 +43,19 @@ def plan_kills(seen: Observed, view: SubjobView) -> tuple[Intent, ...]:
     for pod in _killed(view, counted):
         counted = _count(seen, view, counted, pod)
     if counted != _counted(seen, view):
-        why = f"{view.subjob.name} was OOM-killed {counted.kills.count} times since an instance last caught up"
+        why = (
+            f"{view.subjob.name} was OOM-killed {counted.kills.count} times since an instance last caught up"
+        )
         return (Record({key: counted.to_text()}, why),)
     if counted.kills.count and _has_got_past(seen, view):
-        past = replace(counted, kills=Kills())  # the deaths that were counted can be seen as long as their pods live
-        return (Record({key: past.to_text()}, f"{view.subjob.name} has got past the place at which it was OOM-killed"),)
+        past = replace(
+            counted, kills=Kills()
+        )  # the deaths that were counted can be seen as long as their pods live
+        return (
+            Record(
+                {key: past.to_text()}, f"{view.subjob.name} has got past the place at which it was OOM-killed"
+            ),
+        )
     return ()
 
 
@@ -59,7 +70,11 @@ def _counted(seen: Observed, view: SubjobView) -> Counted:
 
 def _killed(view: SubjobView, counted: Counted) -> Iterator[Pod]:
     for pod in view.pods:
-        if pod.death is not None and pod.death.out_of_memory and pod.restarts > counted.deaths.get(pod.uid, 0):
+        if (
+            pod.death is not None
+            and pod.death.out_of_memory
+            and pod.restarts > counted.deaths.get(pod.uid, 0)
+        ):
             yield pod
 
 
@@ -80,4 +95,10 @@ def _caught_up(page: InstancePage) -> bool:
 def _has_got_past(seen: Observed, view: SubjobView) -> bool:
     """A silent page may be from before its death, and still look well."""
     found = seen.pages.get(view.primary.name) if view.primary else None
-    return found is not None and not found.silent and view.serving and view.page is not None and _caught_up(view.page)
+    return (
+        found is not None
+        and not found.silent
+        and view.serving
+        and view.page is not None
+        and _caught_up(view.page)
+    )

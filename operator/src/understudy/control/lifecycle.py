@@ -17,7 +17,8 @@ START_UNPROTECTED_MS: Final = 180_000  # a standby that finds no node for so lon
 
 
 def plan_start(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
-    """Once, when every instance and sink is ready: the stream must not begin with the backlog of a cold start."""
+    """Once, when every instance and sink is ready: the stream must not begin with the backlog of a cold
+    start."""
     if seen.started or not _sinks_ready(seen, job):
         return ()
     entries = {"startTime": str(seen.now_ms)}
@@ -35,12 +36,15 @@ def _coming(view: SubjobView) -> bool:
 
 
 def plan_end(seen: Observed) -> tuple[Intent, ...]:
-    """Write it down first; then the subjobs' pods go. Sink pods stay: they have ended, and their logs can be read."""
+    """Write it down first; then the subjobs' pods go. Sink pods stay: they have ended, and their logs can be
+    read."""
     if not seen.completed:
         return (Record({"completed": str(seen.now_ms)}, "every sink has written its whole stream"),)
     pods = [pod.name for pod in seen.pods if not pod.is_sink and not pod.terminating]
     trials = [trial.name for trial in seen.trials if not trial.terminating]
-    return tuple(DeletePod(name, False, f"{name} is removed: the job has completed") for name in (*pods, *trials))
+    return tuple(
+        DeletePod(name, False, f"{name} is removed: the job has completed") for name in (*pods, *trials)
+    )
 
 
 def has_ended(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> bool:

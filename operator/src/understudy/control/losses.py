@@ -8,8 +8,8 @@ Noticed is what the status as it stands does not know yet:
 | so many restarts | there are more | temporary: the container is started where it was |
 | a sink that runs | its disk stands still | temporary: the kubelet starts its container again |
 
-Until the subjob is protected again, or the sink writes again, what fails there belongs to the same Incident. The pod of
-a former primary belongs to the take-over from it until then, also when it comes back as a standby.
+Until the subjob is protected again, or the sink writes again, what fails there belongs to the same Incident.
+The pod of a former primary belongs to the take-over from it until then, also when it comes back as a standby.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def plan_losses(seen: Observed, views: Sequence[SubjobView]) -> tuple[RecordInci
     return (*standbys, *(intent for sink in seen.job.sinks for intent in _of_sink(seen, sink)))
 
 
-def _recorded(seen: Observed, failure: _Failure, spec: IncidentSpec, harmless: bool) -> tuple[RecordIncident, ...]:
+def _recorded(
+    seen: Observed, failure: _Failure, spec: IncidentSpec, harmless: bool
+) -> tuple[RecordIncident, ...]:
     if seen.incident(failure.incident) is not None:
         return ()
     none = 0 if harmless else None
@@ -82,7 +84,9 @@ def _has_spoken(seen: Observed, pod: str | None, since: str | None) -> bool:
     return page is not None and not page.silent and page.at_ms > (millis(since) or 0)
 
 
-def _failure(seen: Observed, before: Json, pod: Pod | None, loss: Loss | None, life: str = "") -> _Failure | None:
+def _failure(
+    seen: Observed, before: Json, pod: Pod | None, loss: Loss | None, life: str = ""
+) -> _Failure | None:
     """What has become of a pod since the status spoke of it; None: nothing, or what somebody wanted."""
     name, known = before["pod"], before.get("restarts")
     if pod is None:
@@ -116,7 +120,9 @@ def _spec(seen: Observed, failure: _Failure, **fields: Any) -> IncidentSpec:
 
 def _of_subjob(seen: Observed, view: SubjobView) -> tuple[RecordIncident, ...]:
     name = view.subjob.name
-    if found := [i for i in seen.incidents if _is_open(i) and _is_of_standby(i.spec) and i.spec["subjob"] == name]:
+    if found := [
+        i for i in seen.incidents if _is_open(i) and _is_of_standby(i.spec) and i.spec["subjob"] == name
+    ]:
         return _closed(seen, (i for i in found if _is_protected(seen, view, i.status.get("detected"))))
     failure = next(_standby_failures(seen, view), None)
     if failure is None:
@@ -141,14 +147,20 @@ def _standby_failures(seen: Observed, view: SubjobView) -> Iterator[_Failure]:
         name = before["pod"]
         stood_by = before["role"] != Role.PRIMARY and before["state"] != "lost" and name != view.lease.holder
         known = is_retired(seen, name) or _was_taken_over_from(seen, view, name)
-        failure = _failure(seen, before, seen.pod(name), view.losses.get(name)) if stood_by and not known else None
+        failure = (
+            _failure(seen, before, seen.pod(name), view.losses.get(name)) if stood_by and not known else None
+        )
         if failure is not None:
             yield failure
 
 
 def _is_told(view: SubjobView) -> bool:
     """The page of the one that leads says from whom it took over."""
-    return view.page is not None and view.page.leads and view.page.epoch >= (view.lease.epoch if view.lease else 0)
+    return (
+        view.page is not None
+        and view.page.leads
+        and view.page.epoch >= (view.lease.epoch if view.lease else 0)
+    )
 
 
 def _is_as_before(seen: Observed, view: SubjobView) -> bool:
@@ -186,7 +198,9 @@ def _of_sink(seen: Observed, sink: Sink) -> tuple[RecordIncident, ...]:
 
 def _writes(seen: Observed, sink: Sink, since: str | None) -> bool:
     pod = seen.sink_pod(sink.name)
-    return pod is not None and sink_runs(seen, pod) and (pod.has_finished or _has_spoken(seen, pod.name, since))
+    return (
+        pod is not None and sink_runs(seen, pod) and (pod.has_finished or _has_spoken(seen, pod.name, since))
+    )
 
 
 def _sink_failure(seen: Observed, sink: Sink) -> _Failure | None:

@@ -1,5 +1,5 @@
-"""Planned moves of a subjob's primary (Brettlecker §4.2): ordered by a person or a Migration; because its node is to be
-emptied, or is overloaded.
+"""Planned moves of a subjob's primary (Brettlecker §4.2): ordered by a person or a Migration; because its
+node is to be emptied, or is overloaded.
 
 | seen | done |
 |---|---|
@@ -146,7 +146,9 @@ def _write_down(
     seen: Observed, view: SubjobView, primary: Pod, target: str, goal: _Goal, made: bool = False
 ) -> tuple[Intent, ...]:
     subjob = view.subjob.name
-    move = Move(primary.name, target, goal.why, seen.now_ms, goal.by, primary.node or "", goal.resource, goal.dropped)
+    move = Move(
+        primary.name, target, goal.why, seen.now_ms, goal.by, primary.node or "", goal.resource, goal.dropped
+    )
     why = f"{subjob} moves from {primary.name} to {target}{', a new instance' if made else ''}: {goal.why}"
     return (
         Record({f"move.{subjob}": move_to_text(move)}, why),
@@ -155,7 +157,9 @@ def _write_down(
     )
 
 
-def _make_target(seen: Observed, job: StreamJob, view: SubjobView, primary: Pod, goal: _Goal) -> tuple[Intent, ...]:
+def _make_target(
+    seen: Observed, job: StreamJob, view: SubjobView, primary: Pod, goal: _Goal
+) -> tuple[Intent, ...]:
     """On the node that is asked for; else wherever pods are taken, away from its peers if that can be."""
     subjob, run = view.subjob, seen.run or Run()
     number = max([run.next.get(subjob.name, 0), *(names.number_of(pod.name) + 1 for pod in view.pods)])
@@ -164,13 +168,25 @@ def _make_target(seen: Observed, job: StreamJob, view: SubjobView, primary: Pod,
     spread = Spread.REQUIRED if usable_nodes(seen) - taken and goal.node is None else Spread.PREFERRED
     others = frozenset(node.name for node in seen.nodes if node.name != goal.node)
     avoid = others if goal.node else taken if spread is Spread.REQUIRED else frozenset()
-    entries: dict[str, str | None] = {f"next.{subjob.name}": str(number + 1), f"made.{subjob.name}": str(seen.now_ms)}
+    entries: dict[str, str | None] = {
+        f"next.{subjob.name}": str(number + 1),
+        f"made.{subjob.name}": str(seen.now_ms),
+    }
     digests, certificate = digests_of(job, subjob, certificate_for(seen)), certificate_for(seen)
     why = f"{name} is made as the target of a move: {goal.why}"
     return (
         Record(entries, f"number {number} is given to an instance of {subjob.name}"),
         CreateInstance(
-            name, subjob.name, view.standby_role, spread, avoid, goal.node, digests, seen.revision, certificate, why
+            name,
+            subjob.name,
+            view.standby_role,
+            spread,
+            avoid,
+            goal.node,
+            digests,
+            seen.revision,
+            certificate,
+            why,
         ),
         Emit(Severity.NORMAL, Reason.INSTANCE_CREATED, why),
         *_write_down(seen, view, primary, name, goal, made=True),
@@ -181,7 +197,8 @@ def _make_target(seen: Observed, job: StreamJob, view: SubjobView, primary: Pod,
 
 
 def _take_away(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
-    """Whoever wrote the move down may not have come to that; the order would be carried out again afterwards."""
+    """Whoever wrote the move down may not have come to that; the order would be carried out again
+    afterwards."""
     order = seen.orders.get(view.subjob.name)
     taken = order is not None and move.ordered and (_ordered(order), order.by) == (move.why, move.by)
     return (DropOrder(view.subjob.name, "its move is under way"),) if taken else ()
@@ -201,7 +218,8 @@ def _go_on(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
     others = [pod for pod in view.live if pod.name not in (move.target, move.source)]
     if others:
         return tuple(
-            DeletePod(pod.name, False, f"{pod.name} is removed: {move.target} takes its place") for pod in others
+            DeletePod(pod.name, False, f"{pod.name} is removed: {move.target} takes its place")
+            for pod in others
         )
     if view.lease is None or holder != move.source or view.lease.successor == move.target:
         return ()
@@ -268,5 +286,7 @@ def _result(
 def _ended(view: SubjobView, moved: Moved) -> tuple[Intent, ...]:
     subjob = view.subjob.name
     entries: dict[str, str | None] = {f"move.{subjob}": None, f"moved.{subjob}": moved_to_text(moved)}
-    severity, reason = (Severity.WARNING, Reason.MOVE_FAILED) if moved.failure else (Severity.NORMAL, Reason.MOVED)
+    severity, reason = (
+        (Severity.WARNING, Reason.MOVE_FAILED) if moved.failure else (Severity.NORMAL, Reason.MOVED)
+    )
     return Record(entries, moved.sentence(subjob)), Emit(severity, reason, moved.sentence(subjob))

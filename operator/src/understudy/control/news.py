@@ -69,7 +69,8 @@ def _of_failover(old: Json, new: Json) -> Iterator[Emit]:
     yield Emit(
         Severity.NORMAL,
         Reason.FAILOVER_COMPLETED,
-        f"{last['to']} took over {new['name']} from {last['from']} with epoch {last['epoch']}: {last['cause']}",
+        f"{last['to']} took over {new['name']} from {last['from']} with epoch {last['epoch']}: "
+        f"{last['cause']}",
     )
 
 
@@ -89,7 +90,9 @@ def _of_replicas(old: Json, new: Json) -> Iterator[Emit]:
         if replica["pod"] in alive or replica["state"] == "lost":
             continue
         reason = Reason.PRIMARY_LOST if replica["role"] == "primary" else Reason.STANDBY_LOST
-        yield Emit(Severity.WARNING, reason, f"{replica['pod']} of {new['name']} on {replica.get('node')} is lost")
+        yield Emit(
+            Severity.WARNING, reason, f"{replica['pod']} of {new['name']} on {replica.get('node')} is lost"
+        )
 
 
 def _conditions(status: Json) -> dict[str, Json]:

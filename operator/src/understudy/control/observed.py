@@ -201,10 +201,11 @@ class Run:
     revision: str = ""
     """The manifest that was accepted last."""
     generation: int = 0
-    """The generation of the spec that it came from: what was accepted once stays so when the operator is upgraded."""
+    """The generation of the spec that it came from: what was accepted once stays so when the operator is
+    upgraded."""
     next: Mapping[str, int] = field(default_factory=dict)
-    """Subjob → the number of its next instance; written before the pod is made, so that no number is used twice. For a
-    sink, as `sink.NAME`, of its next pod."""
+    """Subjob → the number of its next instance; written before the pod is made, so that no number is used
+    twice. For a sink, as `sink.NAME`, of its next pod."""
     made_ms: Mapping[str, int] = field(default_factory=dict)
     """Subjob → when its newest instance was made."""
     failed: Mapping[str, int] = field(default_factory=dict)
@@ -253,7 +254,8 @@ class Safeguards:
     budgets: frozenset[str] | None = None
     """PodDisruptionBudgets that exist; None where the operator is not to make any."""
     policy: bool | None = None
-    """Whether the NetworkPolicy is there as it would be made now; None where the operator is not to make one."""
+    """Whether the NetworkPolicy is there as it would be made now; None where the operator is not to make
+    one."""
     tls: bool = False
     """Whether new jobs get certificates."""
     certificate_ms: int = 30 * 86_400_000

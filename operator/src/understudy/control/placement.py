@@ -1,4 +1,5 @@
-"""Where a new instance goes: never on its peer's node if another can take it; among those, by CLEA to the nearest."""
+"""Where a new instance goes: never on its peer's node if another can take it; among those, by CLEA to the
+nearest."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def _ends(seen: Observed, job: StreamJob, subjob: str, peers: Sequence[Pod]) -> 
 
 
 def _nearest(seen: Observed, free: Sequence[str], ends: Mapping[str, str]) -> tuple[str | None, str]:
-    """CLEA: the least mean latency to upstream, peer and downstream. Nodes that nobody measured are not in it."""
+    """CLEA: the least mean latency to upstream, peer and downstream. Nodes that nobody measured are not in
+    it."""
     targets = tuple(ends.values())
     known = {**seen.distances, **{(node, node): 0.0 for node in free}}
     nodes = [node for node in free if all((node, target) in known for target in targets)]

@@ -39,7 +39,9 @@ def read_record(entries: Mapping[str, str]) -> Run:
         generation=_number(entries.get("generation")) or 0,
         next=_numbers(entries, "next."),
         made_ms=_numbers(entries, "made."),
-        failed=_numbers({k: v.partition(" ")[0] for k, v in entries.items()}, "failed."),  # nodes stood behind it once
+        failed=_numbers(
+            {k: v.partition(" ")[0] for k, v in entries.items()}, "failed."
+        ),  # nodes stood behind it once
         processes=_numbers(entries, "process."),
         moves=_values(entries, "move.", Move),
         moved=_values(entries, "moved.", Moved),
@@ -47,7 +49,9 @@ def read_record(entries: Mapping[str, str]) -> Run:
         certificate_until_ms=_number(entries.get("certificateUntil")) or 0,
         certificate_from=_number(entries.get("certificateFrom")) or 1,
         kills={k.removeprefix("kills."): text for k, text in entries.items() if k.startswith("kills.")},
-        retired={k.removeprefix("retired."): _retired(v) for k, v in entries.items() if k.startswith("retired.")},
+        retired={
+            k.removeprefix("retired."): _retired(v) for k, v in entries.items() if k.startswith("retired.")
+        },
     )
 
 
@@ -61,7 +65,9 @@ def retired_to_text(retired: Retired) -> str:
 
 
 def _numbers(entries: Mapping[str, str], prefix: str) -> dict[str, int]:
-    found = {key.removeprefix(prefix): _number(text) for key, text in entries.items() if key.startswith(prefix)}
+    found = {
+        key.removeprefix(prefix): _number(text) for key, text in entries.items() if key.startswith(prefix)
+    }
     return {name: number for name, number in found.items() if number is not None}
 
 

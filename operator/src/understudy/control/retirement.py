@@ -5,9 +5,9 @@
 | the operator: an edit, a move, a certificate, room elsewhere, one too many | the plan removes a pod that is not lost |
 | a person or an autoscaler that empties a node | the pod is being evicted, or its node is cordoned |
 
-It is written down with the reason before the pod is removed. It is forgotten when no status speaks of the pod any more
-and nobody is about to take over from it, or has: a take-over from such a pod is a planned change and no failure.
-"""
+It is written down with the reason before the pod is removed. It is forgotten when no status speaks of the pod
+any more and nobody is about to take over from it, or has: a take-over from such a pod is a planned change and
+no failure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def is_emptied(seen: Observed, node: str | None) -> bool:
 def _retired(seen: Observed, removed: Mapping[str, str]) -> dict[str, Retired]:
     found = dict(seen.run.retired) if seen.run else {}
     kept = {name: retired for name, retired in found.items() if _is_going(seen, name, retired.uid)}
-    new = {pod.name: Retired(pod.uid, why) for pod in seen.pods if (why := _goes(seen, pod, removed)) is not None}
+    new = {
+        pod.name: Retired(pod.uid, why) for pod in seen.pods if (why := _goes(seen, pod, removed)) is not None
+    }
     return {**new, **kept}
 
 
@@ -77,18 +79,29 @@ def _is_going(seen: Observed, name: str, uid: str) -> bool:
     pod = seen.pod(name)
     if pod is not None and pod.uid == uid:
         return pod.terminating
-    if any(lease.holder == name for lease in seen.leases) or any(_took_over(s.page, name) for s in seen.pages.values()):
+    if any(lease.holder == name for lease in seen.leases) or any(
+        _took_over(s.page, name) for s in seen.pages.values()
+    ):
         return True
-    replicas = [replica for subjob in seen.status.get("subjobs") or () for replica in subjob.get("replicas") or ()]
+    replicas = [
+        replica for subjob in seen.status.get("subjobs") or () for replica in subjob.get("replicas") or ()
+    ]
     sinks = seen.status.get("sinks") or ()
     return any(r.get("pod") == name for r in replicas) or any(s.get("uid") == uid for s in sinks)
 
 
 def _took_over(page: Page, gone: str) -> bool:
-    return isinstance(page, InstancePage) and page.leads and page.take_over is not None and page.take_over.gone == gone
+    return (
+        isinstance(page, InstancePage)
+        and page.leads
+        and page.take_over is not None
+        and page.take_over.gone == gone
+    )
 
 
 def _why(retired: Mapping[str, Retired]) -> str:
     if not retired:
         return "nobody waits for a pod to go any more"
-    return f"{', '.join(sorted(retired))} {'goes' if len(retired) == 1 else 'go'} as planned: nothing has failed"
+    return (
+        f"{', '.join(sorted(retired))} {'goes' if len(retired) == 1 else 'go'} as planned: nothing has failed"
+    )

@@ -1,7 +1,7 @@
 """What of a running job an edit changes. A pod carries the digests of what it was started with.
 
-Only what the manifest says is digested, not defaults: an upgrade of the operator must not look like an edit. Which
-field is in which digest is the table of `edits`.
+Only what the manifest says is digested, not defaults: an upgrade of the operator must not look like an edit.
+Which field is in which digest is the table of `edits`.
 
 | digest | covers | a difference means |
 |---|---|---|
@@ -9,8 +9,8 @@ field is in which digest is the table of `edits`.
 | query | what the pod computes, from which inputs | the pod is replaced at once |
 | settings | who reads it, Spark settings, resources, certificate | the standby is replaced, then the primary |
 
-How a subjob is kept alive is in neither: its instances are told of it, and say in their pages what they were told last.
-"""
+How a subjob is kept alive is in neither: its instances are told of it, and say in their pages what they were
+told last."""
 
 from __future__ import annotations
 
@@ -51,11 +51,14 @@ def digests_of(job: StreamJob, subjob: Subjob, certificate: int = 0) -> Digests:
 
 
 def digests_before_live_edits(job: StreamJob, subjob: Subjob, certificate: int = 0) -> Digests:
-    """Of pods that an operator made when `ha` still needed new ones. Such pods cannot be told of an edit, either."""
+    """Of pods that an operator made when `ha` still needed new ones. Such pods cannot be told of an edit,
+    either."""
     fields = _plain(subjob)
     settings = [fields.pop(name, None) for name in ("ha", "spark")]
     query = [fields, str(subjob.ha.mode), _sources(job, subjob)]
-    return Digests(_digest(query), _digest([settings, consumers_of(job, subjob.name), *_numbered(certificate)]))
+    return Digests(
+        _digest(query), _digest([settings, consumers_of(job, subjob.name), *_numbered(certificate)])
+    )
 
 
 def sink_digests(sink: Sink, certificate: int = 0) -> Digests:

@@ -63,7 +63,9 @@ def _wishes(seen: Observed, declared: StreamJob, views: Sequence[SubjobView]) ->
             continue
         if subjob.name in seen.failed:
             asks = _asks(seen, declared, subjob)
-            found[subjob.name] = _Wish(subjob, asks, subjob.ha.instances, frozenset(), "another stands in for it")
+            found[subjob.name] = _Wish(
+                subjob, asks, subjob.ha.instances, frozenset(), "another stands in for it"
+            )
         elif _is_crowded(seen, view):
             taken = frozenset(pod.node for pod in view.live if pod.node)
             asks = " ".join([_asks(seen, declared, subjob), *sorted(taken)])
@@ -77,7 +79,13 @@ def _asks(seen: Observed, declared: StreamJob, subjob: Subjob) -> str:
 
 def _is_crowded(seen: Observed, view: SubjobView) -> bool:
     elsewhere = usable_nodes(seen) - {pod.node for pod in view.live}
-    return seen.started and view.protected and view.shares_node and bool(elsewhere) and not is_to_move(seen, view)
+    return (
+        seen.started
+        and view.protected
+        and view.shares_node
+        and bool(elsewhere)
+        and not is_to_move(seen, view)
+    )
 
 
 def _unwished(seen: Observed, wishes: Mapping[str, _Wish]) -> tuple[Intent, ...]:
@@ -104,7 +112,10 @@ def _apart(seen: Observed, wishes: Mapping[str, _Wish], views: Sequence[SubjobVi
     crowded = [view for view in views if (wish := wishes.get(view.subjob.name)) and wish.avoid]
     granted = {trial.subjob: trial for trial in seen.trials if trial.runs and not trial.terminating}
     return tuple(
-        intent for view in crowded if (trial := granted.get(view.subjob.name)) for intent in _replaced(view, trial.name)
+        intent
+        for view in crowded
+        if (trial := granted.get(view.subjob.name))
+        for intent in _replaced(view, trial.name)
     )
 
 

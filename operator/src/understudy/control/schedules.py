@@ -1,8 +1,8 @@
 """Schedules: cron lines of five fields in a time zone, read by `cronsim`, which asks no clock.
 
-They mean what they mean to Debian's cron. Days and days of the week that are both restricted: one of them is enough. A
-moment that a time zone skips in spring comes right after it; one that it has twice in autumn comes once.
-"""
+They mean what they mean to Debian's cron. Days and days of the week that are both restricted: one of them is
+enough. A moment that a time zone skips in spring comes right after it; one that it has twice in autumn comes
+once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def refusal(line: str, zone: str | None) -> str | None:
 def is_due(line: str, zone: str | None, after_ms: int, until_ms: int) -> bool:
     """Whether a moment of the schedule is in (after, until]."""
     after = at(after_ms)
-    later = (moment for moment in CronSim(line, after.astimezone(_zone(zone))) if moment.astimezone(UTC) > after)
+    later = (
+        moment for moment in CronSim(line, after.astimezone(_zone(zone))) if moment.astimezone(UTC) > after
+    )
     return next(later, NEVER) <= at(until_ms)
 
 
@@ -47,5 +49,9 @@ def _zone(name: str | None) -> tzinfo | None:
     """None: there is no such time zone."""
     try:
         return ZoneInfo(name or "UTC")
-    except (LookupError, ValueError, OSError):  # a name may also be a path that leads out of the database, or a folder
+    except (
+        LookupError,
+        ValueError,
+        OSError,
+    ):  # a name may also be a path that leads out of the database, or a folder
         return None

@@ -1,8 +1,7 @@
 """The sink pods: one each, always under the same name, so an old one must be gone before a new one is made.
 
-Gone for Kubernetes, that is: a pod that was removed by force may still run on a node that was cut off. So each gets a
-number that is written down before, and the greatest one writes.
-"""
+Gone for Kubernetes, that is: a pod that was removed by force may still run on a node that was cut off. So
+each gets a number that is written down before, and the greatest one writes."""
 
 from __future__ import annotations
 
@@ -47,8 +46,11 @@ def _let_go(seen: Observed, pod: Pod) -> tuple[Intent, ...]:
 
 
 def _elsewhere(seen: Observed, sink: Sink, pod: Pod, loss: Loss) -> tuple[Intent, ...]:
-    """At once: to the scheduler the node may look well, and later nobody remembers that it does not answer."""
-    return _create(seen, sink, frozenset({pod.node})) if loss.suspect and loss.unreachable and pod.node else ()
+    """At once: to the scheduler the node may look well, and later nobody remembers that it does not
+    answer."""
+    return (
+        _create(seen, sink, frozenset({pod.node})) if loss.suspect and loss.unreachable and pod.node else ()
+    )
 
 
 def _create(seen: Observed, sink: Sink, avoid: frozenset[str] = frozenset()) -> tuple[Intent, ...]:

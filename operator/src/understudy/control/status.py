@@ -105,7 +105,9 @@ def _summary(seen: Observed, found: Sequence[SubjobView]) -> Summary:
     return Summary(
         subjobs=f"{sum(view.serving for view in found)}/{len(found)}",
         protected=f"{sum(view.protected for view in paired)}/{len(paired)}",
-        guarantee=min((promise_of(seen, view).guarantee for view in found), key=lambda g: g.strength, default=None),
+        guarantee=min(
+            (promise_of(seen, view).guarantee for view in found), key=lambda g: g.strength, default=None
+        ),
         last_failover=last.time if last else None,
         last_recovery=f"{took:.1f}s" if took is not None else None,
         if_it_failed_now=_worst(found),
@@ -128,7 +130,9 @@ def _attention(seen: Observed, found: Sequence[SubjobView]) -> str:
     wanted = (ConditionType.ACCEPTED, ConditionType.READY, ConditionType.DEGRADED, ConditionType.PROTECTED)
     findings = {f.type: f for f in conditions_of(seen, found)}
     bad = (
-        f.message for kind in wanted if (f := findings.get(kind)) and f.status != good.get(kind, ConditionStatus.TRUE)
+        f.message
+        for kind in wanted
+        if (f := findings.get(kind)) and f.status != good.get(kind, ConditionStatus.TRUE)
     )
     return next(bad, "")
 

@@ -40,7 +40,8 @@ class Choices:
 
     @property
     def leave_order(self) -> bool:
-        """Whether inputs are merged as they come: by our own choice, or because the next one says nothing of it."""
+        """Whether inputs are merged as they come: by our own choice, or because the next one says nothing of
+        it."""
         return self.are_ours or (bool(self._theirs) and not self._theirs[0].runs)
 
     @property

@@ -1,8 +1,7 @@
 """An element's operators as one Spark plan over the rows of a batch plan.
 
-The plan is the same for every batch: nothing that changes from batch to batch is a literal that ends up in generated
-code, so that Spark compiles each element once.
-"""
+The plan is the same for every batch: nothing that changes from batch to batch is a literal that ends up in
+generated code, so that Spark compiles each element once."""
 
 from __future__ import annotations
 
@@ -25,7 +24,18 @@ from understudy.engine.planned import planned, planned_query
 from understudy.engine.sql import query
 from understudy.engine.windows import aggregate
 from understudy.model.elements import Element
-from understudy.model.operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union
+from understudy.model.operators import (
+    Aggregate,
+    Correlate,
+    Filter,
+    Join,
+    Map,
+    Operator,
+    Python,
+    Sample,
+    Sql,
+    Union,
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,8 @@ def raw_type(element: Element, inputs: Sequence[InputSpec]) -> StructType:
 def compile_element(
     element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame], call: Call = called
 ) -> DataFrame:
-    """Rows of a plan → order columns, `_ts`, payload. `raws`: one frame, or one per input with its rows only."""
+    """Rows of a plan → order columns, `_ts`, payload. `raws`: one frame, or one per input with its rows
+    only."""
     return _frame(element, inputs, raws, call).result()
 
 
@@ -60,7 +71,10 @@ def reads_apart(element: Element) -> bool:
 
 
 def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame], call: Call) -> Frame:
-    frames = [one_input(raws[place % len(raws)], place, *named) for place, named in enumerate(_named(element, inputs))]
+    frames = [
+        one_input(raws[place % len(raws)], place, *named)
+        for place, named in enumerate(_named(element, inputs))
+    ]
     first, rest = element.operators[:1], element.operators[1:]
     match first:
         case (Union(),):

@@ -1,10 +1,9 @@
 """What an element makes of a batch plan.
 
-A query is analysed, planned and compiled once for each part that a plan can have: a plan over one partition without an
-exchange, executed again for each batch plan and reading whatever plan is under way. Parts are computed at the same
-time. Only where rows of different parts meet, in a join of a big plan, is the result computed from the micro-batch's
-own rows and planned anew.
-"""
+A query is analysed, planned and compiled once for each part that a plan can have: a plan over one partition
+without an exchange, executed again for each batch plan and reading whatever plan is under way. Parts are
+computed at the same time. Only where rows of different parts meet, in a join of a big plan, is the result
+computed from the micro-batch's own rows and planned anew."""
 
 from __future__ import annotations
 
@@ -52,10 +51,14 @@ class Computation:
         """`_ts` and payload columns, in output order. `rows`: the micro-batch's own."""
         parts = len(plan.parts)
         if parts > len(self._prepared):
-            return self._finished(plan, compile_element(self._inbox.element, self._inbox.inputs, [rows]).toArrow())
+            return self._finished(
+                plan, compile_element(self._inbox.element, self._inbox.inputs, [rows]).toArrow()
+            )
         if parts == 1:
             return self._finished(plan, self._prepared[0].toArrow())
-        return self._finished(plan, pa.concat_tables(self._threads.map(DataFrame.toArrow, self._prepared[:parts])))
+        return self._finished(
+            plan, pa.concat_tables(self._threads.map(DataFrame.toArrow, self._prepared[:parts]))
+        )
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -70,12 +73,16 @@ class Computation:
         table = table.cast(self.schema)
         if _in_order(keys):
             return table
-        return table.take(pc.sort_indices(keys, [(name, "ascending", "at_start") for name in keys.column_names]))
+        return table.take(
+            pc.sort_indices(keys, [(name, "ascending", "at_start") for name in keys.column_names])
+        )
 
 
 def _in_order(keys: pa.Table) -> bool:
     """Whether it is plain to see: row by row, Spark keeps the order."""
-    return keys.num_rows < 2 or (keys.num_columns == 1 and bool((np.diff(keys.column(0).to_numpy()) >= 0).all()))
+    return keys.num_rows < 2 or (
+        keys.num_columns == 1 and bool((np.diff(keys.column(0).to_numpy()) >= 0).all())
+    )
 
 
 def _can_repeat(query: DataFrame) -> bool:

@@ -43,8 +43,8 @@ class Cutter:
     # --- where to stop
 
     def target(self, position: int, most: int | None = None) -> int | None:
-        """The end of the next plan, of at most so many tuples unless no window closes among them; None while nothing
-        could come of one."""
+        """The end of the next plan, of at most so many tuples unless no window closes among them; None while
+        nothing could come of one."""
         stop, limit = self.sequence.stop, self.limits.max_rows
         near = min(stop, position + (limit if most is None else min(limit, most)))
         match self.rule:

@@ -1,4 +1,5 @@
-"""Determinants (Hwang §6) of a Spark element are its batch plans: what was taken in which order, salt, clock."""
+"""Determinants (Hwang §6) of a Spark element are its batch plans: what was taken in which order, salt,
+clock."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ def leaves_to_chance(element: Element) -> bool:
     return class_of_element(element).operator_class is OperatorClass.ARBITRARY
 
 
-def determinant_of(element: Element, before: Mapping[Stream, Seq], plan: BatchPlan, at: Position) -> Determinant | None:
+def determinant_of(
+    element: Element, before: Mapping[Stream, Seq], plan: BatchPlan, at: Position
+) -> Determinant | None:
     """What the step that took `plan` chose; `before`: the positions it started from."""
     if not leaves_to_chance(element):
         return None

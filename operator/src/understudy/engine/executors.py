@@ -1,4 +1,5 @@
-"""Executors in pods of their own. The operator says how, in the environment of the driver; without, tasks run there."""
+"""Executors in pods of their own. The operator says how, in the environment of the driver; without, tasks run
+there."""
 
 from __future__ import annotations
 

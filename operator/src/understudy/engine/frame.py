@@ -26,7 +26,12 @@ class Frame:
 
     @classmethod
     def of(
-        cls, df: DataFrame, table: str, control: Iterable[str], payload: Iterable[str], order: Iterable[str] = ("_pos",)
+        cls,
+        df: DataFrame,
+        table: str,
+        control: Iterable[str],
+        payload: Iterable[str],
+        order: Iterable[str] = ("_pos",),
     ) -> Frame:
         control, payload = tuple(control), tuple(payload)
         columns = [*map(quoted, (*control, *payload))]
@@ -42,19 +47,22 @@ class Frame:
         return Frame.of(df, self.table, self.control, columns, self.order)
 
     def in_order(self) -> Frame:
-        """In one partition, by place: what an aggregate makes of floating-point numbers depends on their order."""
+        """In one partition, by place: what an aggregate makes of floating-point numbers depends on their
+        order."""
         df = self.df.coalesce(1).sortWithinPartitions("_pos").alias(self.table)
         return Frame(df, self.table, self.control, self.payload, self.order)
 
     def rows(self, *more: str) -> DataFrame:
-        """The payload, more columns, and in one struct `_row` where each row came from: what a query or a function
-        that makes rows of rows gets, and hands on."""
+        """The payload, more columns, and in one struct `_row` where each row came from: what a query or a
+        function that makes rows of rows gets, and hands on."""
         row = ", ".join(f"'{name}', {quoted(name)}" for name in self.control)
         return self.df.selectExpr(*map(quoted, (*self.payload, *more)), f"named_struct({row}) AS {ROW}")
 
     def of_rows(self, made: DataFrame, payload: Sequence[str], seq: str = "_seq") -> Frame:
         """What came of `rows`; `seq`: the column of `_row` that is each row's `_seq` from now on."""
-        taken = [f"{ROW}.{quoted(seq if name == '_seq' else name)} AS {quoted(name)}" for name in self.control]
+        taken = [
+            f"{ROW}.{quoted(seq if name == '_seq' else name)} AS {quoted(name)}" for name in self.control
+        ]
         df = made.selectExpr(*taken, *map(quoted, payload))
         return Frame.of(df, self.table, self.control, payload, self.order)
 

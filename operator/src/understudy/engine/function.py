@@ -1,10 +1,9 @@
 """The `python` operator: a function of the user's, DataFrame in, DataFrame out, that makes rows of rows.
 
-Where a row came from must survive the function as it does a query: it is in the column `_row`, which the function hands
-on. What it makes of a row may depend on that row alone, or results would change with where micro-batches begin and end;
-so a function whose plan groups, sorts or joins rows is refused. Only the subjob's own processes call it: the others go
-by the columns that are declared.
-"""
+Where a row came from must survive the function as it does a query: it is in the column `_row`, which the
+function hands on. What it makes of a row may depend on that row alone, or results would change with where
+micro-batches begin and end; so a function whose plan groups, sorts or joins rows is refused. Only the
+subjob's own processes call it: the others go by the columns that are declared."""
 
 from __future__ import annotations
 
@@ -28,7 +27,8 @@ ROW_BY_ROW: Final = frozenset(
 
 
 class Unsuited(Exception):
-    """The function cannot be used; the message says what to do. Processes that need it end with exit code 2."""
+    """The function cannot be used; the message says what to do. Processes that need it end with exit code
+    2."""
 
 
 def called(frame: Frame, operator: Python) -> Frame:

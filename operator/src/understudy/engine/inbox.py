@@ -1,4 +1,5 @@
-"""One per element: takes what arrives, cuts batch plans, gives their rows, forgets what is done with. Thread-safe."""
+"""One per element: takes what arrives, cuts batch plans, gives their rows, forgets what is done with.
+Thread-safe."""
 
 from __future__ import annotations
 
@@ -33,9 +34,9 @@ STARVED_ROOM = 50_000
 class Inbox:
     """Input readers offer, the data source cuts and reads, the query says when a plan is done.
 
-    Plans are numbered for the life of the process. Each belongs to the intake it was cut from: the one of the present
-    role, one of a role that is over (`reset`), or one made for a warm_up. Only the first moves the position.
-    """
+    Plans are numbered for the life of the process. Each belongs to the intake it was cut from: the one of the
+    present role, one of a role that is over (`reset`), or one made for a warm_up. Only the first moves the
+    position."""
 
     def __init__(
         self,
@@ -67,7 +68,9 @@ class Inbox:
         self._plans: dict[int, tuple[BatchPlan, Intake]] = {}
         self._warm_ups: deque[Intake] = deque()
         self._intake = self._fresh(self._limits)
-        self._past: deque[InboxState] = deque(maxlen=PAST)  # before each plan that made something; of one input only
+        self._past: deque[InboxState] = deque(
+            maxlen=PAST
+        )  # before each plan that made something; of one input only
 
     def _fresh(self, limits: Limits) -> Intake:
         return Intake(self._wiring, limits, Choices(self._salt, self._clock))
@@ -167,7 +170,9 @@ class Inbox:
             context = self._warm_ups.popleft()
             self._plans[number] = context.warm_up(number), context
         else:
-            plan = None if self._held else self._intake.next_plan(number, min(self._most.values(), default=None))
+            plan = (
+                None if self._held else self._intake.next_plan(number, min(self._most.values(), default=None))
+            )
             if plan is None:
                 return False
             self._plans[number] = plan, self._intake
@@ -182,8 +187,8 @@ class Inbox:
             return intake.rows(plan, part, place, self.schema)
 
     def take_at_most(self, tuples: int, of: str | None = None) -> None:
-        """Plans that are cut here take no more from now on: what comes of more has no room, or more of an input than
-        its producer can hold on to."""
+        """Plans that are cut here take no more from now on: what comes of more has no room, or more of an
+        input than its producer can hold on to."""
         with self._changed:
             self._most[of] = max(tuples, 1)
 
@@ -198,13 +203,15 @@ class Inbox:
             return self._plans[number][0]
 
     def window_times(self, number: int) -> tuple[int, Times]:
-        """Count windows: the first that the plan closes, and the greatest event time of each in their order."""
+        """Count windows: the first that the plan closes, and the greatest event time of each in their
+        order."""
         with self._changed:
             plan, intake = self._plans[number]
             return intake.window_times(plan)
 
     def done(self, number: int, made: int = 0) -> Position:
-        """The output is appended: forget what the selection behind it no longer needs. To say it twice is fine."""
+        """The output is appended: forget what the selection behind it no longer needs. To say it twice is
+        fine."""
         with self._changed:
             plan, intake = self._plans.pop(number, (None, None))
             if plan is not None and intake is self._intake:
@@ -262,7 +269,9 @@ class Inbox:
     def under_way_ms(self, now: int) -> int:
         """Since the micro-batch that is under way was begun; 0 if none is."""
         with self._changed:
-            return max([0, *(now - plan.cut_ms for plan, intake in self._plans.values() if intake is self._intake)])
+            return max(
+                [0, *(now - plan.cut_ms for plan, intake in self._plans.values() if intake is self._intake)]
+            )
 
     @property
     def finished(self) -> bool:
@@ -277,7 +286,8 @@ class Inbox:
             return replace(self._intake.state(), clock=self._clock.latest if self._clock is not None else 0)
 
     def earlier(self, positions: Mapping[Stream, Seq]) -> InboxState | None:
-        """As it was when its only input had come to this seq and a plan made something of it; None if forgotten."""
+        """As it was when its only input had come to this seq and a plan made something of it; None if
+        forgotten."""
         seqs = tuple(positions[Stream(spec.name)] for spec in self.inputs)
         with self._changed:
             return next((state for state in reversed(self._past) if state.seqs == seqs), None)
@@ -308,7 +318,8 @@ class Inbox:
             self._changed.notify_all()
 
     def restore(self, state: InboxState, tails: Mapping[str, pa.Table]) -> None:
-        """Continue from a state. Tails that are not given are to be offered: `wanted` begins at the selection."""
+        """Continue from a state. Tails that are not given are to be offered: `wanted` begins at the
+        selection."""
         with self._changed:
             restored = Intake(self._wiring, self._limits, self._intake.choices)
             restored.restore(state, tails)
@@ -324,11 +335,13 @@ class Inbox:
             return self._plans[plan.number][1] is self._intake
 
     def skip(self, name: str, to: int) -> None:
-        """What precedes `to` was lost, or is not needed: go on there, without a tail. What has arrived behind that, and
-        of other inputs, is kept."""
+        """What precedes `to` was lost, or is not needed: go on there, without a tail. What has arrived behind
+        that, and of other inputs, is kept."""
         with self._changed:
             past, at = self._intake, self._intake.state()
-            seqs = tuple(max(to, s) if i.name == name else s for i, s in zip(self.inputs, at.seqs, strict=True))
+            seqs = tuple(
+                max(to, s) if i.name == name else s for i, s in zip(self.inputs, at.seqs, strict=True)
+            )
             place = seqs[0] if len(seqs) == 1 else sum(seqs)
             log = LogState(place, seqs, UNKNOWN, b"") if len(seqs) > 1 else None
             self.restore(InboxState(place, seqs, seqs, (UNKNOWN,) * len(seqs), log), {})
@@ -368,7 +381,8 @@ class Inbox:
     # --- warm_ups
 
     def warm_up(self, rows: Mapping[str, pa.Table] | None = None, count: int = 1000) -> None:
-        """Plans whose output is discarded, small and split: over the given tuples, made-up ones for other inputs."""
+        """Plans whose output is discarded, small and split: over the given tuples, made-up ones for other
+        inputs."""
         with self._changed:
             for tasks in dict.fromkeys((1, self._limits.parallelism)):
                 context = self._fresh(Limits(self._limits.max_rows, tasks, part_rows=1))

@@ -46,7 +46,11 @@ def _by_input(inputs: Sequence[InputSpec], name: str) -> str:
 
 
 def columns_of(spec: InputSpec) -> tuple[str, ...]:
-    return tuple(name for name, _ in spec.fields) if spec.kind is InputKind.GENERATOR else tuple(spec.schema.names)
+    return (
+        tuple(name for name, _ in spec.fields)
+        if spec.kind is InputKind.GENERATOR
+        else tuple(spec.schema.names)
+    )
 
 
 def _column(place: int, spec: InputSpec, name: str) -> str:

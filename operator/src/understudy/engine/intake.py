@@ -114,7 +114,8 @@ class Intake:
         return plan
 
     def end_at(self, name: str, seq: int) -> None:
-        """Only rows of a single input can be cut anywhere: elsewhere a plan ends where windows and merges let it."""
+        """Only rows of a single input can be cut anywhere: elsewhere a plan ends where windows and merges let
+        it."""
         if len(self.lanes) == 1 and isinstance(self.cutter.rule, EachRow) and self.wiring.places(name):
             self._border = seq
 
@@ -123,7 +124,9 @@ class Intake:
         return border if stop is not None and border is not None and self.cut < border < stop else stop
 
     def _can(self, choice: Choice) -> bool:
-        return self._lacking is None and self.sequence.adopt(choice.runs) and self.sequence.stop >= choice.stop
+        return (
+            self._lacking is None and self.sequence.adopt(choice.runs) and self.sequence.stop >= choice.stop
+        )
 
     def target(self, most: int | None = None) -> int | None:
         """Where a plan of our own would end."""
@@ -190,7 +193,9 @@ class Intake:
         log = self.sequence
         if not isinstance(log, Merged):
             return None
-        return LogState(log.base, log.origin, log.base_before, log.order[: self.position - log.base].tobytes())
+        return LogState(
+            log.base, log.origin, log.base_before, log.order[: self.position - log.base].tobytes()
+        )
 
     def restore(self, state: InboxState, tails: Mapping[str, pa.Table]) -> None:
         """Start from a state. Tails that are not given are to be appended, from the selection on."""

@@ -16,7 +16,9 @@ MINE = ("_pos", "_ts", "_wm", "_new")
 def join(left: Frame, right: Frame, operator: Join) -> Frame:
     reach = f"{micros(operator.within)}L"
     taken = taken_columns(left)
-    pairs = _side(left, "_l").join(_side(right, "_r").hint("shuffle_hash"), _condition(operator.on, reach), "inner")
+    pairs = _side(left, "_l").join(
+        _side(right, "_r").hint("shuffle_hash"), _condition(operator.on, reach), "inner"
+    )
     payload = operator.select or _all_columns(left, right)
     df = pairs.selectExpr(
         "greatest(_l_pos, _r_pos) AS _later",
@@ -31,7 +33,10 @@ def join(left: Frame, right: Frame, operator: Join) -> Frame:
 def _side(frame: Frame, prefix: str) -> DataFrame:
     own = {name.lower() for name in frame.payload}
     visible = [*frame.payload, *(name for name in ("ts", "_seq") if name not in own)]
-    columns = [*map(quoted, visible), *(f"{name} AS {prefix}{name}" for name in (*MINE, *taken_columns(frame)))]
+    columns = [
+        *map(quoted, visible),
+        *(f"{name} AS {prefix}{name}" for name in (*MINE, *taken_columns(frame))),
+    ]
     return frame.df.selectExpr(*columns).alias(frame.table)
 
 

@@ -31,7 +31,8 @@ class InputKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """One input of an element. `schema` holds the payload columns; a generator's are made in the consumer's plan."""
+    """One input of an element. `schema` holds the payload columns; a generator's are made in the consumer's
+    plan."""
 
     name: str
     kind: InputKind

@@ -42,7 +42,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """All that was chosen when a plan was cut: with it another process computes the same results from its input."""
+    """All that was chosen when a plan was cut: with it another process computes the same results from its
+    input."""
 
     start: int
     stop: int
@@ -53,7 +54,8 @@ class Choice:
     """Microseconds since 1970; None: nobody asked what time it was, or whoever cuts the plan says."""
 
     def to_ints(self) -> tuple[int, ...]:
-        """Runs are three numbers each, and the clock comes last: without one it is as it was before there was any."""
+        """Runs are three numbers each, and the clock comes last: without one it is as it was before there was
+        any."""
         runs = chain.from_iterable(run.to_list() for run in self.runs)
         return (self.start, self.stop, self.salt, *runs, *(() if self.clock is None else (self.clock,)))
 
@@ -86,7 +88,8 @@ class BatchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Between two micro-batches: the place in the merged input, and per input the next seq and the selection."""
+    """Between two micro-batches: the place in the merged input, and per input the next seq and the
+    selection."""
 
     merged: int
     seqs: Mapping[str, int]

@@ -1,9 +1,8 @@
 """Calls that would give another answer each time, replaced by what the batch plan chose (`model.draws`).
 
-The clock and the salt are columns of a plan's rows. A draw is a function of the salt, of the row's place, which does
-not depend on parts and tasks, and of which call it is. Rows that were made of one tuple share its place, and so what is
-drawn for them by one call.
-"""
+The clock and the salt are columns of a plan's rows. A draw is a function of the salt, of the row's place,
+which does not depend on parts and tasks, and of which call it is. Rows that were made of one tuple share its
+place, and so what is drawn for them by one call."""
 
 from __future__ import annotations
 
@@ -17,7 +16,18 @@ from sqlglot import exp
 from understudy.engine.frame import ROW, Frame, quoted
 from understudy.model.draws import draws
 from understudy.model.functions import BARE, Call
-from understudy.model.operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union
+from understudy.model.operators import (
+    Aggregate,
+    Correlate,
+    Filter,
+    Join,
+    Map,
+    Operator,
+    Python,
+    Sample,
+    Sql,
+    Union,
+)
 from understudy.model.sql import Malformed, Parsed, parse_expression, parse_query
 
 TAKEN: Final = ("_clock", "_salt")
@@ -62,7 +72,10 @@ def planned(operator: Operator, number: int, frame: Frame) -> Operator:
 
 
 def _all(select: Mapping[str, str], names: Names, number: int) -> dict[str, str]:
-    return {name: expression(text, names, f"{number}.{place}") for place, (name, text) in enumerate(select.items())}
+    return {
+        name: expression(text, names, f"{number}.{place}")
+        for place, (name, text) in enumerate(select.items())
+    }
 
 
 def expression(text: str, names: Names, where: str) -> str:
@@ -73,7 +86,9 @@ def planned_query(text: str, number: int, frames: Sequence[Frame]) -> str:
     """Over `_row`, in which a query hands on where a row came from."""
     own = {name.lower() for frame in frames for name in frame.payload}
     places = tuple(f"{ROW}.{quoted(column)}" for column in frames[0].order)
-    return _replaced(text, parse_query(text), Names(f"{ROW}._clock", f"{ROW}._salt", places, own), f"{number}")
+    return _replaced(
+        text, parse_query(text), Names(f"{ROW}._clock", f"{ROW}._salt", places, own), f"{number}"
+    )
 
 
 def _replaced(text: str, parsed: Parsed, names: Names, where: str) -> str:

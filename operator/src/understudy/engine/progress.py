@@ -1,8 +1,7 @@
 """How far event time has come on an element's output: no later result has an earlier event time.
 
-It is known where event times never decrease along the output: behind a time window always, else where the inputs have
-that property and are merged by event time. Elsewhere a consumer knows only what it has seen.
-"""
+It is known where event times never decrease along the output: behind a time window always, else where the
+inputs have that property and are merged by event time. Elsewhere a consumer knows only what it has seen."""
 
 from __future__ import annotations
 
@@ -23,7 +22,9 @@ def is_ordered(element: Element, inputs: Sequence[InputSpec]) -> bool:
     return all(spec.ordered for spec in inputs) and (len(inputs) == 1 or element.merge is Merge.EVENT_TIME)
 
 
-def output_progress(element: Element, inputs: Sequence[InputSpec], cutter: Cutter, position: int) -> Micros | None:
+def output_progress(
+    element: Element, inputs: Sequence[InputSpec], cutter: Cutter, position: int
+) -> Micros | None:
     if not is_ordered(element, inputs):
         return None
     match cutter.rule:

@@ -35,9 +35,12 @@ _numbers = itertools.count()
 
 
 class ElementQuery:
-    """Runs the inbox's plans, one micro-batch each, and hands over `_ts` and payload columns in output order."""
+    """Runs the inbox's plans, one micro-batch each, and hands over `_ts` and payload columns in output
+    order."""
 
-    def __init__(self, spark: SparkSession, inbox: Inbox, address: str, scratch: Path, on_output: OnOutput) -> None:
+    def __init__(
+        self, spark: SparkSession, inbox: Inbox, address: str, scratch: Path, on_output: OnOutput
+    ) -> None:
         self._spark, self._inbox, self._scratch = spark, inbox, scratch
         self._on_output = on_output
         self._options = {"address": address, "element": inbox.element.name}
@@ -48,8 +51,11 @@ class ElementQuery:
         self._query, self._folder = self._launch()
 
     @classmethod
-    def start(cls, spark: SparkSession, inbox: Inbox, address: str, scratch: Path, on_output: OnOutput) -> ElementQuery:
-        """`address`: where this process serves `cut` and `rows`. The query continues after the inbox's last plan."""
+    def start(
+        cls, spark: SparkSession, inbox: Inbox, address: str, scratch: Path, on_output: OnOutput
+    ) -> ElementQuery:
+        """`address`: where this process serves `cut` and `rows`. The query continues after the inbox's last
+        plan."""
         return cls(spark, inbox, address, scratch, on_output)
 
     def _launch(self) -> tuple[StreamingQuery, Path]:
@@ -79,13 +85,16 @@ class ElementQuery:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def failed(self) -> str | None:
-        """Why the query has stopped by itself; None while it runs. One that could not start is started again."""
+        """Why the query has stopped by itself; None while it runs. One that could not start is started
+        again."""
         if self._query.isActive:
             return None
         error = self._query.exception()
         why = str(error) if error is not None else "the query stopped"
         if TOO_SLOW in why and not self._began and self._attempts < ATTEMPTS:
-            log.warning("query started too slowly, again", element=self._inbox.element.name, attempt=self._attempts)
+            log.warning(
+                "query started too slowly, again", element=self._inbox.element.name, attempt=self._attempts
+            )
             self._query, self._folder = self._launch()
             return None
         return why

@@ -1,4 +1,5 @@
-"""The columns of every stream of a job, by analysing the plans on empty frames: no process waits for another."""
+"""The columns of every stream of a job, by analysing the plans on empty frames: no process waits for
+another."""
 
 from __future__ import annotations
 

@@ -192,5 +192,7 @@ class Merged(Sequence):
         self._times = np.full(len(order), UNKNOWN, np.int64)
         for place, lane in enumerate(self._lanes):
             mine = np.flatnonzero(order == place)[max(lane.start - self.origin[place], 0) :]
-            self._times[mine[: lane.stop - lane.start]] = lane.times(lane.start, min(lane.stop, lane.start + len(mine)))
+            self._times[mine[: lane.stop - lane.start]] = lane.times(
+                lane.start, min(lane.stop, lane.start + len(mine))
+            )
         self._greatest = greatest_of(self._times, before)

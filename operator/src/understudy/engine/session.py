@@ -14,8 +14,9 @@ from understudy.engine.executors import remote_conf
 from understudy.engine.source import PlanSource
 from understudy.model.ha import SparkSettings
 
-# A driver lives on small batches and must start fast: the client compiler alone costs a third less CPU until the first
-# batch (24 s instead of 36 s with the warm-up). What the server compiler would give back later was not measured.
+# A driver lives on small batches and must start fast: the client compiler alone costs a third less CPU until
+# the first batch (24 s instead of 36 s with the warm-up). What the server compiler would give back later was
+# not measured.
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
@@ -27,7 +28,9 @@ class Lacking(Exception):
 def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> SparkSession:
     scratch.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["PYSPARK_PYTHON"] = sys.executable if settings.executors.instances else str(_worker_python(scratch))
+    os.environ["PYSPARK_PYTHON"] = (
+        sys.executable if settings.executors.instances else str(_worker_python(scratch))
+    )
     remote = remote_conf(scratch) if settings.executors.instances else {}
     os.environ.setdefault("SPARK_LOCAL_IP", remote.get("spark.driver.host", "127.0.0.1"))
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_START)
@@ -49,10 +52,11 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
 def _worker_python(scratch: Path) -> Path:
     """The interpreter of Spark's helpers and workers on this machine: ours, importing what we import.
 
-    Spark would put its own pyspark.zip first, and Python compiles what it finds in there anew in every process: 1.7 s
-    instead of 0.5 s of CPU for each of the three that a query needs.
-    """
-    folders = os.pathsep.join(os.path.abspath(path) for path in sys.path if path and not path.endswith(".zip"))
+    Spark would put its own pyspark.zip first, and Python compiles what it finds in there anew in every
+    process: 1.7 s instead of 0.5 s of CPU for each of the three that a query needs."""
+    folders = os.pathsep.join(
+        os.path.abspath(path) for path in sys.path if path and not path.endswith(".zip")
+    )
     script = scratch / "python"
     script.write_text(f'#!/bin/sh\nPYTHONPATH={quote(folders)} exec {quote(sys.executable)} "$@"\n')
     script.chmod(0o755)

@@ -1,9 +1,8 @@
 """The Python data source: Spark's offset is the number of a batch plan, nothing else.
 
-`latestOffset` waits in the driver's server until a plan is cut; a task fetches its part of the plan from there, so
-that executors on other machines can too. Read as a batch, the source gives the rows of the plan that is under way.
-The classes are pickled by reference to workers: imports stay inside functions.
-"""
+`latestOffset` waits in the driver's server until a plan is cut; a task fetches its part of the plan from
+there, so that executors on other machines can too. Read as a batch, the source gives the rows of the plan
+that is under way. The classes are pickled by reference to workers: imports stay inside functions."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ CALL_SECONDS = 30.0
 
 
 class PlanSource(DataSource):  # type: ignore[misc]
-    """Options: `address` (host:port of the driver's server), `element`; `start` (the last plan that is done) for a
-    stream; `part`, and `input` (rows of one input only) for a batch."""
+    """Options: `address` (host:port of the driver's server), `element`; `start` (the last plan that is done)
+    for a stream; `part`, and `input` (rows of one input only) for a batch."""
 
     @classmethod
     def name(cls) -> str:
@@ -57,7 +56,9 @@ class PlanStream(DataSourceStreamReader):  # type: ignore[misc]
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
         from understudy.streams import wire
 
-        answer = wire.do(_client(self._address), "cut", CALL_SECONDS, element=self._element, after=start["plan"])
+        answer = wire.do(
+            _client(self._address), "cut", CALL_SECONDS, element=self._element, after=start["plan"]
+        )
         self._parts = {answer["plan"]: answer["parts"]}
         return {"plan": answer["plan"]}
 
@@ -70,7 +71,8 @@ class PlanStream(DataSourceStreamReader):  # type: ignore[misc]
 
 
 class CurrentPlan(DataSourceReader):  # type: ignore[misc]
-    """One partition, so that a plan over it needs no exchange and can be executed again for every batch plan."""
+    """One partition, so that a plan over it needs no exchange and can be executed again for every batch
+    plan."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._address = options["address"]
@@ -89,8 +91,8 @@ class CurrentPlan(DataSourceReader):  # type: ignore[misc]
 def _client(address: str) -> Any:
     """One connection per worker process: a new one costs more than a small batch's rows.
 
-    Spark's workers collect garbage after every task, 25 ms with all that is imported by then. None of that is garbage.
-    """
+    Spark's workers collect garbage after every task, 25 ms with all that is imported by then. None of that is
+    garbage."""
     from understudy.streams import wire
 
     gc.freeze()

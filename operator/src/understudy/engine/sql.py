@@ -1,9 +1,8 @@
 """The `sql` operator: a query that makes rows of rows, over the inputs by name.
 
-Where a row came from must survive the query. So each input is a view of its payload and one struct `_row` with the
-control columns, and every SELECT that reads rows hands `_row` on. `ts` and `_seq` are taken out of it where the input
-has no column of that name.
-"""
+Where a row came from must survive the query. So each input is a view of its payload and one struct `_row`
+with the control columns, and every SELECT that reads rows hands `_row` on. `ts` and `_seq` are taken out of
+it where the input has no column of that name."""
 
 from __future__ import annotations
 
@@ -22,7 +21,9 @@ def query(text: str, frames: Sequence[Frame]) -> Frame:
         frame.rows().createOrReplaceTempView(_view(n))
     result = frames[0].df.sparkSession.sql(rewritten(text, {f.table: f.payload for f in frames}))
     payload = [name for name in result.columns if name != ROW]
-    seq = "_pos" if len(frames) > 1 else "_seq"  # several inputs become one: places are those of the merged input
+    seq = (
+        "_pos" if len(frames) > 1 else "_seq"
+    )  # several inputs become one: places are those of the merged input
     return frames[0].of_rows(result, payload, seq)
 
 
@@ -40,7 +41,9 @@ def rewritten(text: str, inputs: Mapping[str, Sequence[str]]) -> str:
         if table is not None and table.name.lower() in places:
             place = places[table.name.lower()]
             _take_implied(select, own[place])
-            table.replace(exp.alias_(exp.to_table(_view(place)), table.alias_or_name, table=True, quoted=True))
+            table.replace(
+                exp.alias_(exp.to_table(_view(place)), table.alias_or_name, table=True, quoted=True)
+            )
         _hand_on(select)
     return tree.sql(dialect="spark")
 

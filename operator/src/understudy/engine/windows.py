@@ -1,4 +1,5 @@
-"""Windows: every row goes to the windows that it belongs to and that close in this part, then a plain GROUP BY."""
+"""Windows: every row goes to the windows that it belongs to and that close in this part, then a plain GROUP
+BY."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ LEAST: Final = "(-9223372036854775807L - 1L)"
 
 
 def aggregate(frame: Frame, operator: Aggregate) -> Frame:
-    """The event time of a count window's results is the greatest of its range, rows of other groups and rows that a
-    filter dropped included. So it is not computed here: it comes with the rows, or is put in after Spark."""
+    """The event time of a count window's results is the greatest of its range, rows of other groups and rows
+    that a filter dropped included. So it is not computed here: it comes with the rows, or is put in after
+    Spark."""
     windows = window_rule(operator.window)
     rows = _in_windows(frame.df, windows)
     taken = taken_columns(frame)  # the same in all rows of a plan

@@ -1,10 +1,9 @@
 """A fault of local runs: for a while no byte passes between two processes, in either direction.
 
-All processes of a machine share one loopback device, so the cut is made where a connection begins: it leads through a
-relay in the process that made it. While the two are apart the relay passes nothing on; connections stay open, and what
-was under way arrives when the cut is mended. UNDERSTUDY_CUTS names the folder where the cuts are written down, and
-UNDERSTUDY_ME this process; without them there are no relays.
-"""
+All processes of a machine share one loopback device, so the cut is made where a connection begins: it leads
+through a relay in the process that made it. While the two are apart the relay passes nothing on; connections
+stay open, and what was under way arrives when the cut is mended. UNDERSTUDY_CUTS names the folder where the
+cuts are written down, and UNDERSTUDY_ME this process; without them there are no relays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A drill's faults: this process and all that it started are stopped (SIGSTOP) and go on after a while, or in turns.
+"""A drill's faults: this process and all that it started are stopped (SIGSTOP) and go on after a while, or in
+turns.
 
 To the peers it is what a machine that hangs looks like: connections stay open, nobody answers.
 """

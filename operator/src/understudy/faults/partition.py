@@ -1,12 +1,13 @@
-"""A drill's fault: for a while no packet of this process gets further than to the first router. It needs no rights.
+"""A drill's fault: for a while no packet of this process gets further than to the first router. It needs no
+rights.
 
-Every socket gets a time to live of one hop. What others send is then never confirmed, so that their kernels send
-nothing new after a fifth of a second at most, and no connection is made. To the peers it is a cable that was cut:
-connections stay open, nobody answers, and after it is mended what was under way arrives. What the pod says to itself
-takes no hop.
+Every socket gets a time to live of one hop. What others send is then never confirmed, so that their kernels
+send nothing new after a fifth of a second at most, and no connection is made. To the peers it is a cable that
+was cut: connections stay open, nobody answers, and after it is mended what was under way arrives. What the
+pod says to itself takes no hop.
 
-A pod on the same node is apart only where the network routes between pods, as most do; over a bridge it is not.
-"""
+A pod on the same node is apart only where the network routes between pods, as most do; over a bridge it is
+not."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Live changes of how a subjob is kept alive (`modes.change`): the primary decides, its standby is told.
 
-Whoever deploys the job tells every instance what the manifest says now (`change`). Only the primary acts on it; a
-standby that is promoted later does then. What the primary has in force goes to its standby with the letters that it
-sends anyway, in their order, so that both change at the same place in their conversation.
-"""
+Whoever deploys the job tells every instance what the manifest says now (`change`). Only the primary acts on
+it; a standby that is promoted later does then. What the primary has in force goes to its standby with the
+letters that it sends anyway, in their order, so that both change at the same place in their conversation."""
 
 from __future__ import annotations
 
@@ -91,7 +90,9 @@ class Changing:
     def _waits_for(self) -> str | None:
         if self._change is not None:
             return self._change.waits_for or "the standby has not changed yet"
-        return "a take-over or a move is under way" if self._context.wanted != self._context.subjob.ha else None
+        return (
+            "a take-over or a move is under way" if self._context.wanted != self._context.subjob.ha else None
+        )
 
     def _begin(self, ha: Ha) -> None:
         core, successor = self._context.core, self._instance(ha)
@@ -119,7 +120,8 @@ class Changing:
             self._peers.dictate(self._towards)
 
     def secondary_joined(self, name: str) -> None:
-        """It gets what is in force; if it was only waited for, that is the new mode. Called under the lock."""
+        """It gets what is in force; if it was only waited for, that is the new mode. Called under the
+        lock."""
         self._asked = False
         if self._change is not None:
             self._proceed(self._change)

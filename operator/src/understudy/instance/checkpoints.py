@@ -1,8 +1,8 @@
 """Checkpoints on the wire and in the secondary's memory.
 
 The core names ranges; here they become rows. A message holds the rows that the secondary lacks, one Arrow IPC
-stream per part; the secondary puts each part behind what it has and drops what the new checkpoint no longer names.
-"""
+stream per part; the secondary puts each part behind what it has and drops what the new checkpoint no longer
+names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A checkpoint as it travels: what it is, and of the elements that changed the inbox state and the new rows."""
+    """A checkpoint as it travels: what it is, and of the elements that changed the inbox state and the new
+    rows."""
 
     checkpoint: Checkpoint
     inboxes: Mapping[str, Any]
@@ -58,7 +59,9 @@ def parts(checkpoint: Checkpoint, replayable: frozenset[Stream]) -> list[Part]:
     return found
 
 
-def to_ship(checkpoint: Checkpoint, base: Checkpoint | None, replayable: frozenset[Stream]) -> list[tuple[Part, Range]]:
+def to_ship(
+    checkpoint: Checkpoint, base: Checkpoint | None, replayable: frozenset[Stream]
+) -> list[tuple[Part, Range]]:
     """Each part with the range of it that a secondary that has stored `base` lacks."""
     stored = {(p.element, p.name): p.wanted for p in parts(base, replayable)} if base else {}
     return [(p, missing(p.wanted, stored.get((p.element, p.name)))) for p in parts(checkpoint, replayable)]
@@ -128,8 +131,8 @@ Letter = tuple[dict[str, Any], list[bytes]]  # JSON-able words, and blobs
 
 
 def encode(message: Message, most: int = LETTER_BYTES) -> Iterator[Letter]:
-    """The last letter says what it is, and has one IPC stream per part named there; rows that are too many for it go
-    ahead, in letters of their own. Names and zeros are most of what it is: that is compressed."""
+    """The last letter says what it is, and has one IPC stream per part named there; rows that are too many
+    for it go ahead, in letters of their own. Names and zeros are most of what it is: that is compressed."""
     rest = {}
     for key, rows in message.rows.items():
         *ahead, rest[key] = _slices(rows, most)
@@ -204,12 +207,16 @@ def _checkpoint_from_json(value: Mapping[str, Any]) -> Checkpoint:
         )
         for name, e in value["elements"].items()
     }
-    marks = {Stream(s): mark for s, step in value["marks"].items() if (mark := step_from_json(step)) is not None}
+    marks = {
+        Stream(s): mark for s, step in value["marks"].items() if (mark := step_from_json(step)) is not None
+    }
     steps = {Stream(s): tuple(filter(None, map(step_from_json, log))) for s, log in value["steps"].items()}
     trees, extended = trees_from_json(value["trees"]), positions_from_json(value["extended"])
     log = log_from_json(value["log"])
     shifts = {Stream(s): {Consumer(c): n for c, n in per.items()} for s, per in value["shifts"].items()}
-    return Checkpoint(Epoch(value["epoch"]), value["number"], elements, marks, trees, steps, log, extended, shifts)
+    return Checkpoint(
+        Epoch(value["epoch"]), value["number"], elements, marks, trees, steps, log, extended, shifts
+    )
 
 
 def table_to_bytes(table: pa.Table) -> bytes:

@@ -1,9 +1,8 @@
 """What the parts of an instance share.
 
-One lock guards core, inboxes and stores: `post(event)` runs the core and its commands under it. Commands only change
-memory or hand work to a thread, so the lock is held for microseconds. A *generation* counts changes of role: work that
-began in an older one is dropped.
-"""
+One lock guards core, inboxes and stores: `post(event)` runs the core and its commands under it. Commands only
+change memory or hand work to a thread, so the lock is held for microseconds. A *generation* counts changes of
+role: work that began in an older one is dropped."""
 
 from __future__ import annotations
 
@@ -55,8 +54,12 @@ class Story:
     shipped_at: int | None = None
     change: str | None = None  # what a change of mode waits for
     available: dict[str, int] = field(default_factory=dict)  # how far there is to read of each input
-    arrivals: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=20))  # moment, tuples so far
-    primary_positions: dict[str, int] = field(default_factory=dict)  # as a standby: how far the primary has come
+    arrivals: deque[tuple[int, int]] = field(
+        default_factory=lambda: deque(maxlen=20)
+    )  # moment, tuples so far
+    primary_positions: dict[str, int] = field(
+        default_factory=dict
+    )  # as a standby: how far the primary has come
 
     def note_batch(self, rows: int, ms: int) -> None:
         self.batch_count += 1
@@ -83,17 +86,25 @@ class Story:
         return max(0, last - first) / max(1, ended - began)
 
     def still_ms(self, now: Millis) -> int:
-        """For how long output has stood still: the engine hangs, or a take-over has not come to its first output."""
+        """For how long output has stood still: the engine hangs, or a take-over has not come to its first
+        output."""
         engine = self.engine_quiet_ms if self.engine_quiet_ms >= QUIET_MS else 0
-        take_over = self.take_over.still_ms(now) if self.take_over is not None and self.take_over.promoted else 0
+        take_over = (
+            self.take_over.still_ms(now) if self.take_over is not None and self.take_over.promoted else 0
+        )
         return max(engine, take_over)
 
     @property
     def take_over_is_catching_up(self) -> bool:
-        return self.take_over is not None and self.take_over.promoted is not None and self.take_over.caught_up is None
+        return (
+            self.take_over is not None
+            and self.take_over.promoted is not None
+            and self.take_over.caught_up is None
+        )
 
     def aim(self, stream: str, available: int) -> None:
-        """A take-over has caught up when each input has come as far as there was to read at its first message."""
+        """A take-over has caught up when each input has come as far as there was to read at its first
+        message."""
         if self.take_over is not None and self.take_over.promoted is not None:
             self.take_over.targets.setdefault(stream, available)
 
@@ -120,7 +131,9 @@ class Context:
         self.shelf = Shelf(spill)
         self.temporary: Shelf | None = None  # as a secondary: a backup that is not in force yet
         self.backups_wanted: dict[str, int] = {}  # per stream: where its consumers are asked for a backup
-        self.starved: dict[tuple[str, str], int] = {}  # stream, consumer → all that it has had, and it can't go on
+        self.starved: dict[
+            tuple[str, str], int
+        ] = {}  # stream, consumer → all that it has had, and it can't go on
         self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up: they are not lost
         self.growth = {Stream(name): Growth() for name in stores}  # of the streams that it makes
         self.story = Story()
@@ -141,16 +154,16 @@ class Context:
         return self.core.role is Role.PRIMARY
 
     def starved_at(self, element: str, stream: str) -> int | None:
-        """How much of the stream the element has had, if it can't release any of it before more comes: nothing more can
-        be made of it, all that was made has been received, and no standby is waited for."""
+        """How much of the stream the element has had, if it can't release any of it before more comes:
+        nothing more can be made of it, all that was made has been received, and no standby is waited for."""
         queue, inbox = self.core.ledger.queues[Stream(element)], self.inboxes[element]
         alone = self.subjob.ha.mode is not Mode.AMNESIA and not self.core.protected
         in_vain = not alone and queue.received_by_all == queue.next and inbox.starved(stream)
         return inbox.wanted(stream) if in_vain else None
 
     def still_ms(self, now: Millis) -> int:
-        """For how long output has stood still though it is due. While a micro-batch is under way, none has come since
-        it began."""
+        """For how long output has stood still though it is due. While a micro-batch is under way, none has
+        come since it began."""
         under_way = max((inbox.under_way_ms(steady_ms()) for inbox in self.inboxes.values()), default=0)
         return max(under_way, self.story.still_ms(now))
 
@@ -162,8 +175,12 @@ class Context:
 
     def told_to_all(self) -> Told:
         """What a take-over would find at the neighbours of this subjob."""
-        readers = {s: set(self.core.ledger.queues[s].acks) - set(self.inboxes) for s in self.core.wiring.leaving}
-        least = {s: min((self.sent.get(s, {}).get(c, 0) for c in found), default=0) for s, found in readers.items()}
+        readers = {
+            s: set(self.core.ledger.queues[s].acks) - set(self.inboxes) for s in self.core.wiring.leaving
+        }
+        least = {
+            s: min((self.sent.get(s, {}).get(c, 0) for c in found), default=0) for s, found in readers.items()
+        }
         return replace(self.told, sent={s: Seq(upto) for s, upto in least.items()})
 
     def note_growth(self) -> None:
@@ -172,10 +189,13 @@ class Context:
             self.growth[stream].note(queue.received_by_all, queue.next, steady_ms())
 
     def lag(self, stream: Stream, consumer: Consumer) -> tuple[int, Millis]:
-        """How many tuples of the stream the consumer lacks, and for how long the oldest of them has been there."""
+        """How many tuples of the stream the consumer lacks, and for how long the oldest of them has been
+        there."""
         queue = self.core.ledger.queues[stream]
         at = queue.acks[consumer].received
-        return max(0, queue.next - at), self.growth[stream].age(at, steady_ms()) if at < queue.next else Millis(0)
+        return max(0, queue.next - at), self.growth[stream].age(
+            at, steady_ms()
+        ) if at < queue.next else Millis(0)
 
     def positions(self) -> dict[str, int]:
         """How far this instance has come on each stream that enters the subjob: the least of its elements."""

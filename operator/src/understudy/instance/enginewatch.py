@@ -1,4 +1,5 @@
-"""Looks at this instance's engine: a thread asks the JVM, the queries' calls are counted, /proc tells who works."""
+"""Looks at this instance's engine: a thread asks the JVM, the queries' calls are counted, /proc tells who
+works."""
 
 from __future__ import annotations
 
@@ -16,20 +17,33 @@ from understudy.instance.context import Context
 from understudy.modes.build import millis
 from understudy.process.clock import now_ms, steady_ms
 from understudy.process.family import family, time_used, time_waited
-from understudy.protocol.engine import JVM, PATIENCE, EngineWatch, Signs, Stand, default_timeout, leaves, longest
+from understudy.protocol.engine import (
+    JVM,
+    PATIENCE,
+    EngineWatch,
+    Signs,
+    Stand,
+    default_timeout,
+    leaves,
+    longest,
+)
 from understudy.protocol.ids import Millis
 
 log = structlog.get_logger()
 PROBE_SECONDS = 0.2
-QUIET_MS = 500  # after so long without a sign it is worth the time to ask the kernel who waits for the processor
+QUIET_MS = (
+    500  # after so long without a sign it is worth the time to ask the kernel who waits for the processor
+)
 FAMILY_MS = 5_000  # between two looks at who belongs to the engine
-QUIET_FAMILY_MS = 1_000  # the same while it gives no sign: a Python worker that was just started may do the work
+QUIET_FAMILY_MS = (
+    1_000  # the same while it gives no sign: a Python worker that was just started may do the work
+)
 GRACE_MS = 2_000  # in which the standby of a stalled primary takes the Lease
 
 
 class Probe(threading.Thread):
-    """Asks the JVM again and again; a JVM that hangs lets it wait. `ask` says why a query has failed, if one has;
-    `count`, how many tasks run on executors."""
+    """Asks the JVM again and again; a JVM that hangs lets it wait. `ask` says why a query has failed, if one
+    has; `count`, how many tasks run on executors."""
 
     def __init__(self, ask: Callable[[], str | None], count: Callable[[], int] = lambda: 0) -> None:
         super().__init__(name="engine-probe", daemon=True)

@@ -1,4 +1,5 @@
-"""The secondary's end of the connection to its primary: keep-alives and checkpoints come, confirmations go."""
+"""The secondary's end of the connection to its primary: keep-alives and checkpoints come, confirmations
+go."""
 
 from __future__ import annotations
 
@@ -31,10 +32,16 @@ class Hooks:
     """Epoch, input positions, why the primary's engine stalls, for how long its output has stood still."""
     dictated: Callable[[dict[str, Any]], None]  # the settings that are in force
     checkpoint: Callable[[Message], None]
-    permanent: Callable[[int, int, dict[str, int], dict[str, Any]], None]  # epoch, number, how far extended, trees
-    extension: Callable[[int, int, str, pa.Table], None]  # epoch, number, stream, its input beyond the position
+    permanent: Callable[
+        [int, int, dict[str, int], dict[str, Any]], None
+    ]  # epoch, number, how far extended, trees
+    extension: Callable[
+        [int, int, str, pa.Table], None
+    ]  # epoch, number, stream, its input beyond the position
     handed: Callable[[LeaseRecord, Message | None], None]  # the primary wants to be succeeded; its live state
-    trimming: Callable[[int, dict[str, dict[str, int]], dict[str, Any]], None]  # epoch, high watermarks, trees
+    trimming: Callable[
+        [int, dict[str, dict[str, int]], dict[str, Any]], None
+    ]  # epoch, high watermarks, trees
     determinants: Callable[[dict[str, Any]], None]  # the message
     ended: Callable[[Verdict], None]  # the connection, or the attempt to make one, is over
 
@@ -89,7 +96,9 @@ class Follower(threading.Thread):
 
     def _noted(self, end: End, error: Exception) -> End:
         if end is End.BROKEN:
-            log.error("a message of the primary could not be handled", primary=self.primary.holder, exc_info=error)
+            log.error(
+                "a message of the primary could not be handled", primary=self.primary.holder, exc_info=error
+            )
         said = str(error).split("\n")[0][:160]
         log.info("following ended", primary=self.primary.holder, heard=self._heard, end=end.value, error=said)
         return end

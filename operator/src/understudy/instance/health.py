@@ -1,4 +1,5 @@
-"""What an instance says of itself over HTTP, from the moment its process lives: its page, and whether it is well."""
+"""What an instance says of itself over HTTP, from the moment its process lives: its page, and whether it is
+well."""
 
 from __future__ import annotations
 

@@ -101,7 +101,9 @@ class Inputs(Handler):
         context, heartbeat = self._context, self._context.subjob.ha.heartbeat
         asking = Asking(stream, context.subjob.name, lambda: context.core.epoch, lambda: not context.leading)
         silence = max(millis(heartbeat.interval) * heartbeat.misses, LEAST_SILENCE_MS)
-        reading = reading_of(context.job, asking, self, lambda: context.surroundings.addresses(stream), silence, origin)
+        reading = reading_of(
+            context.job, asking, self, lambda: context.surroundings.addresses(stream), silence, origin
+        )
         self._readers[stream] = reading
         reading.start()
 
@@ -113,7 +115,8 @@ class Inputs(Handler):
             self.offer(name, command.stream, rows)
 
     def offer(self, element: str, stream: str, rows: pa.Table) -> None:
-        """Give an element the rows it lacks: elements of one subjob may have come differently far on the same input."""
+        """Give an element the rows it lacks: elements of one subjob may have come differently far on the same
+        input."""
         inbox = self._context.inboxes[element]
         known = inbox.wanted(stream) - rows["_seq"][0].as_py()
         if known < rows.num_rows:
@@ -136,7 +139,9 @@ class Inputs(Handler):
         if stream in self._wiring.inputs:
             for name in self._wiring.readers(stream):
                 epoch = self._context.core.epoch
-                self._context.post(on.Acked(stream, Consumer(name), command.level, command.upto, epoch, command.tree))
+                self._context.post(
+                    on.Acked(stream, Consumer(name), command.level, command.upto, epoch, command.tree)
+                )
             return
         self._acks[stream][command.level] = command.upto
         if command.tree is not None:
@@ -145,7 +150,8 @@ class Inputs(Handler):
     # --- what readers report
 
     def ages(self, stream: str) -> list[dict[str, int]]:
-        """A new life has heard nothing of earlier producers. That its own output stopped is what it was told."""
+        """A new life has heard nothing of earlier producers. That its own output stopped is what it was
+        told."""
         now, take_over = steady_ms(), self._context.story.take_over
         stopped = take_over.stopped if take_over is not None else None
         passed_on = [{"epoch": 0, "ms": now - stopped}] if stopped is not None else []
@@ -214,17 +220,22 @@ class Inputs(Handler):
                 self._context.post(event)
 
     def _wait_for_room(self, stream: str, generation: int) -> None:
-        """Backpressure: a reader that stops reading makes its producer's queue grow, and that one's source wait."""
+        """Backpressure: a reader that stops reading makes its producer's queue grow, and that one's source
+        wait."""
         while generation == self._context.generation and not self._has_room(stream):
             if self._context.stopping.wait(0.02):
                 return
 
     def _has_room(self, stream: str) -> bool:
-        return all(self._context.inboxes[name].room(stream) > 0 for name in self._wiring.readers(Stream(stream)))
+        return all(
+            self._context.inboxes[name].room(stream) > 0 for name in self._wiring.readers(Stream(stream))
+        )
 
-    def _advance(self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None) -> None:
-        """A source has come further; if it is taken up at its newest tuple, the core says what that loses. Called under
-        the lock."""
+    def _advance(
+        self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None
+    ) -> None:
+        """A source has come further; if it is taken up at its newest tuple, the core says what that loses.
+        Called under the lock."""
         self._context.story.available[source] = upto
         if skip_to is not None:
             self._context.post(on.Resumes(Stream(source), Seq(0), Seq(skip_to)))
@@ -269,12 +280,14 @@ class Inputs(Handler):
         return sent is not None and sent.tree is not None
 
     def _due(self, stream: str, reader: Reading) -> _Due:
-        """Level 0: what is processed; what only waits here is lost to an instance that this one moves to. Level 1: what
-        the mode has released. A new producer has to hear it again."""
+        """Level 0: what is processed; what only waits here is lost to an instance that this one moves to.
+        Level 1: what the mode has released. A new producer has to hear it again."""
         levels = {0: int(self._context.core.ledger.position(Stream(stream))), **self._acks.get(stream, {})}
         starved, take_over = self._starved(stream), self._context.story.take_over
         stopped = take_over.stopped if take_over is not None else None
-        return _Due(tuple(sorted(levels.items())), self._trees.get(stream), reader.connections, starved, stopped)
+        return _Due(
+            tuple(sorted(levels.items())), self._trees.get(stream), reader.connections, starved, stopped
+        )
 
     def _starved(self, stream: str) -> int | None:
         found = (self._context.starved_at(name, stream) for name in self._wiring.readers(Stream(stream)))

@@ -1,7 +1,8 @@
 """Lease traffic, off the path of data: one thread that tries, reads and watches, and reports what came of it.
 
-While this instance leads, it looks at the Lease every second, and answers a question that it finds there. While its
-engine stands still it lets others try first; if none does, it may be the last that has the state."""
+While this instance leads, it looks at the Lease every second, and answers a question that it finds there.
+While its engine stands still it lets others try first; if none does, it may be the last that has the
+state."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ class LeaseKeeper(threading.Thread):
         self._orders.put((self._withdrawals, command))
 
     def withdraw(self) -> None:
-        """Who stepped down has nothing to lead with: what it tried before, while the store was away, is not tried."""
+        """Who stepped down has nothing to lead with: what it tried before, while the store was away, is not
+        tried."""
         self._withdrawals += 1
 
     def run(self) -> None:
@@ -120,7 +122,12 @@ class LeaseKeeper(threading.Thread):
 
 
 def lease_to_json(lease: LeaseRecord) -> dict[str, Any]:
-    return {"holder": lease.holder, "address": lease.address, "epoch": lease.epoch, "successor": lease.successor}
+    return {
+        "holder": lease.holder,
+        "address": lease.address,
+        "epoch": lease.epoch,
+        "successor": lease.successor,
+    }
 
 
 def lease_from_json(value: Mapping[str, Any]) -> LeaseRecord:

@@ -1,4 +1,5 @@
-"""An overload is noticed by the side that it affects (Brettlecker §3.2): backlog, processor, memory, every second."""
+"""An overload is noticed by the side that it affects (Brettlecker §3.2): backlog, processor, memory, every
+second."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ NAP_SECONDS: Final = 0.01
 
 
 class LoadMeter(threading.Thread):
-    """Watches while the instance leads, if there are limits, which may change meanwhile. What it finds stands on the
-    status page until it leads no more: who deployed the job decides where to move."""
+    """Watches while the instance leads, if there are limits, which may change meanwhile. What it finds stands
+    on the status page until it leads no more: who deployed the job decides where to move."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(name="load", daemon=True)
@@ -33,8 +34,12 @@ class LoadMeter(threading.Thread):
 
     def _begin(self, limits: Limits) -> None:
         self._limits = limits
-        self._backlog = LoadWatch(millis(limits.backlog), LOOKS, round(LOOK_SECONDS * 1000), unit="ms of input")
-        self._withheld = ShareWatch(Resource.COMPUTATION, "the processor was withheld for", limits.withheld, LOOKS)
+        self._backlog = LoadWatch(
+            millis(limits.backlog), LOOKS, round(LOOK_SECONDS * 1000), unit="ms of input"
+        )
+        self._withheld = ShareWatch(
+            Resource.COMPUTATION, "the processor was withheld for", limits.withheld, LOOKS
+        )
         self._memory = ShareWatch(Resource.MEMORY, "memory is used up to", limits.memory, LOOKS)
 
     def run(self) -> None:
@@ -81,8 +86,8 @@ class LoadMeter(threading.Thread):
             self._context.story.overload = found.why
 
     def _backlog_ms(self) -> int:
-        """The longest of all inputs: what waits, at the rate at which it came since the last look. Input that waits
-        because consumers take no output is no fault of this machine."""
+        """The longest of all inputs: what waits, at the rate at which it came since the last look. Input that
+        waits because consumers take no output is no fault of this machine."""
         available, before, now = dict(self._context.story.available), self._arrivals, time.monotonic()
         elapsed, self._arrivals, self._looked = now - self._looked, available, now
         if any(store.full for store in self._context.stores.values()):

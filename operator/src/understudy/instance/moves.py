@@ -1,4 +1,5 @@
-"""Operator migration (Brettlecker §4.2) on a real process: standing still, handing over, and what is told of it."""
+"""Operator migration (Brettlecker §4.2) on a real process: standing still, handing over, and what is told of
+it."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class Moves:
             departure.paused = steady_ms()
 
     def settle(self) -> None:
-        """Says so when no micro-batch is under way any more. Called under the lock, every few milliseconds."""
+        """Says so when no micro-batch is under way any more. Called under the lock, every few
+        milliseconds."""
         if not self._pausing or not all(inbox.still for inbox in self._context.inboxes.values()):
             return
         self._pausing = False

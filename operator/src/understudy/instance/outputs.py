@@ -29,17 +29,25 @@ BYTES_PER_SEQ = 8
 class Outputs:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._sent_until: dict[str, int] = {}  # per element: what precedes this place was sent by an earlier life
-        self._owed: set[str] = set()  # elements whose readers in the subjob had no room for all that they made
+        self._sent_until: dict[
+            str, int
+        ] = {}  # per element: what precedes this place was sent by an earlier life
+        self._owed: set[str] = (
+            set()
+        )  # elements whose readers in the subjob had no room for all that they made
         self._overdrawn: dict[str, Seq | None] = {}  # per element: from where on its queue was held in vain
         self._repeating: set[str] = set()  # elements that send anew what an earlier life may have sent
-        for name, store in context.stores.items():  # until a micro-batch has shown better: as many rows as tuples
+        for (
+            name,
+            store,
+        ) in context.stores.items():  # until a micro-batch has shown better: as many rows as tuples
             context.inboxes[name].take_at_most(store.share)
             for reader in context.core.wiring.readers(Stream(name)):
                 context.inboxes[reader].take_at_most(store.share, of=name)
 
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
-        """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own thread."""
+        """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own
+        thread."""
         inbox, took = self._context.inboxes[element], steady_ms() - plan.cut_ms
         self._wait_for_room(element, plan, rows)
         with self._context.lock:
@@ -71,13 +79,15 @@ class Outputs:
             held_from = self._held_in_vain(element)
             vain = vain + 1 if held_from is not None else 0
             if vain == IN_VAIN or (vain and held_from == self._overdrawn.get(element)):
-                log.warning("output queue beyond its bound: its consumers need more to go on", element=element)
+                log.warning(
+                    "output queue beyond its bound: its consumers need more to go on", element=element
+                )
                 self._overdrawn[element] = held_from
                 return
 
     def _held_in_vain(self, element: str) -> Seq | None:
-        """From where on the queue is held by those who have had all of it, and can't release any before they have more:
-        all of it is behind one step of theirs. None if there is somebody to wait for."""
+        """From where on the queue is held by those who have had all of it, and can't release any before they
+        have more: all of it is behind one step of theirs. None if there is somebody to wait for."""
         with self._context.lock:
             queue = self._context.core.ledger.queues[Stream(element)]
             hindmost = [c for c, known in queue.acks.items() if known.released <= queue.trimmed]
@@ -111,7 +121,9 @@ class Outputs:
         start = self._context.core.ledger.queues[Stream(element)].next
         store.rebase(start)
         seqs = _numbers(start, rows.num_rows)
-        store.append(rows.add_column(0, pa.field("_seq", pa.int64()), seqs).cast(store.schema), start, progress)
+        store.append(
+            rows.add_column(0, pa.field("_seq", pa.int64()), seqs).cast(store.schema), start, progress
+        )
 
     def _note(self, element: str, plan: BatchPlan, emitted: int, took: int) -> None:
         """`took`: milliseconds of the engine. To wait for room is not its work."""
@@ -123,27 +135,32 @@ class Outputs:
         self.note_progress()
 
     def note_progress(self) -> None:
-        """A take-over that has processed all that waited, and has nothing to send, is over. A life that began without
-        the state of the one before owes its first output. Called under the lock."""
+        """A take-over that has processed all that waited, and has nothing to send, is over. A life that began
+        without the state of the one before owes its first output. Called under the lock."""
         context, now = self._context, steady_ms()
         take_over = context.story.take_over
         if take_over is None or not context.leading or (take_over.caught_up is not None and take_over.over):
             return
         take_over.note_positions(context.positions(), now)
         queues = [context.core.ledger.queues[s] for s in context.core.wiring.leaving]
-        if not (context.core.lossy or context.core.roll_open or any(q.next > q.received_by_any for q in queues)):
+        if not (
+            context.core.lossy or context.core.roll_open or any(q.next > q.received_by_any for q in queues)
+        ):
             take_over.note_idle(now)
 
     def _note_first_output(self, now: Millis) -> None:
-        """What was made counts when it is published. An active standby makes what it does not publish, and a life whose
-        seqs are not settled holds it back."""
+        """What was made counts when it is published. An active standby makes what it does not publish, and a
+        life whose seqs are not settled holds it back."""
         name = self._context.subjob.name
-        published = self._context.stores[name].published >= self._context.core.ledger.queues[Stream(name)].next
+        published = (
+            self._context.stores[name].published >= self._context.core.ledger.queues[Stream(name)].next
+        )
         if published and (taken := self._context.story.take_over) is not None and taken.made_output:
             taken.note_output(now)
 
     def finish(self) -> None:
-        """Stream ends: an element whose inputs are over and done ends its own stream. Called under the lock."""
+        """Stream ends: an element whose inputs are over and done ends its own stream. Called under the
+        lock."""
         for name, inbox in self._context.inboxes.items():
             if inbox.finished and not self._context.core.ledger.queues[Stream(name)].ended:
                 self._context.post(_processed(name, inbox.position, 0, ended=True))
@@ -155,7 +172,8 @@ class Outputs:
             self._feed(name, None)
 
     def _feed(self, element: str, progress: int | None) -> None:
-        """Hand the elements that read this one what they lack of it. Inside a subjob nothing needs publishing."""
+        """Hand the elements that read this one what they lack of it. Inside a subjob nothing needs
+        publishing."""
         queue = self._context.core.ledger.queues[Stream(element)]
         self._owed.discard(element)
         for reader in self._context.core.wiring.readers(queue.stream):
@@ -167,7 +185,9 @@ class Outputs:
                 inbox.offer(element, rows)
             if stop < queue.next:
                 self._owed.add(element)
-            inbox.learn(element, progress if stop == queue.next else None, queue.next if queue.ended else None)
+            inbox.learn(
+                element, progress if stop == queue.next else None, queue.next if queue.ended else None
+            )
 
     def feed_owed(self) -> None:
         """Elements that had no room for all of their input may have it now. Called under the lock."""
@@ -182,8 +202,8 @@ class Outputs:
         self._owed.clear()
 
     def number(self, command: do.Number) -> None:
-        """What an earlier life sent is made again in one plan that ends where that life's step did; where its choices
-        are known, in its own plans."""
+        """What an earlier life sent is made again in one plan that ends where that life's step did; where its
+        choices are known, in its own plans."""
         inbox = self._context.inboxes[command.element]
         self._context.stores[command.element].reset(command.first)
         if command.until is not None:
@@ -199,8 +219,8 @@ class Outputs:
         inbox.lead()
 
     def _cut_where_the_earlier_life_was(self, inbox: Inbox) -> None:
-        """A plan ends there, so that what is sent anew is counted apart from what is new. Only a source is certain to
-        come so far again."""
+        """A plan ends there, so that what is sent anew is counted apart from what is new. Only a source is
+        certain to come so far again."""
         (first, *others), at = (spec.name for spec in inbox.inputs), inbox.position.merged
         until = self._context.story.primary_positions.get(first, 0)
         if not others and first in self._context.core.wiring.replayable and until > at:
@@ -219,7 +239,9 @@ class Outputs:
         store.reset(command.first)
         store.append(rows.set_column(0, "_seq", _numbers(command.first, rows.num_rows)), command.first, None)
         if not self._context.core.lossy:
-            self._context.given_up[command.stream] = Range(min(command.held.start, command.first), command.first)
+            self._context.given_up[command.stream] = Range(
+                min(command.held.start, command.first), command.first
+            )
             if (take_over := self._context.story.take_over) is not None:
                 take_over.duplicated += max(0, command.first - command.held.start)
 

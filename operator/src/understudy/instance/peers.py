@@ -13,7 +13,16 @@ import structlog
 
 from understudy.engine.determinants import heard_of
 from understudy.engine.state import InboxState
-from understudy.instance.checkpoints import QUEUE, Letter, Message, Shelf, Unpacking, encode, table_to_bytes, to_ship
+from understudy.instance.checkpoints import (
+    QUEUE,
+    Letter,
+    Message,
+    Shelf,
+    Unpacking,
+    encode,
+    table_to_bytes,
+    to_ship,
+)
 from understudy.instance.context import Context
 from understudy.instance.following import Follower, Hooks, Me
 from understudy.instance.leases import lease_to_json
@@ -29,7 +38,13 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.watermarks import Marks
 from understudy.streams import wire
-from understudy.streams.encoding import log_from_json, log_to_json, positions_from_json, trees_from_json, trees_to_json
+from understudy.streams.encoding import (
+    log_from_json,
+    log_to_json,
+    positions_from_json,
+    trees_from_json,
+    trees_to_json,
+)
 
 log = structlog.get_logger()
 FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connection may take its time
@@ -164,7 +179,8 @@ class Peers:
         self._context.post(on.KeepAlive(steady_ms(), Epoch(epoch), found, stalled))
 
     def _checkpoint(self, message: Message) -> None:
-        """Where it goes is for the core to say: on the shelf (`store`), or beside it for now (`keep_temporary`)."""
+        """Where it goes is for the core to say: on the shelf (`store`), or beside it for now
+        (`keep_temporary`)."""
         context = self._context
         with context.lock:
             if message.checkpoint.epoch < context.core.epoch:
@@ -187,7 +203,9 @@ class Peers:
     def keep_temporary(self, _: do.KeepTemporary) -> None:
         self._context.temporary = self._arriving
 
-    def _permanent(self, epoch: int, number: int, extended: Mapping[str, int], trees: Mapping[str, Any]) -> None:
+    def _permanent(
+        self, epoch: int, number: int, extended: Mapping[str, int], trees: Mapping[str, Any]
+    ) -> None:
         upto = positions_from_json(extended)
         self._context.post(on.PermanentRequested(Epoch(epoch), number, upto, trees_from_json(trees)))
 
@@ -195,7 +213,9 @@ class Peers:
         """Input that belongs to the backup of this number, temporary or not."""
         context = self._context
         with context.lock:
-            shelves = [s for s in (context.temporary, context.shelf) if s is not None and s.newest is not None]
+            shelves = [
+                s for s in (context.temporary, context.shelf) if s is not None and s.newest is not None
+            ]
             found = next((s for s in shelves if s.newest is not None and s.newest.number == number), None)
             if found is None or not rows.num_rows:
                 return
@@ -206,7 +226,8 @@ class Peers:
             self._arriving = None
 
     def _handed(self, lease: LeaseRecord, message: Message | None) -> None:
-        """The primary stands still. Its state is all that there is here, so it replaces what was on the shelf."""
+        """The primary stands still. Its state is all that there is here, so it replaces what was on the
+        shelf."""
         context = self._context
         with context.lock:
             if lease.epoch < context.core.epoch or (message is not None and context.leading):
@@ -229,7 +250,9 @@ class Peers:
     def _determinants(self, meta: Mapping[str, Any]) -> None:
         steps, needed = log_from_json(meta["determinants"]), positions_from_json(meta["needed"])
         heard_of(self._context.inboxes, steps)
-        self._context.post(on.DeterminantsArrived(Epoch(meta["epoch"]), meta["number"], steps, meta["whole"], needed))
+        self._context.post(
+            on.DeterminantsArrived(Epoch(meta["epoch"]), meta["number"], steps, meta["whole"], needed)
+        )
 
     def _ended(self, verdict: Verdict) -> None:
         behind = steady_ms() < self._behind_until
@@ -247,7 +270,8 @@ class Peers:
                 assert_never(never)
 
     def _unreachable(self) -> None:
-        """Said a moment later, since the next attempt may follow at once; not if something else has happened."""
+        """Said a moment later, since the next attempt may follow at once; not if something else has
+        happened."""
         attempt = self._follower
 
         def say() -> None:
@@ -275,8 +299,8 @@ class Peers:
             self._outbox.put(message)
 
     def message(self, checkpoint: Checkpoint, base: Checkpoint | None) -> Message | None:
-        """What a secondary that has stored `base` lacks of a checkpoint. None: it goes back to before a loss; as it is
-        never confirmed, a whole one will follow."""
+        """What a secondary that has stored `base` lacks of a checkpoint. None: it goes back to before a loss;
+        as it is never confirmed, a whole one will follow."""
         context, known = self._context, base.elements if base else {}
         changed = [n for n, state in checkpoint.elements.items() if known.get(n) != state]
         rows = {
@@ -306,7 +330,9 @@ class Peers:
     def send_queue_trimming(self, command: do.SendQueueTrimming) -> None:
         if self._outbox is not None:
             high = {s: {i: int(n) for i, n in per.items()} for s, per in command.high.items()}
-            self._outbox.put({"epoch": command.epoch, "trimming": high, "trees": trees_to_json(command.trees)})
+            self._outbox.put(
+                {"epoch": command.epoch, "trimming": high, "trees": trees_to_json(command.trees)}
+            )
 
     def ship_determinants(self, command: do.ShipDeterminants) -> None:
         if self._outbox is not None:
@@ -340,7 +366,8 @@ class Peers:
             self.left(name, self._outbox)
 
     def watch(self) -> None:
-        """A secondary that lives says so; one that is silent is given up, and will find that out by itself."""
+        """A secondary that lives says so; one that is silent is given up, and will find that out by
+        itself."""
         now = steady_ms()
         self._watched = self._watched.on_tick(now)
         if self._secondary is not None and self._outbox is not None and self._watched.suspects(now):
@@ -354,7 +381,8 @@ class Peers:
             self._outbox.put({"epoch": self._context.core.epoch, "ha": ha.told()})
 
     def joined(self, name: str, address: str, mode: str) -> Outbox:
-        """A secondary connects; what the core wants to tell it comes out of the queue. Called under the lock."""
+        """A secondary connects; what the core wants to tell it comes out of the queue. Called under the
+        lock."""
         log.info("secondary joined", secondary=name)
         self._outbox, self._secondary, self.secondary_address = queue.SimpleQueue(), name, address
         outbox, self.secondary_mode, self.shipped_to_secondary = self._outbox, mode, 0
@@ -370,8 +398,12 @@ class Peers:
                 if move is None or not move.handed:  # else it is where consumers find the stream next
                     self.secondary_address = None
                 self._context.post(on.SecondaryLeft(name))
-                if self._context.story.engine_stalled is not None:  # consumers wait here until this instance steps down
-                    self._context.reread_lease("the secondary left an engine that stands still: it may have succeeded")
+                if (
+                    self._context.story.engine_stalled is not None
+                ):  # consumers wait here until this instance steps down
+                    self._context.reread_lease(
+                        "the secondary left an engine that stands still: it may have succeeded"
+                    )
 
     def has_another_than(self, name: str) -> bool:
         """There is one secondary at a time; whoever else comes waits until it is gone."""
@@ -381,8 +413,8 @@ class Peers:
         return self._outbox is outbox
 
     def next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
-        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine stalls, and
-        for how long our output has stood still."""
+        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine
+        stalls, and for how long our output has stood still."""
         stalled, still = self._context.story.engine_stalled, self._context.still_ms(steady_ms())
         word = ({} if stalled is None else {"engine": stalled}) | ({"still": still} if still else {})
         for letter, blobs in self._next_letters(outbox, timeout):
@@ -407,8 +439,8 @@ class Peers:
                 assert_never(item)
 
     def _sign_of_life(self) -> dict[str, Any]:
-        """With our positions, unless somebody is at the books: on a busy machine that may take longer than the others'
-        patience, and positions can wait for the next one."""
+        """With our positions, unless somebody is at the books: on a busy machine that may take longer than
+        the others' patience, and positions can wait for the next one."""
         context = self._context
         if not context.lock.acquire(blocking=False):
             return {"epoch": context.core.epoch}

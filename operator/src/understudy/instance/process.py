@@ -47,7 +47,8 @@ WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us",
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a process runs: what it listens on, where it may write, where the manifest's relative paths start."""
+    """Where a process runs: what it listens on, where it may write, where the manifest's relative paths
+    start."""
 
     instance: str
     host: str
@@ -59,7 +60,12 @@ class Place:
 
 class SubjobProcess:
     def __init__(
-        self, job: StreamJob, subjob: Subjob, surroundings: Surroundings, place: Place, start_ms: int = START_MS
+        self,
+        job: StreamJob,
+        subjob: Subjob,
+        surroundings: Surroundings,
+        place: Place,
+        start_ms: int = START_MS,
     ) -> None:
         """`start_ms`: how long Spark may take to start."""
         self.job, self.subjob, self.place = job, subjob, place
@@ -80,7 +86,9 @@ class SubjobProcess:
         server = Server(self.place.host, self.place.flight_port, self._serving, own())
         address = f"{self.place.host}:{server.port}"
         health = self._health
-        page = StatusPage(self.place.host, self.place.status_port, health.status, health.ready, health.trouble)
+        page = StatusPage(
+            self.place.host, self.place.status_port, health.status, health.ready, health.trouble
+        )
         self._surroundings.announce(self.subjob.name, self.place.instance, address, page.address)
         log.info("starting", instance=self.place.instance, address=address, status=page.address)
         try:
@@ -115,7 +123,9 @@ class SubjobProcess:
         self._health.context = context
         for name, inbox in inboxes.items():
             output = partial(shell.outputs.on_output, name)
-            self._queries.append(ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output))
+            self._queries.append(
+                ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output)
+            )
         context.story.state = "rehearsing"
         remote = self.subjob.spark.executors.instances > 0
         self._probe = Probe(self._failed_query, partial(tasks_running, spark) if remote else lambda: 0)
@@ -163,8 +173,8 @@ class SubjobProcess:
         return next((error for query in self._queries if (error := query.failed())), None)
 
     def _close(self) -> None:
-        """Leave at once: consumers and peers learn it from closed connections. Scratch is worth nothing to anyone.
-        A JVM that hangs would not notice that its parent is gone."""
+        """Leave at once: consumers and peers learn it from closed connections. Scratch is worth nothing to
+        anyone. A JVM that hangs would not notice that its parent is gone."""
         if self._shell is not None:
             self._shell.stop()
         kill_all(family(os.getpid())[1:])

@@ -1,9 +1,8 @@
 """Where a life without state begins: recovery requests (Koldehofe, Figure 7), and what sources keep.
 
-A request waits at its predecessor until that has recovered itself: that is the recovery notification. Sources are read
-inside the subjob, so the surroundings keep the acks to them (`protocol.keeping`). What is kept may be older than the
-newest ack: a source can be read again from wherever it says.
-"""
+A request waits at its predecessor until that has recovered itself: that is the recovery notification. Sources
+are read inside the subjob, so the surroundings keep the acks to them (`protocol.keeping`). What is kept may
+be older than the newest ack: a source can be read again from wherever it says."""
 
 from __future__ import annotations
 
@@ -93,8 +92,8 @@ class Recovery:
         return on.Released(source, kept.released.get(source, Seq(0))) if kept is not None else None
 
     def _asked(self, stream: Stream) -> Event | None:
-        """The answer of whoever leads the producer; None if nobody does. All its instances are asked at the same time:
-        one may have been lost in the same failure, and would be waited for."""
+        """The answer of whoever leads the producer; None if nobody does. All its instances are asked at the
+        same time: one may have been lost in the same failure, and would be waited for."""
         addresses = self._context.surroundings.addresses(stream)
         answers: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         for address in addresses:
@@ -108,11 +107,15 @@ class Recovery:
         said: dict[str, Any] = {}
         try:
             with wire.connect(address) as client:
-                said = wire.do(client, "recover", ANSWER_SECONDS, stream=stream, consumer=self._context.subjob.name)
+                said = wire.do(
+                    client, "recover", ANSWER_SECONDS, stream=stream, consumer=self._context.subjob.name
+                )
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
             pass
         finally:
-            answers.put(on.RecoveryInformation(stream, tree_from_json(said["tree"])) if "tree" in said else None)
+            answers.put(
+                on.RecoveryInformation(stream, tree_from_json(said["tree"])) if "tree" in said else None
+            )
 
     # --- in place of consumers that are through
 
@@ -132,7 +135,9 @@ class Recovery:
         for sink, at in ends.items():
             with context.lock:
                 if context.leading and context.core.roll_open:
-                    context.post(on.Subscribed(Stream(subjob), sink_consumer(sink), Seq(at), context.core.epoch))
+                    context.post(
+                        on.Subscribed(Stream(subjob), sink_consumer(sink), Seq(at), context.core.epoch)
+                    )
 
     # --- in place of the sources
 

@@ -1,4 +1,5 @@
-"""What an instance answers: to consumers of its streams, to its secondary, to its own data source, to the curious."""
+"""What an instance answers: to consumers of its streams, to its secondary, to its own data source, to the
+curious."""
 
 from __future__ import annotations
 
@@ -21,7 +22,13 @@ from understudy.process.credentials import own
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
 from understudy.streams import wire
-from understudy.streams.encoding import positions_from_json, step_from_json, step_to_json, tree_from_json, tree_to_json
+from understudy.streams.encoding import (
+    positions_from_json,
+    step_from_json,
+    step_to_json,
+    tree_from_json,
+    tree_to_json,
+)
 from understudy.streams.hearing import first_of, newest_before
 from understudy.streams.reader import Origin
 from understudy.streams.server import Messages
@@ -65,14 +72,18 @@ class InstanceServing:
         if refusal is not None:
             yield nothing, wire.pack({"refused": refusal, "replaced": replaced is not None})
             return
-        yield from _until(context, lambda: context.generation != generation or not context.core.roll_open, nothing)
+        yield from _until(
+            context, lambda: context.generation != generation or not context.core.roll_open, nothing
+        )
         with context.lock:
             if context.generation != generation:
                 return
             at, first = self._begin(context, stream, consumer, request)
         yield from self._send(context, stream, consumer, at, first, generation, counts=not request["replica"])
 
-    def _refusal(self, context: Context, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> str | None:
+    def _refusal(
+        self, context: Context, stream: Stream, consumer: Consumer, request: dict[str, Any]
+    ) -> str | None:
         meant = request.get("meant")
         if consumer not in context.core.ledger.queues[stream].acks:
             return f"{consumer} is no consumer of {stream}"
@@ -97,7 +108,10 @@ class InstanceServing:
         released = queue.acks[consumer].released
 
         def resumes(known: Seq, start: Seq) -> tuple[int, dict[str, Any]]:
-            said = {"released": core.theirs(stream, consumer, known), "start": core.theirs(stream, consumer, start)}
+            said = {
+                "released": core.theirs(stream, consumer, known),
+                "start": core.theirs(stream, consumer, start),
+            }
             return start, {"resumes": said}
 
         match Origin(request["origin"]):
@@ -106,7 +120,9 @@ class InstanceServing:
             case Origin.HELD:
                 held, anew = Seq(max(released, queue.trimmed)), core.anew_for(stream, consumer)
                 said = {"held": held, "others": anew, "released": released}
-                return held, {k: n if n is None else core.theirs(stream, consumer, n) for k, n in said.items()}
+                return held, {
+                    k: n if n is None else core.theirs(stream, consumer, n) for k, n in said.items()
+                }
             case Origin.POSITION:
                 start = core.ours(stream, consumer, request["start"])
                 if queue.refusal(start) is None:
@@ -141,7 +157,9 @@ class InstanceServing:
                     "replicas": context.core.replicated,
                     **first,
                 }
-                mark = self._ready().changing.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
+                mark = (
+                    self._ready().changing.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
+                )
                 wanted = context.backups_wanted.get(stream, 0)
                 anew = context.core.anew.get(stream)
             if anew != told:
@@ -170,7 +188,11 @@ class InstanceServing:
         with context.lock:
             another = context.leading and peers.has_another_than(request["instance"])
             free = context.leading and not another and request.get("engine") is None
-            outbox = peers.joined(request["instance"], request["address"], request.get("mode", "")) if free else None
+            outbox = (
+                peers.joined(request["instance"], request["address"], request.get("mode", ""))
+                if free
+                else None
+            )
         if outbox is None:
             why = "not primary, another instance follows, or the engine of the one that asks stands still"
             yield wire.blobs([]), wire.pack({"refused": why, "another": another})
@@ -282,7 +304,9 @@ def _note_life(context: Context, ages: Sequence[dict[str, Any]], asked_at: int) 
     take_over = context.story.take_over
     if take_over is not None:
         take_over.note_life(newest_before(context.core.epoch, ages, asked_at))
-        if any(0 < age["epoch"] < context.core.epoch for age in ages):  # else it has not seen the outage begin
+        if any(
+            0 < age["epoch"] < context.core.epoch for age in ages
+        ):  # else it has not seen the outage begin
             take_over.note_received(first_of(context.core.epoch, ages, asked_at))
 
 

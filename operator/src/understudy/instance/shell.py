@@ -46,10 +46,15 @@ class Shell:
         self.peers = Peers(context)
         self.recovery = Recovery(context)
         self.moves = Moves(context, self.peers)
-        self.changing = Changing(context, self.peers, self.inputs, self.recovery, self._carry_out_all, self._begin_anew)
+        self.changing = Changing(
+            context, self.peers, self.inputs, self.recovery, self._carry_out_all, self._begin_anew
+        )
         self.peers.changes = self.changing
         core = context.core
-        at, witnesses = context.surroundings, Witnesses(context.job, context.subjob.name, context.surroundings)
+        at, witnesses = (
+            context.surroundings,
+            Witnesses(context.job, context.subjob.name, context.surroundings),
+        )
         me = (context.subjob.name, core.name, context.address)
         self._lease = LeaseKeeper(
             at, *me, self.post, lambda: context.leading, witnesses.heard, lambda: context.story.engine_stalled
@@ -197,7 +202,9 @@ class Shell:
     def _try_lease(self, command: do.TryLease) -> None:
         log.info("trying the lease", why=command.why)
         renews = (
-            self.context.leading and command.expected is not None and command.expected.holder == self.context.core.name
+            self.context.leading
+            and command.expected is not None
+            and command.expected.holder == self.context.core.name
         )
         if command.expected is not None and not renews:
             self.context.story.take_over = TakeOver(
@@ -225,7 +232,8 @@ class Shell:
         self.context.role_changed.notify_all()
 
     def _aim_at_what_is_there(self) -> None:
-        """Of an instance that has run beside the primary. What the primary was ahead is not processed again."""
+        """Of an instance that has run beside the primary. What the primary was ahead is not processed
+        again."""
         story = self.context.story
         for stream, position in self.context.positions().items():
             story.aim(stream, story.available.get(stream, position))

@@ -63,13 +63,17 @@ def state_of(context: Context) -> str:
 def _inputs(context: Context) -> dict[str, Any]:
     leading = context.core.role is Role.PRIMARY
     positions = context.positions() if leading else context.story.primary_positions
-    return {s: {"position": n, "available": max(n, context.story.available.get(s, 0))} for s, n in positions.items()}
+    return {
+        s: {"position": n, "available": max(n, context.story.available.get(s, 0))}
+        for s, n in positions.items()
+    }
 
 
 def _output(context: Context, queue: OutputQueue) -> dict[str, Any]:
     store = context.stores[queue.stream]
     acks = {
-        c: {"received": a.received, "released": a.released, **_lag(context, queue, c)} for c, a in queue.acks.items()
+        c: {"received": a.received, "released": a.released, **_lag(context, queue, c)}
+        for c, a in queue.acks.items()
     }
     held = {"bytes": store.bytes, "onDisk": store.bytes_on_disk, "full": store.full}
     return {"trimmed": queue.trimmed, "next": queue.next, **held, "ended": queue.ended, "consumers": acks}

@@ -1,7 +1,7 @@
 """The story of a take-over as the new primary saw it, and of a move as the old one did.
 
-Moments are kept on the steady clock, so that what lies between them is right, and shown as wall-clock milliseconds.
-"""
+Moments are kept on the steady clock, so that what lies between them is right, and shown as wall-clock
+milliseconds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from understudy.protocol.ids import Millis, WallMillis
 
 @dataclass(slots=True)
 class TakeOver:
-    """Output stands still from `stopped` on: the last tuple that anybody received of the primary before, or the last
-    sign of life that anybody had of it if that was later. It flows again when the first tuple is sent to a consumer
-    that lacks it, or when all input that waited is processed and no consumer lacks a tuple (`idle`)."""
+    """Output stands still from `stopped` on: the last tuple that anybody received of the primary before, or
+    the last sign of life that anybody had of it if that was later. It flows again when the first tuple is
+    sent to a consumer that lacks it, or when all input that waited is processed and no consumer lacks a tuple
+    (`idle`)."""
 
     from_: str
     cause: str
@@ -69,7 +70,8 @@ class TakeOver:
             self.stopped = at if self.stopped is None else max(self.stopped, at)
 
     def note_output(self, now: Millis) -> None:
-        """Something new is there for whoever asks. That nobody asks, because the only sink is gone, is its failure."""
+        """Something new is there for whoever asks. That nobody asks, because the only sink is gone, is its
+        failure."""
         if self.first_output is None and self.promoted is not None:
             self.first_output = now
 

@@ -1,8 +1,8 @@
-"""A standby that has played the part before: the query runs over a few real tuples and its output is thrown away.
+"""A standby that has played the part before: the query runs over a few real tuples and its output is thrown
+away.
 
-Real ones, because made-up values could fail where the job's own never do. Where upstream has none yet the query runs
-over nothing, which at least compiles it.
-"""
+Real ones, because made-up values could fail where the job's own never do. Where upstream has none yet the
+query runs over nothing, which at least compiles it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def warm_up(
     surroundings: Surroundings,
     given_up: Callable[[], bool],
 ) -> None:
-    """Returns early once `given_up` says that it is in vain: a query has failed, or the process is to stop."""
+    """Returns early once `given_up` says that it is in vain: a query has failed, or the process is to
+    stop."""
     sources = {s.name for s in job.sources}
     held = {i: _peek(i, surroundings) for i in subjob.inputs if i not in sources}
     for _ in range(ROUNDS):

@@ -83,12 +83,16 @@ class Actor:
                 self._writer.apply(POLICY, "poddisruptionbudgets", objects.budget(self._owner, intent.subjob))
             case do.EnsureNetworkPolicy():
                 self._writer.apply(
-                    NETWORKING, "networkpolicies", objects.network_policy(self._owner, self._settings.operator)
+                    NETWORKING,
+                    "networkpolicies",
+                    objects.network_policy(self._owner, self._settings.operator),
                 )
             case do.IssueCertificate():
                 self._issue(intent)
             case do.EnsureLease():
-                made = objects.lease(self._owner, intent.subjob, intent.holder, intent.address, intent.epoch, now_ms())
+                made = objects.lease(
+                    self._owner, intent.subjob, intent.holder, intent.address, intent.epoch, now_ms()
+                )
                 self._create(LEASES, "leases", made)
             case do.NameSuccessor():
                 self._name_successor(intent)
@@ -100,20 +104,26 @@ class Actor:
             case do.Record():
                 self._record(intent)
             case do.CreateInstance():
-                self._create(CORE, "pods", instance_pod(self._owner, self._accepted(), intent, self._settings))
+                self._create(
+                    CORE, "pods", instance_pod(self._owner, self._accepted(), intent, self._settings)
+                )
             case do.CreateTrial():
                 declared = self._declared or self._accepted()
                 self._create(CORE, "pods", trial_pod(self._owner, declared, intent, self._settings))
             case do.ChangeInstance():
                 self._change(intent)
             case do.RunProcess():
-                self._create(BATCH, "jobs", objects.failure_process(self._owner, intent.name, intent.template))
+                self._create(
+                    BATCH, "jobs", objects.failure_process(self._owner, intent.name, intent.template)
+                )
             case do.CreateSink():
                 self._create(CORE, "pods", sink_pod(self._owner, self._accepted(), intent, self._settings))
             case do.DeletePod():
                 self._writer.delete(CORE, "pods", intent.name, force=intent.force)
             case do.LabelPod():
-                self._writer.change(CORE, "pods", intent.name, {"metadata": {"labels": {names.ROLE: str(intent.role)}}})
+                self._writer.change(
+                    CORE, "pods", intent.name, {"metadata": {"labels": {names.ROLE: str(intent.role)}}}
+                )
             case do.Remove():
                 self._remove(*_REMOVABLE[intent.kind], intent.name)
             case do.RecordIncident():
@@ -155,8 +165,12 @@ class Actor:
         now = certificates.moment(now_ms())
         new = certificates.new_authority(self._owner.name, now)
         kept = self._keep_secret(names.authority(self._owner.name), certificates.authority_data(new))
-        made = certificates.issue(certificates.read_authority(kept), certificates.moment(intent.until_ms), now)
-        self._keep_secret(names.certificate(self._owner.name, intent.number), certificates.credentials_data(made))
+        made = certificates.issue(
+            certificates.read_authority(kept), certificates.moment(intent.until_ms), now
+        )
+        self._keep_secret(
+            names.certificate(self._owner.name, intent.number), certificates.credentials_data(made)
+        )
 
     def _keep_secret(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
         """Its data: what was there before stays."""
@@ -184,7 +198,8 @@ class Actor:
         self._annotate_lease(found.name, names.SUCCESSOR, intent.instance)
 
     def _withdraw_successor(self, intent: do.WithdrawSuccessor) -> None:
-        """If it has taken the Lease meanwhile, the Lease names no successor; the next look sees that it has moved."""
+        """If it has taken the Lease meanwhile, the Lease names no successor; the next look sees that it has
+        moved."""
         found = self._lease(intent.subjob)
         if found.successor != intent.instance:
             raise Outdated(409, f"{found.name} names {found.successor}, no longer {intent.instance}")
@@ -210,7 +225,9 @@ class Actor:
 
     def _emit(self, intent: do.Emit) -> None:
         name = f"{self._owner.name}.{uuid.uuid4().hex[:16]}"
-        body = objects.event(self._owner, str(intent.severity), str(intent.reason), intent.why, now_ms(), name)
+        body = objects.event(
+            self._owner, str(intent.severity), str(intent.reason), intent.why, now_ms(), name
+        )
         self._create(EVENTS, "events", body)
 
     def _patch_status(self, status: Mapping[str, Any]) -> None:

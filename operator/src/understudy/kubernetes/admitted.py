@@ -1,4 +1,5 @@
-"""Jobs that were looked at already: parsing and planning one takes longer than all the rest of a reconciliation."""
+"""Jobs that were looked at already: parsing and planning one takes longer than all the rest of a
+reconciliation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The API server, by the `kubernetes` package: its configuration, its client, and JSON as it came.
 
-The operator changes nothing by this directly, only its own Lease (`election`): all else goes through `writes`.
-Who we are is `configuration`: the account of the pod, else the kubeconfig. Its errors become ours:
+The operator changes nothing by this directly, only its own Lease (`election`): all else goes through
+`writes`. Who we are is `configuration`: the account of the pod, else the kubeconfig. Its errors become ours:
 
 Unreachable       no answer, or none that can be trusted: try again
 ApiError          refused: the message says why
@@ -62,7 +62,9 @@ def configuration() -> Configuration:
 
 def of_pod(account: Path = SERVICE_ACCOUNT) -> Configuration:
     def load(found: Configuration) -> None:
-        loader = InClusterConfigLoader(str(account / "token"), str(account / "ca.crt"), try_refresh_token=False)
+        loader = InClusterConfigLoader(
+            str(account / "token"), str(account / "ca.crt"), try_refresh_token=False
+        )
         loader.load_and_set(found)
 
     found = _direct()
@@ -79,12 +81,14 @@ def of_kubeconfig() -> Configuration:
 
 
 def _direct() -> Configuration:
-    """The proxies in our environment are for the world outside, not for the API server. kopf ignores them, too."""
+    """The proxies in our environment are for the world outside, not for the API server. kopf ignores them,
+    too."""
     return Configuration(proxy="", no_proxy="")
 
 
 class _Refresh:
-    """Kubernetes replaces the file of a token; so it is read again from time to time, by a clock that nobody sets."""
+    """Kubernetes replaces the file of a token; so it is read again from time to time, by a clock that nobody
+    sets."""
 
     def __init__(self, load: Callable[[Configuration], None]) -> None:
         self._load = load
@@ -110,7 +114,8 @@ _attempt: ContextVar[_Attempt] = ContextVar("attempt")
 
 
 class _Connection(HTTPConnection):
-    """Right before the first byte of a request, and on an open connection, `before` of the attempt is called."""
+    """Right before the first byte of a request, and on an open connection, `before` of the attempt is
+    called."""
 
     served = False
 
@@ -185,7 +190,8 @@ class Api:
         kind: str = "application/json",
         before: Callable[[], None] = _nothing,
     ) -> Json:
-        """`before` is called on an open connection, right before the first byte is sent: what it raises ends it."""
+        """`before` is called on an open connection, right before the first byte is sent: what it raises ends
+        it."""
         try:
             status, text = self._send(method, path, body, kind, before)
         except (HTTPError, ApiException, ConfigException, OSError) as error:

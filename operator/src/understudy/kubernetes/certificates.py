@@ -1,4 +1,5 @@
-"""Issues certificates: an authority per job, which never leaves the operator's Secret, and one for the job's pods."""
+"""Issues certificates: an authority per job, which never leaves the operator's Secret, and one for the job's
+pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How far apart nodes are, from what pods on them measured. Kept across jobs: a node's pods of any job will do."""
+"""How far apart nodes are, from what pods on them measured. Kept across jobs: a node's pods of any job will
+do."""
 
 from __future__ import annotations
 

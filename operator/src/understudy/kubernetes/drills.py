@@ -95,7 +95,9 @@ class DrillReconciler:
                 _order(writer, owner, pod, "throttle", seconds)
             case drills.Tell(severity, reason, message):
                 if owner:
-                    Actor(self._api, writer, owner, None, self._settings).carry_out(Emit(severity, reason, message))
+                    Actor(self._api, writer, owner, None, self._settings).carry_out(
+                        Emit(severity, reason, message)
+                    )
             case _:
                 assert_never(step)
 
@@ -121,13 +123,17 @@ def _engine_timeout_ms(seen: SeenDrill) -> int:
     """Asked of the pod whose JVM is about to be stopped."""
     target = seen.pod(seen.status.target)
     awaited = seen.spec.fault is Fault.ENGINE_HANG and seen.status.phase is DrillPhase.RUNNING
-    page = ask(target) if awaited and seen.status.made_at is None and target is not None and target.ip else None
+    page = (
+        ask(target) if awaited and seen.status.made_at is None and target is not None and target.ip else None
+    )
     return page.engine_timeout_ms if isinstance(page, InstancePage) else 0
 
 
 def _watching(job: Json) -> frozenset[str]:
     subjobs = (job.get("spec") or {}).get("subjobs") or ()
-    return frozenset(subjob["name"] for subjob in subjobs if (subjob.get("ha") or {}).get("overload") is not None)
+    return frozenset(
+        subjob["name"] for subjob in subjobs if (subjob.get("ha") or {}).get("overload") is not None
+    )
 
 
 def is_open(body: Json) -> bool:

@@ -1,4 +1,5 @@
-"""The election of the operator that acts, on the API server: a thread that looks at the Lease and renews it."""
+"""The election of the operator that acts, on the API server: a thread that looks at the Lease and renews
+it."""
 
 from __future__ import annotations
 
@@ -98,12 +99,16 @@ def _now() -> int:
 
 
 def _sight(lease: Json) -> Sight:
-    return Sight((lease.get("spec") or {}).get("holderIdentity") or None, lease["metadata"]["resourceVersion"])
+    return Sight(
+        (lease.get("spec") or {}).get("holderIdentity") or None, lease["metadata"]["resourceVersion"]
+    )
 
 
 def _held(lease: Json, holder: str) -> Json:
     spec = lease.get("spec") or {}
-    changes = {"leaseTransitions": (spec.get("leaseTransitions") or 0) + (spec.get("holderIdentity") != holder)}
+    changes = {
+        "leaseTransitions": (spec.get("leaseTransitions") or 0) + (spec.get("holderIdentity") != holder)
+    }
     moment = f"{iso_ms(now_ms())[:-1]}000Z"
     times = {"renewTime": moment, "acquireTime": spec.get("acquireTime") or moment}
     if changes["leaseTransitions"] != spec.get("leaseTransitions"):

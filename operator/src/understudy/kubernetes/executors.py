@@ -1,8 +1,8 @@
 """Executors of a subjob's driver: what the driver is told, so that Spark makes them as the operator would.
 
-Spark runs in client mode in the instance's process; it makes the executors' pods itself. They belong to the driver's
-pod, so they go with it, keep away from its node, and fetch their rows from its Flight server with its certificate.
-"""
+Spark runs in client mode in the instance's process; it makes the executors' pods itself. They belong to the
+driver's pod, so they go with it, keep away from its node, and fetch their rows from its Flight server with
+its certificate."""
 
 from __future__ import annotations
 

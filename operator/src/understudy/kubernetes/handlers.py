@@ -1,8 +1,7 @@
 """kopf: watches wake up the loop of the job that they concern. Nothing is decided here.
 
-Only event handlers are used: they leave no finalizer and no annotation on anything, so a StreamJob can be deleted while
-the operator is down; its objects go by their owner references.
-"""
+Only event handlers are used: they leave no finalizer and no annotation on anything, so a StreamJob can be
+deleted while the operator is down; its objects go by their owner references."""
 
 from __future__ import annotations
 
@@ -52,7 +51,9 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
         log.error("watch is silent", why=why)
         give_up()
 
-    def rounds(plural: str, reconcile: Callable[[str, str], float | None], counts: Callable[[Json], bool]) -> Rounds:
+    def rounds(
+        plural: str, reconcile: Callable[[str, str], float | None], counts: Callable[[Json], bool]
+    ) -> Rounds:
         listed = partial(_generations, api, settings.namespaces, plural, counts)
         return Rounds(listed, leads, Loops(reconcile, leads), silent)
 
@@ -80,7 +81,9 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     kopf.on.event(names.GROUP, "v1alpha1", "failoverdrills", registry=found)(_changed(drills))
     kopf.on.event(names.GROUP, "v1alpha1", "migrations", registry=found)(_changed(migrations))
     for kind in WATCHED:
-        kopf.on.event(kind, labels={names.JOB: kopf.PRESENT}, registry=found)(object_changed(kind, jobs.loops))
+        kopf.on.event(kind, labels={names.JOB: kopf.PRESENT}, registry=found)(
+            object_changed(kind, jobs.loops)
+        )
     kopf.on.cleanup(registry=found)(end)
     return found
 
@@ -116,7 +119,9 @@ def _any(_: Json) -> bool:
     return True
 
 
-def _generations(api: Api, namespaces: tuple[str, ...], plural: str, counts: Callable[[Json], bool]) -> dict[Key, int]:
+def _generations(
+    api: Api, namespaces: tuple[str, ...], plural: str, counts: Callable[[Json], bool]
+) -> dict[Key, int]:
     """Of every object of a kind of ours that counts."""
     paths = [f"{OURS}/namespaces/{namespace}/{plural}" for namespace in namespaces] or [f"{OURS}/{plural}"]
     found = [body["metadata"] for path in paths for body in api.list(path) if counts(body)]

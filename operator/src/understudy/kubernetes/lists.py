@@ -1,9 +1,8 @@
 """The job's objects, as the API server has them.
 
-Pods and Leases change by themselves and are read each time. The rest changes when the operator changes it (or somebody
-deletes it by hand), so it is read anew after each act and else every five minutes: with hundreds of jobs, that is what
-keeps a look at a calm one cheap. Nodes are the same for all jobs.
-"""
+Pods and Leases change by themselves and are read each time. The rest changes when the operator changes it (or
+somebody deletes it by hand), so it is read anew after each act and else every five minutes: with hundreds of
+jobs, that is what keeps a look at a calm one cheap. Nodes are the same for all jobs."""
 
 from __future__ import annotations
 
@@ -66,7 +65,8 @@ class Objects:
 
 
 class _Owned:
-    """Lists what one job owns. What another of the same name owned goes soon, and is not to be mistaken for ours."""
+    """Lists what one job owns. What another of the same name owned goes soon, and is not to be mistaken for
+    ours."""
 
     def __init__(self, api: Api, namespace: str, name: str, uid: str) -> None:
         self._api, self.owner = api, Owner(name, namespace, uid)
@@ -76,7 +76,9 @@ class _Owned:
     def __call__(self, group: str, plural: str) -> list[Json]:
         path = f"{group}/namespaces/{self.owner.namespace}/{plural}"
         found = self._api.list(path, labelSelector=f"{names.JOB}={self.owner.name}")
-        self.remains += [f"{plural}/{f['metadata']['name']}" for f in found if is_left_over(f, self.owner.uid)]
+        self.remains += [
+            f"{plural}/{f['metadata']['name']}" for f in found if is_left_over(f, self.owner.uid)
+        ]
         mine = [f for f in found if is_owned_by(f, self.owner.uid)]
         self.versions |= versions(group, plural, mine)
         return mine

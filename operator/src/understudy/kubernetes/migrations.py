@@ -48,7 +48,9 @@ class MigrationReconciler:
     def _observe(self, namespace: str, body: Json) -> tuple[SeenMigration, Versions]:
         spec = MigrationSpec.model_validate(body["spec"])
         job = self._api.find(f"{OURS}/namespaces/{namespace}/streamjobs/{spec.job}")
-        record = self._api.find(f"{CORE}/namespaces/{namespace}/configmaps/{names.run(spec.job)}") if job else None
+        record = (
+            self._api.find(f"{CORE}/namespaces/{namespace}/configmaps/{names.run(spec.job)}") if job else None
+        )
         run = read_record((record or {}).get("data") or {})
         seen = SeenMigration(
             now_ms=now_ms(),
@@ -60,7 +62,10 @@ class MigrationReconciler:
             moves={subjob: move.by for subjob, move in run.moves.items()},
             moved=run.moved,
         )
-        return seen, {**versions(OURS, "migrations", [body]), **versions(OURS, "streamjobs", [job] if job else [])}
+        return seen, {
+            **versions(OURS, "migrations", [body]),
+            **versions(OURS, "streamjobs", [job] if job else []),
+        }
 
 
 def _carry_out(writer: Writer, seen: SeenMigration, step: Step) -> None:

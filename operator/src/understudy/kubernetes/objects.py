@@ -1,4 +1,5 @@
-"""The objects of a job as Kubernetes wants them. Everything belongs to the StreamJob, so it goes when that goes."""
+"""The objects of a job as Kubernetes wants them. Everything belongs to the StreamJob, so it goes when that
+goes."""
 
 from __future__ import annotations
 
@@ -29,7 +30,13 @@ class Owner:
     uid: str
 
     def reference(self) -> Json:
-        return {"apiVersion": API_VERSION, "kind": KIND, "name": self.name, "uid": self.uid, "controller": True}
+        return {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": True,
+        }
 
     def metadata(
         self, name: str, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
@@ -114,7 +121,9 @@ def manifest(owner: Owner, job: StreamJob, declared: StreamJob, revision: str) -
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": owner.metadata(names.manifest(owner.name, revision), annotations={names.REVISION: revision}),
+        "metadata": owner.metadata(
+            names.manifest(owner.name, revision), annotations={names.REVISION: revision}
+        ),
         "immutable": True,
         "data": data,
     }
@@ -165,7 +174,8 @@ def record(owner: Owner, entries: Mapping[str, str | None]) -> Json:
 
 
 def service(owner: Owner, subjob: str) -> Json:
-    """Headless, and with pods that are not ready: consumers wait at a standby that is about to be promoted."""
+    """Headless, and with pods that are not ready: consumers wait at a standby that is about to be
+    promoted."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -183,15 +193,17 @@ def service(owner: Owner, subjob: str) -> Json:
 
 
 def budget(owner: Owner, subjob: str) -> Json:
-    """The primary is not evicted: it moves first, and then is none. By a number: the API server can not work out a
-    share of pods that no workload of its own owns."""
+    """The primary is not evicted: it moves first, and then is none. By a number: the API server can not work
+    out a share of pods that no workload of its own owns."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": owner.metadata(names.budget(owner.name, subjob), {names.SUBJOB: subjob}),
         "spec": {
             "minAvailable": 1,
-            "selector": {"matchLabels": {names.JOB: owner.name, names.SUBJOB: subjob, names.ROLE: str(Role.PRIMARY)}},
+            "selector": {
+                "matchLabels": {names.JOB: owner.name, names.SUBJOB: subjob, names.ROLE: str(Role.PRIMARY)}
+            },
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }
@@ -231,7 +243,8 @@ def _digest(spec: Json) -> str:
 
 
 def is_same(found: Json, wanted: Json) -> bool:
-    """Whether an object is as we would make it now. By its digest: the API server may fill in what we leave out."""
+    """Whether an object is as we would make it now. By its digest: the API server may fill in what we leave
+    out."""
     digests = [(body["metadata"].get("annotations") or {}).get(names.DIGEST) for body in (found, wanted)]
     return digests[0] == digests[1]
 
@@ -247,7 +260,9 @@ def secret(owner: Owner, name: str, data: Json) -> Json:
     }
 
 
-def lease(owner: Owner, subjob: str, holder: str | None, address: str | None, epoch: int, now_ms: int) -> Json:
+def lease(
+    owner: Owner, subjob: str, holder: str | None, address: str | None, epoch: int, now_ms: int
+) -> Json:
     annotations = {names.ADDRESS: address} if address else None
     spec: Json = {"leaseTransitions": epoch}
     if holder:

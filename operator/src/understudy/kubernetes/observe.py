@@ -88,7 +88,9 @@ class Observer:
     def _plans(self, declared: StreamJob | None, run: Run | None) -> Mapping[str, SubjobPlan]:
         return self._admitted.plans(in_use(declared, run.failed if run else ()) if declared else None)
 
-    def _wanted(self, body: Json, run: Run | None, running: StreamJob | None) -> StreamJob | tuple[Refusal, ...]:
+    def _wanted(
+        self, body: Json, run: Run | None, running: StreamJob | None
+    ) -> StreamJob | tuple[Refusal, ...]:
         """What was accepted stays accepted; only another generation of the spec is looked at anew."""
         if run and running and run.generation == body["metadata"]["generation"]:
             return running

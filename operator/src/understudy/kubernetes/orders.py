@@ -24,7 +24,8 @@ def order(
     before: Callable[[], None],
     **fields: Any,
 ) -> None:
-    """Raises Unreachable if the pod cannot be told, or does not take it. `before` is called right before it is told."""
+    """Raises Unreachable if the pod cannot be told, or does not take it. `before` is called right before it
+    is told."""
     import pyarrow as pa
 
     from understudy.streams import wire

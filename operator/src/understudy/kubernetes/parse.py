@@ -61,7 +61,9 @@ def trial_of(raw: Json) -> Trial | None:
     if names.TRIAL not in labels:
         return None
     asks, going = notes.get(names.SETTINGS, ""), "deletionTimestamp" in metadata
-    return Trial(metadata["name"], labels[names.TRIAL], asks, _phase(status) is Phase.RUNNING and not going, going)
+    return Trial(
+        metadata["name"], labels[names.TRIAL], asks, _phase(status) is Phase.RUNNING and not going, going
+    )
 
 
 def _role(label: str | None) -> Role | None:

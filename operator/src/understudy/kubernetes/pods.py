@@ -71,7 +71,11 @@ def trial_pod(owner: Owner, job: StreamJob, intent: CreateTrial, settings: PodSe
     if subjob is None:
         raise LookupError(f"there is no subjob {intent.subjob}")
     spec = _surroundings(settings, intent.avoid)
-    spec |= {"restartPolicy": "Always", "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0}
+    spec |= {
+        "restartPolicy": "Always",
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 0,
+    }
     spec["affinity"]["podAntiAffinity"] = _apart(owner, names.TRIAL, subjob.name, Spread.PREFERRED)
     spec["containers"] = [
         {
@@ -104,8 +108,15 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
     return _pod(owner, intent.name, labels, _annotations(intent), spec)
 
 
-def _pod(owner: Owner, name: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: Json) -> Json:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": owner.metadata(name, labels, annotations), "spec": spec}
+def _pod(
+    owner: Owner, name: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: Json
+) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": owner.metadata(name, labels, annotations),
+        "spec": spec,
+    }
 
 
 def _annotations(intent: CreateInstance | CreateSink) -> dict[str, str]:
@@ -125,7 +136,9 @@ def _give_code(spec: Json, subjob: Subjob) -> None:
     (container,) = spec["containers"]
     spec["volumes"] += [{"name": f"code-{name}", "configMap": {"name": name}} for name in given]
     folders = {f"code-{name}": f"{CODE}/{name}" for name in given}
-    container["volumeMounts"] += [{"name": n, "mountPath": path, "readOnly": True} for n, path in folders.items()]
+    container["volumeMounts"] += [
+        {"name": n, "mountPath": path, "readOnly": True} for n, path in folders.items()
+    ]
     container["env"].append({"name": "PYTHONPATH", "value": ":".join(folders.values())})
 
 
@@ -147,7 +160,9 @@ def _volume(source: Source) -> Json:
 # ---- what all of them share ------------------------------------------------------------------------------
 
 
-def _spec(owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[str], prefer: str | None = None) -> Json:
+def _spec(
+    owner: Owner, revision: str, settings: PodSettings, avoid: frozenset[str], prefer: str | None = None
+) -> Json:
     return {
         **_surroundings(settings, avoid, prefer),
         "serviceAccountName": names.account(owner.name),
@@ -187,7 +202,9 @@ def _on_nodes(avoid: frozenset[str], prefer: str | None) -> Json:
 
     found: Json = {}
     if avoid:
-        found["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": [term("NotIn", avoid)]}
+        found["requiredDuringSchedulingIgnoredDuringExecution"] = {
+            "nodeSelectorTerms": [term("NotIn", avoid)]
+        }
     if prefer:
         wish = {"weight": 100, "preference": term("In", [prefer])}
         found["preferredDuringSchedulingIgnoredDuringExecution"] = [wish]
@@ -195,7 +212,8 @@ def _on_nodes(avoid: frozenset[str], prefer: str | None) -> Json:
 
 
 def _where_a_sink_goes(owner: Owner, sink: Sink, avoid: frozenset[str]) -> Json:
-    """Wishes only: its volume may be bound to a node. A lost node should not take the sink with its producer."""
+    """Wishes only: its volume may be bound to a node. A lost node should not take the sink with its
+    producer."""
     found: Json = {"podAntiAffinity": _apart(owner, names.SUBJOB, sink.input, Spread.PREFERRED)}
     if avoid:
         other = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": sorted(avoid)}
@@ -205,7 +223,8 @@ def _where_a_sink_goes(owner: Owner, sink: Sink, avoid: frozenset[str]) -> Json:
 
 
 def _apart(owner: Owner, label: str, subjob: str, spread: Spread) -> Json:
-    """What must be apart keeps others away for as long as it lives; not one that has to share, so that it can."""
+    """What must be apart keeps others away for as long as it lives; not one that has to share, so that it
+    can."""
     selector: Json = {"matchLabels": {names.JOB: owner.name, label: subjob}}
     term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
     match spread:
@@ -213,10 +232,14 @@ def _apart(owner: Owner, label: str, subjob: str, spread: Spread) -> Json:
             selector["matchExpressions"] = [{"key": names.SHARES, "operator": "DoesNotExist"}]
             return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
         case Spread.PREFERRED:
-            return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
+            return {
+                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]
+            }
 
 
-def _container(name: str, arguments: list[str], mounts: list[Json], resources: Json, settings: PodSettings) -> Json:
+def _container(
+    name: str, arguments: list[str], mounts: list[Json], resources: Json, settings: PodSettings
+) -> Json:
     return {
         "name": name,
         "image": settings.image,
@@ -263,7 +286,9 @@ def _probes() -> Json:
 def _instance_container(owner: Owner, subjob: Subjob, sources: list[Source], settings: PodSettings) -> Json:
     ports = ["--port", str(names.FLIGHT_PORT), "--status-port", str(names.STATUS_PORT)]
     arguments = ["--subjob", subjob.name, "--instance", "$(POD_NAME)", "--scratch", "/work/scratch", *ports]
-    mounts = [{"name": f"source-{s.name}", "mountPath": source_folder(s.name), "readOnly": True} for s in sources]
+    mounts = [
+        {"name": f"source-{s.name}", "mountPath": source_folder(s.name), "readOnly": True} for s in sources
+    ]
     container = _container("subjob", arguments, mounts, _driver_resources(subjob, settings), settings)
     container["ports"] = [
         {"name": "flight", "containerPort": names.FLIGHT_PORT},

@@ -25,7 +25,9 @@ BUSY_SECONDS: Final = 1.0
 CALM_SECONDS: Final = 5.0
 CALMEST_SECONDS: Final = 60.0
 LOOKS_PER_SECOND: Final = 5.0  # at calm jobs, all together
-RESTLESS: Final = 50  # looks in a row that found nothing to do, before a job that is not calm is looked at less often
+RESTLESS: Final = (
+    50  # looks in a row that found nothing to do, before a job that is not calm is looked at less often
+)
 
 Key = tuple[str, str]
 
@@ -41,7 +43,8 @@ class Reconciler:
         self._idle: dict[Key, int] = {}
 
     def reconcile(self, namespace: str, name: str) -> float | None:
-        """When to look again, in seconds; None if the job is gone. Raises Unreachable, ApiError and Deposed."""
+        """When to look again, in seconds; None if the job is gone. Raises Unreachable, ApiError and
+        Deposed."""
         mandate = self._mandate()
         body = self._observer.find(namespace, name)
         if body is None:
@@ -67,8 +70,8 @@ class Reconciler:
             actor.carry_out(intent)
 
     def _pause(self, key: Key, calm: bool, plan: Sequence[Intent]) -> float:
-        """Watches wake the loop when something happens. So the more jobs there are, the longer a calm one may sleep;
-        and one that waits for something (a node, a slow start) is not asked every second for ever."""
+        """Watches wake the loop when something happens. So the more jobs there are, the longer a calm one may
+        sleep; and one that waits for something (a node, a slow start) is not asked every second for ever."""
         idle = 0 if calm or any(_changes_objects(intent) for intent in plan) else self._idle.get(key, 0) + 1
         self._idle[key] = idle
         sleep = min(max(CALM_SECONDS, len(self._pods) / LOOKS_PER_SECOND), CALMEST_SECONDS)

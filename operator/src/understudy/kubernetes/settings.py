@@ -1,4 +1,5 @@
-"""What the operator is told by its Deployment: UNDERSTUDY_PODS (one JSON object), where to look for jobs, its Lease."""
+"""What the operator is told by its Deployment: UNDERSTUDY_PODS (one JSON object), where to look for jobs, its
+Lease."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ class PodSettings:
             network_policies=bool(raw.get("networkPolicies")),
             operator=OperatorPods(**raw["operator"]) if raw.get("operator") else None,
             mutual_tls=bool(raw.get("mutualTLS")),
-            certificate_ms=round(parse_duration(raw.get("certificateLifetime", "720h")).total_seconds() * 1000),
+            certificate_ms=round(
+                parse_duration(raw.get("certificateLifetime", "720h")).total_seconds() * 1000
+            ),
             placement=Placement(raw.get("placement", Placement.LATENCY)),
             node_selector=raw.get("nodeSelector") or {},
             tolerations=tuple(raw.get("tolerations") or ()),
@@ -71,7 +74,8 @@ class Settings:
     namespaces: tuple[str, ...] = ()
     """Empty: all of them."""
     election: tuple[str, str, str] | None = None
-    """Namespace and name of the Lease that decides which operator acts, and who we are in it; None: we always do."""
+    """Namespace and name of the Lease that decides which operator acts, and who we are in it; None: we always
+    do."""
 
     @classmethod
     def from_environment(cls) -> Settings:

@@ -51,7 +51,9 @@ class KubernetesSurroundings:
     def read_lease(self, subjob: str) -> LeaseRecord | None:
         return _record(self._lease(subjob))
 
-    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+    def try_lease(
+        self, subjob: str, expected: LeaseRecord | None, holder: str, address: str
+    ) -> LeaseRecord | None:
         for _ in range(ATTEMPTS):
             lease = self._lease(subjob)
             found = _record(lease)
@@ -61,8 +63,8 @@ class KubernetesSurroundings:
             try:
                 self._ask("PUT", self._lease_path(subjob), _taken(lease, won))
             except Conflict:
-                # Ours all the same if the first answer was lost on the way and the request was sent twice. Where only
-                # an annotation has changed, the next attempt may succeed.
+                # Ours all the same if the first answer was lost on the way and the request was sent twice.
+                # Where only an annotation has changed, the next attempt may succeed.
                 if self.read_lease(subjob) == won:
                     return won
                 continue
@@ -94,7 +96,8 @@ class KubernetesSurroundings:
     # ---- acks to sources
 
     def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
-        """On the Lease: it is all that a pod may write. The API server refuses the write if somebody took the Lease."""
+        """On the Lease: it is all that a pod may write. The API server refuses the write if somebody took the
+        Lease."""
         key = names.ACKS.replace("/", "~1")
         try:
             steps = (
@@ -181,7 +184,9 @@ def _record(lease: dict[str, Any]) -> LeaseRecord | None:
         return None
     annotations = lease["metadata"].get("annotations") or {}
     address, successor = annotations.get(names.ADDRESS, ""), annotations.get(names.SUCCESSOR) or None
-    return LeaseRecord(holder, address, Epoch(_epoch(lease)), successor, annotations.get(names.QUESTION) or None)
+    return LeaseRecord(
+        holder, address, Epoch(_epoch(lease)), successor, annotations.get(names.QUESTION) or None
+    )
 
 
 def _epoch(lease: dict[str, Any]) -> int:
@@ -189,7 +194,8 @@ def _epoch(lease: dict[str, Any]) -> int:
 
 
 def _taken(lease: dict[str, Any], won: LeaseRecord) -> dict[str, Any]:
-    """The Lease as it was read, with its resourceVersion: the API server refuses it if it has changed since."""
+    """The Lease as it was read, with its resourceVersion: the API server refuses it if it has changed
+    since."""
     metadata = {**lease["metadata"]}
     said_to_the_former = (names.SUCCESSOR, names.QUESTION)
     kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in said_to_the_former}

@@ -6,9 +6,9 @@
 | a patch or a deletion | the object is as that look read it: its uid and resourceVersion go with the request |
 | the first patch of an object that was not there | it is still not there |
 
-An operator that was stopped between a look and a write finds, when it wakes, that its Lease has run out by its own
-monotonic clock, and sends nothing. A request that was on its way meanwhile meets another resourceVersion.
-"""
+An operator that was stopped between a look and a write finds, when it wakes, that its Lease has run out by
+its own monotonic clock, and sends nothing. A request that was on its way meanwhile meets another
+resourceVersion."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ class Writer:
     def delete(self, group: str, plural: str, name: str, *, force: bool = False) -> None:
         """`force`: do not wait for a kubelet that may never answer."""
         key = (group, plural, name)
-        options: Json = {"preconditions": self._version(key).in_body()} | ({"gracePeriodSeconds": 0} if force else {})
+        options: Json = {"preconditions": self._version(key).in_body()} | (
+            {"gracePeriodSeconds": 0} if force else {}
+        )
         try:
             self._send("DELETE", self._path(*key), options)
         except NotFound:

@@ -1,4 +1,5 @@
-"""The job as it is really run: modes decided, generators that end with the run, files that are found from anywhere."""
+"""The job as it is really run: modes decided, generators that end with the run, files that are found from
+anywhere."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def _watching(subjob: Subjob) -> Subjob:
 
 
 def _limited(source: Source, duration: timedelta | None) -> Source:
-    """A generator ends with what is due within the duration: the result is well defined, and everything drains."""
+    """A generator ends with what is due within the duration: the result is well defined, and everything
+    drains."""
     generator = source.generator
     if generator is None or duration is None:
         return source

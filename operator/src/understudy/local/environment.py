@@ -21,7 +21,8 @@ def lacking() -> str | None:
 
 
 def class_archive() -> Path:
-    """Where the set-up leaves an archive of the classes that Spark loads: a start takes a third less with it."""
+    """Where the set-up leaves an archive of the classes that Spark loads: a start takes a third less with
+    it."""
     return Path(sys.prefix) / "spark.jsa"
 
 
@@ -30,7 +31,9 @@ def for_children() -> dict[str, str]:
     found = dict(os.environ)
     if class_archive().is_file():
         # No logging: Spark's launcher has another class path, cannot use the archive and need not say so.
-        found.setdefault("JDK_JAVA_OPTIONS", f"-XX:SharedArchiveFile={class_archive()} -Xshare:auto -Xlog:disable")
+        found.setdefault(
+            "JDK_JAVA_OPTIONS", f"-XX:SharedArchiveFile={class_archive()} -Xshare:auto -Xlog:disable"
+        )
     return found
 
 

@@ -1,8 +1,8 @@
 """Children that leave nothing behind.
 
-Each child leads a session of its own. A Spark driver's JVM and Python workers stay in that session even where they
-make process groups of their own, so killing the session kills them all. A reaper process outlives its parent just
-long enough to do that for every session that is left, even if the parent was killed by SIGKILL.
+Each child leads a session of its own. A Spark driver's JVM and Python workers stay in that session even where
+they make process groups of their own, so killing the session kills them all. A reaper process outlives its
+parent just long enough to do that for every session that is left, even if the parent was killed by SIGKILL.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Reaper:
 class Child:
     """One process with its log; `end` takes its whole session along."""
 
-    def __init__(self, name: str, command: Sequence[str], log: Path, reaper: Reaper, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str], log: Path, reaper: Reaper, env: Mapping[str, str]
+    ) -> None:
         self.name = name
         self.log = log
         self._reaper = reaper
@@ -63,7 +65,12 @@ class Child:
         log.parent.mkdir(parents=True, exist_ok=True)
         with open(log, "ab") as out:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=dict(env)
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                env=dict(env),
             )
         reaper.guard(self.pid)
 
@@ -72,14 +79,16 @@ class Child:
         return self._process.pid
 
     def exit_code(self) -> int | None:
-        """None while it runs; minus the signal's number if one killed it. What it left in its session is killed."""
+        """None while it runs; minus the signal's number if one killed it. What it left in its session is
+        killed."""
         code = self._process.poll()
         if code is not None and not self._ended:
             self._sweep()
         return code
 
     def kill(self) -> None:
-        """SIGKILL to the process, and as soon as it is gone to all that it started: so ends a container, too."""
+        """SIGKILL to the process, and as soon as it is gone to all that it started: so ends a container,
+        too."""
         self._process.kill()
         self._process.wait()
         self._sweep()
@@ -89,7 +98,8 @@ class Child:
         self._process.kill()
 
     def pause(self) -> None:
-        """SIGSTOP to the process and all that it started; the connections stay, and nobody answers on them."""
+        """SIGSTOP to the process and all that it started; the connections stay, and nobody answers on
+        them."""
         self._tell_all(signal.SIGSTOP)
 
     def hang(self) -> None:

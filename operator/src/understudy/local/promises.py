@@ -23,7 +23,10 @@ def promises(job: StreamJob) -> Mapping[str, SubjobPromise]:
     plans = plan(job)
     if isinstance(plans, list):
         raise ValueError("; ".join(refusal.message for refusal in plans))
-    return {n: SubjobPromise(p.choice.mode, p.verdict.operator_class, p.choice.guarantee) for n, p in plans.items()}
+    return {
+        n: SubjobPromise(p.choice.mode, p.verdict.operator_class, p.choice.guarantee)
+        for n, p in plans.items()
+    }
 
 
 def path_of(job: StreamJob, stream: str) -> tuple[Subjob, ...]:

@@ -9,9 +9,8 @@
 | start time | `start` |
 | who is cut off from whom | `cuts.json` |
 
-Every file is replaced by a rename, so a reader needs no lock and never sees half of one. A lock belongs to an open
-file: the kernel releases it when its holder dies, so a kill between two steps leaves no lock behind.
-"""
+Every file is replaced by a rename, so a reader needs no lock and never sees half of one. A lock belongs to an
+open file: the kernel releases it when its holder dies, so a kill between two steps leaves no lock behind."""
 
 from __future__ import annotations
 
@@ -64,17 +63,22 @@ class LocalSurroundings:
         said = found.get("successor"), found.get("question"), self._gone(found["holder"]).exists()
         return LeaseRecord(found["holder"], found["address"], Epoch(found["epoch"]), *said)
 
-    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+    def try_lease(
+        self, subjob: str, expected: LeaseRecord | None, holder: str, address: str
+    ) -> LeaseRecord | None:
         with self._locked(subjob):
             found = self.read_lease(subjob)
             if not is_as_expected(found, expected):
                 return None
             won = LeaseRecord(holder, address, Epoch(expected.epoch + 1 if expected else 1))
-            _write(self._leases / f"{subjob}.json", {"holder": holder, "address": address, "epoch": won.epoch})
+            _write(
+                self._leases / f"{subjob}.json", {"holder": holder, "address": address, "epoch": won.epoch}
+            )
             return won
 
     def set_successor(self, subjob: str, holder: str, successor: str) -> None:
-        """The holder, if it still is that one, is to move there. Whoever takes the Lease next has no such order."""
+        """The holder, if it still is that one, is to move there. Whoever takes the Lease next has no such
+        order."""
         with self._locked(subjob):
             found = _read_json(self._leases / f"{subjob}.json")
             if found and found["holder"] == holder:
@@ -120,7 +124,13 @@ class LocalSurroundings:
     # --- instances
 
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
-        found = {"subjob": subjob, "instance": instance, "address": address, "status": status, "pid": os.getpid()}
+        found = {
+            "subjob": subjob,
+            "instance": instance,
+            "address": address,
+            "status": status,
+            "pid": os.getpid(),
+        }
         _write(self._instances / f"{instance}.json", found)
         self._gone(instance).unlink(missing_ok=True)
 
@@ -135,7 +145,11 @@ class LocalSurroundings:
         return []
 
     def announced(self) -> list[Announcement]:
-        return [Announcement(**found) for path in sorted(self._instances.glob("*.json")) if (found := _read_json(path))]
+        return [
+            Announcement(**found)
+            for path in sorted(self._instances.glob("*.json"))
+            if (found := _read_json(path))
+        ]
 
     def announcement(self, instance: str) -> Announcement | None:
         found = _read_json(self._instances / f"{instance}.json")

@@ -31,8 +31,8 @@ DEFAULT_BOUND: Final = timedelta(seconds=10)
 """How long a recovery may take where `maxRecovery` is not set. A longer one is not refused, but said."""
 
 IMPOSSIBLE: Final = 2.0
-"""A prediction is right within this factor (docs/benchmarks.md, *Predictions*). So a recovery time is out of reach only
-if it is shorter than the prediction by more than that."""
+"""A prediction is right within this factor (docs/benchmarks.md, *Predictions*). So a recovery time is out of
+reach only if it is shorter than the prediction by more than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,16 @@ class Choice:
 
 
 def bound_of(ha: Ha) -> timedelta | None:
-    """How long a recovery may take; None: as long as it takes. Whoever writes amnesia has decided that already."""
+    """How long a recovery may take; None: as long as it takes. Whoever writes amnesia has decided that
+    already."""
     if ha.max_recovery is not None or ha.mode is Mode.AMNESIA:
         return ha.max_recovery
     return DEFAULT_BOUND
 
 
 def choose(subjob: Subjob, load: Load, field: str) -> Choice | Refusal:
-    """The mode asked for, if it can guarantee what is asked of it; for `auto` the cheapest that can and is soon enough,
-    or the quickest if none is. `field` is the subjob's place in the manifest."""
+    """The mode asked for, if it can guarantee what is asked of it; for `auto` the cheapest that can and is
+    soon enough, or the quickest if none is. `field` is the subjob's place in the manifest."""
     verdict = class_of(subjob)
     if subjob.ha.mode is Mode.AUTO:
         return _cheapest(subjob, verdict, predictions(subjob, load), field)
@@ -67,7 +68,9 @@ def out_of_reach(subjob: Subjob, mode: Mode, load: Load, field: str) -> Refusal 
     what = f"{mode} is predicted to take {show_time(found)}, far longer than {print_duration(most)}; write {shown}"
     if subjob.ha.mode is Mode.AUTO:
         what = f"no available mode with that guarantee recovers within {print_duration(most)}; {what}"
-    return refuse("RecoveryNotPossible", f"{field}.ha.maxRecovery", f"{what} or more{_faster(subjob.ha, mode)}")
+    return refuse(
+        "RecoveryNotPossible", f"{field}.ha.maxRecovery", f"{what} or more{_faster(subjob.ha, mode)}"
+    )
 
 
 def too_long(ha: Ha, mode: Mode, found: Prediction) -> str | None:
@@ -75,8 +78,12 @@ def too_long(ha: Ha, mode: Mode, found: Prediction) -> str | None:
     most = bound_of(ha)
     if most is None or found.lost_node <= most:
         return None
-    allowed = f"{show_time(most)}, the default of ha.maxRecovery" if ha.max_recovery is None else show_time(most)
-    times = f"{show_time(found.recovery)} after a kill and {show_time(found.lost_node)} after the loss of a node"
+    allowed = (
+        f"{show_time(most)}, the default of ha.maxRecovery" if ha.max_recovery is None else show_time(most)
+    )
+    times = (
+        f"{show_time(found.recovery)} after a kill and {show_time(found.lost_node)} after the loss of a node"
+    )
     return f"{mode} is predicted to recover in {times}, longer than {allowed}"
 
 
@@ -101,8 +108,12 @@ def _asked_for(subjob: Subjob, mode: Mode, verdict: Verdict, field: str) -> Choi
         return refuse("ModeNotAvailable", f"{field}.ha.mode", f"{mode} is not available yet; write {built}")
     wanted = subjob.ha.guarantee
     if wanted is not None and given.guarantee.strength < wanted.strength:
-        return refuse("GuaranteeNotPossible", f"{field}.ha.guarantee", _too_weak(subjob, mode, wanted, given, verdict))
-    return Choice(mode, given.guarantee, f"{given.guarantee}: class {verdict.operator_class}, and {given.why}")
+        return refuse(
+            "GuaranteeNotPossible", f"{field}.ha.guarantee", _too_weak(subjob, mode, wanted, given, verdict)
+        )
+    return Choice(
+        mode, given.guarantee, f"{given.guarantee}: class {verdict.operator_class}, and {given.why}"
+    )
 
 
 def _too_weak(subjob: Subjob, mode: Mode, wanted: Guarantee, given: Promise, verdict: Verdict) -> str:
@@ -150,7 +161,8 @@ def _cheapest(subjob: Subjob, verdict: Verdict, forecast: Forecast, field: str) 
         how = f"the quickest available that is {wanted}; none recovers within {_most(subjob)}"
     found = forecast[mode]
     why = (
-        f"{how}: {_overhead(found)} bandwidth, recovery {show_time(found.recovery)}, or {show_time(found.lost_node)} "
+        f"{how}: {_overhead(found)} bandwidth, recovery {show_time(found.recovery)}, or "
+        f"{show_time(found.lost_node)} "
         f"after the loss of a node; class {verdict.operator_class}, and {given[mode].why}"
     )
     others = (*_passed_over(mode, forecast, strong), *_sooner(mode, forecast, able))

@@ -7,11 +7,10 @@
 | deterministic | emits the same stream only from the same state |
 | arbitrary | may emit another stream: time, chance, arrival order between inputs |
 
-The class of a network is that of its most general operator. On this engine windows are aligned to `_seq` or to the
-epoch and late tuples are told by positions, not by batches, so every aggregate on a subjob's input is at least
-convergent. A stream between two elements of a subjob is numbered anew by a restart from nothing: what depends on the
-`_seq` of such a stream is deterministic.
-"""
+The class of a network is that of its most general operator. On this engine windows are aligned to `_seq` or
+to the epoch and late tuples are told by positions, not by batches, so every aggregate on a subjob's input is
+at least convergent. A stream between two elements of a subjob is numbered anew by a restart from nothing:
+what depends on the `_seq` of such a stream is deterministic."""
 
 from __future__ import annotations
 
@@ -52,7 +51,9 @@ def class_of(subjob: Subjob) -> Verdict:
     elements = elements_of(subjob)
     inner = {element.name for element in elements}
     placed = (_placed(op) for e in elements if inner.intersection(e.inputs) for op in e.operators)
-    return _most_general([*map(class_of_element, elements), *(verdict for verdict in placed if verdict is not None)])
+    return _most_general(
+        [*map(class_of_element, elements), *(verdict for verdict in placed if verdict is not None)]
+    )
 
 
 def class_of_element(element: Element) -> Verdict:
@@ -63,13 +64,17 @@ def class_of_element(element: Element) -> Verdict:
 
 
 def _most_general(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of several, the one that leaves most to chance: what a batch plan does not choose goes before what it does."""
+    """Of several, the one that leaves most to chance: what a batch plan does not choose goes before what it
+    does."""
     passes = Verdict(OperatorClass.REPEATABLE, "every tuple passes as it is")
-    return max(verdicts, key=lambda verdict: (verdict.operator_class.generality, not verdict.by_plan), default=passes)
+    return max(
+        verdicts, key=lambda verdict: (verdict.operator_class.generality, not verdict.by_plan), default=passes
+    )
 
 
 def _placed(operator: Operator) -> Verdict | None:
-    """The class of an operator behind another element, if it depends on the places that this one gives its tuples."""
+    """The class of an operator behind another element, if it depends on the places that this one gives its
+    tuples."""
     windows = isinstance(operator, Aggregate) and operator.window.on is WindowOn.SEQ
     if not windows and not uses_seq(operator):
         return None
@@ -83,7 +88,9 @@ def _merging(merge: Merge) -> Verdict:
             why = "merge: arrival takes several inputs in the order they arrive"
             return Verdict(OperatorClass.ARBITRARY, why, by_plan=True)
         case Merge.EVENT_TIME:
-            return Verdict(OperatorClass.REPEATABLE, "merge: eventTime takes inputs in the order of event time")
+            return Verdict(
+                OperatorClass.REPEATABLE, "merge: eventTime takes inputs in the order of event time"
+            )
         case _:
             assert_never(merge)
 
@@ -103,7 +110,9 @@ def classify(operator: Operator) -> Verdict:
         case Union():
             return Verdict(OperatorClass.REPEATABLE, "union passes tuples in the order of its input")
         case Join():
-            return Verdict(OperatorClass.REPEATABLE, "join without timeout: one tuple of each input makes a pair")
+            return Verdict(
+                OperatorClass.REPEATABLE, "join without timeout: one tuple of each input makes a pair"
+            )
         case Aggregate():
             return _aggregate(operator)
         case Sample(seed=None):

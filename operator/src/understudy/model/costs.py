@@ -1,10 +1,10 @@
-"""What each mode costs a subjob: Hwang's Table 3 with the parameters of Table 5 and the job's own rates and windows.
+"""What each mode costs a subjob: Hwang's Table 3 with the parameters of Table 5 and the job's own rates and
+windows.
 
-Recovery time is the paper's: from the discovery of a failure until the state before it is reached again, on the paper's
-machines. Bandwidth overhead is a ratio: bytes for high availability over bytes of the input streams. `understudy
-simulate planner` holds both against the simulator. How long a recovery takes on Spark is in `prediction`: the same
-tuples are worked through `again`, in other times.
-"""
+Recovery time is the paper's: from the discovery of a failure until the state before it is reached again, on
+the paper's machines. Bandwidth overhead is a ratio: bytes for high availability over bytes of the input
+streams. `understudy simulate planner` holds both against the simulator. How long a recovery takes on Spark is
+in `prediction`: the same tuples are worked through `again`, in other times."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ RECEIVE: Final = TUPLE_BYTES * 8 / 16e6
 """Seconds to take a tuple off a link of 16 Mbit/s."""
 
 LOG_INTERVAL: Final = 0.020
-"""Seconds from one log message to the next: so long, and a round trip, output waits for determinants to be stored."""
+"""Seconds from one log message to the next: so long, and a round trip, output waits for determinants to be
+stored."""
 
 ACK_BYTES: Final = 2 * ID_BYTES
 """A level-0 and a level-1 ack; gives the 0.64 % of Table 6."""
@@ -96,11 +97,14 @@ def loads(job: StreamJob) -> Mapping[str, Load]:
 
 
 def assumed_rates(job: StreamJob) -> Mapping[str, Mapping[str, float]]:
-    """Of each subjob: the sources behind it that declare no rate, and the rate that `loads` takes them to have."""
+    """Of each subjob: the sources behind it that declare no rate, and the rate that `loads` takes them to
+    have."""
     silent = {source.name: DEFAULT_RATE for source in job.sources if source.rate is None}
     found: dict[str, dict[str, float]] = {name: {name: rate} for name, rate in silent.items()}
     for subjob in in_order(job):
-        found[subjob.name] = {name: rate for read in subjob.inputs for name, rate in found.get(read, {}).items()}
+        found[subjob.name] = {
+            name: rate for read in subjob.inputs for name, rate in found.get(read, {}).items()
+        }
     return {subjob.name: found.get(subjob.name, {}) for subjob in job.subjobs}
 
 
@@ -144,10 +148,10 @@ def _tuples(extent: int | timedelta, rate: float) -> float:
 
 
 def again(load: Load, ha: Ha) -> Mapping[Mode, Again]:
-    """What a take-over works through again. M is the checkpoint interval for passive standby and the ack interval for
-    the others. Half of one step leads to the output that shows the state; half of one precedes the last output that was
-    acked. (A savepoint is where the step *after* the last acked output begins, one step later than the cause of that
-    output, so that there no step is added.)"""
+    """What a take-over works through again. M is the checkpoint interval for passive standby and the ack
+    interval for the others. Half of one step leads to the output that shows the state; half of one precedes
+    the last output that was acked. (A savepoint is where the step *after* the last acked output begins, one
+    step later than the cause of that output, so that there no step is added.)"""
     ack, half = ha.ack_interval.total_seconds(), ha.checkpoint.interval.total_seconds() / 2
     return {
         Mode.AMNESIA: Again(),
@@ -160,7 +164,8 @@ def again(load: Load, ha: Ha) -> Mapping[Mode, Again]:
 
 
 def costs(load: Load, ha: Ha, *, logs: bool = False) -> Mapping[Mode, Cost]:
-    """Of every mode. `logs`: what makes upstream backup precise are determinants, not watermarks (Table 4)."""
+    """Of every mode. `logs`: what makes upstream backup precise are determinants, not watermarks (Table
+    4)."""
     ack, todo = ha.ack_interval.total_seconds(), again(load, ha)
     acks = _share(load, ACK_BYTES, ack)
     precise = _determinants(load) if logs else _watermarks(load)
@@ -182,7 +187,8 @@ def _replay(load: Load, todo: Again) -> float:
 
 
 def _passive(load: Load, ha: Ha, recovery: float) -> Cost:
-    """A checkpoint ships the input that entered the state and stayed, the output that is not yet acked, and ids."""
+    """A checkpoint ships the input that entered the state and stayed, the output that is not yet acked, and
+    ids."""
     interval, ack = ha.checkpoint.interval.total_seconds(), ha.ack_interval.total_seconds()
     entered = min(interval * load.rate, max(load.state - load.step / 2, 0.0))
     unacked = min(interval, ack + DELAY) * load.emitted
@@ -197,14 +203,15 @@ def _watermarks(load: Load) -> float:
 
 
 def _determinants(load: Load) -> float:
-    """Precise recovery with a log: a bit for each tuple, and with every message where the step began and ended, what it
-    kept before and after, and the seqs that it gave; the answer says which message it was."""
+    """Precise recovery with a log: a bit for each tuple, and with every message where the step began and
+    ended, what it kept before and after, and the seqs that it gave; the answer says which message it was."""
     ids = 4 * load.inputs + 3
     return (load.rate / 8 + ids * ID_BYTES / LOG_INTERVAL) / (load.rate * TUPLE_BYTES)
 
 
 def _savepoints(load: Load, ack: float) -> float:
-    """An ACK for each input when outputs were acked: a seq, and a savepoint of two seqs and one for each input."""
+    """An ACK for each input when outputs were acked: a seq, and a savepoint of two seqs and one for each
+    input."""
     return _share(load, 8 + 4 * load.inputs, max(ack, 1 / load.emitted if load.emitted else ack))
 
 

@@ -69,12 +69,25 @@ KINDS: Final = (
             Column("SUBJOBS", ".status.summary.subjobs", "Subjobs that run, of all."),
             Column("PROTECTED", ".status.summary.protected", "Standbys that are ready, of all."),
             Column("GUARANTEE", ".status.summary.guarantee", "The weakest guarantee in force."),
-            Column("LAST-FAILOVER", ".status.summary.lastFailover", "When the last take-over was over.", "date"),
+            Column(
+                "LAST-FAILOVER", ".status.summary.lastFailover", "When the last take-over was over.", "date"
+            ),
             AGE,
-            Column("PHASE", ".status.phase", "Rejected, Starting, Running, Recovering or Completed.", wide=True),
-            Column("RECOVERY", ".status.summary.lastRecovery", "How long the last take-over took.", wide=True),
-            Column("OBJECTIVE", _condition("RecoveryObjectiveMet"), "Whether maxRecovery was kept.", wide=True),
-            Column("IF-IT-FAILED-NOW", ".status.summary.ifItFailedNow", "What a failure now would cost.", wide=True),
+            Column(
+                "PHASE", ".status.phase", "Rejected, Starting, Running, Recovering or Completed.", wide=True
+            ),
+            Column(
+                "RECOVERY", ".status.summary.lastRecovery", "How long the last take-over took.", wide=True
+            ),
+            Column(
+                "OBJECTIVE", _condition("RecoveryObjectiveMet"), "Whether maxRecovery was kept.", wide=True
+            ),
+            Column(
+                "IF-IT-FAILED-NOW",
+                ".status.summary.ifItFailedNow",
+                "What a failure now would cost.",
+                wide=True,
+            ),
             Column("ATTENTION", ".status.summary.attention", "What needs a look.", wide=True),
         ),
     ),
@@ -82,7 +95,8 @@ KINDS: Final = (
         "Incident",
         "incidents",
         "inc",
-        "A failure of a subjob or a sink and how it was recovered from. Written by the operator, owned by the job.",
+        "A failure of a subjob or a sink and how it was recovered from. Written by the operator, owned by "
+        "the job.",
         IncidentSpec,
         IncidentStatus,
         (
@@ -106,7 +120,9 @@ KINDS: Final = (
             Column("SUBJOB", ".spec.subjob", "The subjob to hurt."),
             Column("FAULT", ".spec.fault", "What is done to it."),
             Column("PHASE", ".status.phase", "Pending, Running, Passed or Failed."),
-            Column("RECOVERY", ".status.measured.recoverySeconds", "For how long there was no output.", "number"),
+            Column(
+                "RECOVERY", ".status.measured.recoverySeconds", "For how long there was no output.", "number"
+            ),
             Column("LOST", ".status.measured.lost", "Tuples lost.", "integer"),
             AGE,
         ),

@@ -5,8 +5,8 @@
 | `now()`, `current_timestamp`, `current_date`, `localtimestamp` | the plan's clock |
 | `rand()`, `uuid()` | a function of the plan's salt, the tuple's place and which call it is |
 
-So these are in the determinant of a micro-batch; what else is random, or depends on partitions and tasks, is not.
-"""
+So these are in the determinant of a micro-batch; what else is random, or depends on partitions and tasks, is
+not."""
 
 from __future__ import annotations
 
@@ -90,6 +90,9 @@ def texts(operator: Operator) -> list[str]:
 
 
 def _has_arguments(call: Call) -> bool:
-    """A seed, or a precision; a bare name is parsed as a column, a name that the parser does not know has itself."""
+    """A seed, or a precision; a bare name is parsed as a column, a name that the parser does not know has
+    itself."""
     args = call.node.args.values()
-    return not isinstance(call.node, exp.Column) and any(value for value in args if not isinstance(value, str))
+    return not isinstance(call.node, exp.Column) and any(
+        value for value in args if not isinstance(value, str)
+    )

@@ -14,7 +14,15 @@ from sqlglot import exp
 
 # Spark resolves these without parentheses when no column has the name.
 BARE: Final = frozenset(
-    {"current_date", "current_time", "current_timestamp", "current_user", "localtimestamp", "session_user", "user"}
+    {
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "localtimestamp",
+        "session_user",
+        "user",
+    }
 )
 
 # Functions that only Spark's grammar knows.
@@ -32,7 +40,9 @@ _OUTSIDE: Final = "calls code outside Spark SQL"
 ARBITRARY: Final[Mapping[str, str]] = {
     **dict.fromkeys(("current_date", "current_time", "current_timestamp", "localtimestamp"), _CLOCK),
     **dict.fromkeys(("curdate", "localtime", "now"), _CLOCK),
-    **dict.fromkeys(("rand", "randn", "random", "randstr", "shuffle", "uniform", "uuid", "aes_encrypt"), _RANDOM),
+    **dict.fromkeys(
+        ("rand", "randn", "random", "randstr", "shuffle", "uniform", "uuid", "aes_encrypt"), _RANDOM
+    ),
     **dict.fromkeys(("monotonically_increasing_id", "spark_partition_id"), _PLACE),
     **dict.fromkeys(("input_file_name", "input_file_block_start", "input_file_block_length"), _PLACE),
     **dict.fromkeys(("any_value", "first", "first_value", "last", "last_value"), _ORDER),
@@ -135,7 +145,12 @@ def why_call_arbitrary(call: Call, text: str) -> str | None:
 
 def why_cast_arbitrary(tree: exp.Expr) -> str | None:
     for cast in tree.find_all(exp.Cast):
-        if cast.this.is_string and cast.this.name.strip().lower() in ("now", "today", "tomorrow", "yesterday"):
+        if cast.this.is_string and cast.this.name.strip().lower() in (
+            "now",
+            "today",
+            "tomorrow",
+            "yesterday",
+        ):
             return f"'{cast.this.name}' {_CLOCK}"
     return None
 
@@ -145,4 +160,6 @@ def _is_sorted(call: Call, text: str) -> bool:
     parent = call.node.parent
     if call.name == "mode":
         return isinstance(parent, exp.WithinGroup)
-    return call.name in _COLLECTS and parent is not None and _name(parent, text) in ("sort_array", "array_sort")
+    return (
+        call.name in _COLLECTS and parent is not None and _name(parent, text) in ("sort_array", "array_sort")
+    )

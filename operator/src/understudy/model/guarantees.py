@@ -1,4 +1,5 @@
-"""What each mode guarantees for each operator class: Hwang's Tables 2 and 4 as data, and what is built of it."""
+"""What each mode guarantees for each operator class: Hwang's Tables 2 and 4 as data, and what is built of
+it."""
 
 from __future__ import annotations
 
@@ -30,12 +31,17 @@ def _row(*cells: Recovery) -> Mapping[OperatorClass, Recovery]:
     return dict(zip(_CLASSES, cells, strict=True))
 
 
-# Hwang Table 2: rollback recovery before anything is added. Columns: repeatable, convergent, deterministic, arbitrary.
-# Replica backup is active standby without roles; a savepoint restores the selection and so the same state.
+# Hwang Table 2: rollback recovery before anything is added. Columns: repeatable, convergent, deterministic,
+# arbitrary. Replica backup is active standby without roles; a savepoint restores the selection and so the
+# same state.
 ROLLBACK: Final[Mapping[Mode, Mapping[OperatorClass, Recovery]]] = {
     Mode.AMNESIA: _row(Recovery.GAP, Recovery.GAP, Recovery.GAP, Recovery.GAP),
-    Mode.PASSIVE_STANDBY: _row(Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT),
-    Mode.UPSTREAM_BACKUP: _row(Recovery.REPEATING, Recovery.CONVERGENT, Recovery.DIVERGENT, Recovery.DIVERGENT),
+    Mode.PASSIVE_STANDBY: _row(
+        Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT
+    ),
+    Mode.UPSTREAM_BACKUP: _row(
+        Recovery.REPEATING, Recovery.CONVERGENT, Recovery.DIVERGENT, Recovery.DIVERGENT
+    ),
     Mode.ACTIVE_STANDBY: _row(Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT),
     Mode.REPLICA_BACKUP: _row(Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT),
     Mode.SAVEPOINT: _row(Recovery.REPEATING, Recovery.REPEATING, Recovery.REPEATING, Recovery.DIVERGENT),
@@ -55,7 +61,8 @@ class Addition(StrEnum):
 _WATERMARKS: Final = (Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS)
 _BY_SEQ: Final = dict.fromkeys(_CLASSES[:3], Addition.FILTER_BY_SEQ)
 
-# Hwang Table 4: what has to be added for precise recovery; a class without an entry cannot have it in that mode.
+# Hwang Table 4: what has to be added for precise recovery; a class without an entry cannot have it in that
+# mode.
 PRECISE: Final[Mapping[Mode, Mapping[OperatorClass, Addition]]] = {
     Mode.AMNESIA: {},
     Mode.PASSIVE_STANDBY: {**_BY_SEQ, OperatorClass.ARBITRARY: Addition.FORWARD_CHECKPOINTED},
@@ -74,7 +81,9 @@ PRECISE: Final[Mapping[Mode, Mapping[OperatorClass, Addition]]] = {
 AVAILABLE: Final[Mapping[Mode, frozenset[Addition]]] = {
     Mode.AMNESIA: frozenset(),
     Mode.PASSIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ, Addition.FORWARD_CHECKPOINTED}),
-    Mode.UPSTREAM_BACKUP: frozenset({Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS, Addition.DETERMINANTS}),
+    Mode.UPSTREAM_BACKUP: frozenset(
+        {Addition.LOW_WATERMARKS, Addition.HIGH_WATERMARKS, Addition.DETERMINANTS}
+    ),
     Mode.ACTIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ, Addition.DETERMINANTS}),
     Mode.REPLICA_BACKUP: frozenset({Addition.FILTER_BY_SEQ}),
     Mode.SAVEPOINT: frozenset({Addition.FILTER_BY_SEQ}),
@@ -106,8 +115,8 @@ def promise_now(mode: Mode, subjob: Subjob) -> Promise | None:
 
 def addition_of(mode: Mode, subjob: Subjob) -> Addition | None:
     """What makes the mode precise for the subjob; None if nothing does. A determinant is a batch plan, with
-    its clock and its salt: it does not hold all that a function may draw. Watermarks lead through one element; where
-    there are several, their steps are logged."""
+    its clock and its salt: it does not hold all that a function may draw. Watermarks lead through one
+    element; where there are several, their steps are logged."""
     verdict = class_of(subjob)
     addition = PRECISE[mode].get(verdict.operator_class)
     if addition in _WATERMARKS and len(elements_of(subjob)) > 1:
@@ -122,24 +131,30 @@ def logs_steps(subjob: Subjob) -> bool:
 
 
 def why_not(mode: Mode, subjob: Subjob) -> str | None:
-    """Why the mode is not for such a subjob. A savepoint is that of one operator (Koldehofe §4). Replicas number their
-    tuples apart from each other, and so do a life and the next of a savepoint: only equal tuples may have equal seqs.
-    """
+    """Why the mode is not for such a subjob. A savepoint is that of one operator (Koldehofe §4). Replicas
+    number their tuples apart from each other, and so do a life and the next of a savepoint: only equal tuples
+    may have equal seqs."""
     verdict, count = class_of(subjob), len(elements_of(subjob))
     if mode in (Mode.REPLICA_BACKUP, Mode.SAVEPOINT) and verdict.operator_class is OperatorClass.ARBITRARY:
-        return f"{mode} needs a deterministic subjob ({verdict.why}); write mode activeStandby or passiveStandby"
+        return (
+            f"{mode} needs a deterministic subjob ({verdict.why}); write mode activeStandby or passiveStandby"
+        )
     if mode is Mode.SAVEPOINT and count > 1:
         return f"a savepoint is kept of one element, and this subjob has {count}; write a subjob for each"
     return None
 
 
-def _promise(mode: Mode, operator_class: OperatorClass, addition: Addition | None, built: Set[Addition]) -> Promise:
+def _promise(
+    mode: Mode, operator_class: OperatorClass, addition: Addition | None, built: Set[Addition]
+) -> Promise:
     if addition in built:
         return Promise(Recovery.PRECISE, Guarantee.PRECISE, str(addition))
     recovery = ROLLBACK[mode][operator_class]
     if recovery is Recovery.GAP:
         return Promise(recovery, Guarantee.GAP, "a replacement starts empty at the newest input")
-    return Promise(recovery, Guarantee.ROLLBACK, f"nothing is lost, and duplicates are {_DUPLICATES[recovery]}")
+    return Promise(
+        recovery, Guarantee.ROLLBACK, f"nothing is lost, and duplicates are {_DUPLICATES[recovery]}"
+    )
 
 
 _DUPLICATES: Final = {

@@ -76,15 +76,16 @@ class Overload(Value):
     """What counts as an overload of a primary's machine. An overloaded primary moves to its standby."""
 
     backlog: Duration = timedelta(seconds=10)
-    """Input that waits, in time at its present rate, and has grown in each of five looks, a second apart. Default:
-    10s."""
+    """Input that waits, in time at its present rate, and has grown in each of five looks, a second apart.
+    Default: 10s."""
 
     withheld: Annotated[StrictInt, Field(ge=10, le=99)] = 60
-    """Percent of the time for which the process wanted to run and could not, in each of five looks. Default: 60."""
+    """Percent of the time for which the process wanted to run and could not, in each of five looks. Default:
+    60."""
 
     memory: Annotated[StrictInt, Field(ge=10, le=99)] = 95
-    """Percent of the pod's memory limit in use, in each of five looks; in a local run, of the limit that a pod would
-    have. Default: 95."""
+    """Percent of the pod's memory limit in use, in each of five looks; in a local run, of the limit that a
+    pod would have. Default: 95."""
 
 
 class FailureProcess(Value):
@@ -98,31 +99,32 @@ class OnPermanentFailure(Value):
     """What to do when a subjob has failed for good and no node can take it."""
 
     alternative: Name | None = None
-    """The subjob that takes its place. It reads the same inputs, gives the same columns, is read by nobody, and does
-    not run before it is needed."""
+    """The subjob that takes its place. It reads the same inputs, gives the same columns, is read by nobody,
+    and does not run before it is needed."""
 
     process: FailureProcess | None = None
     """The Job to run if there is no alternative."""
 
     after: Duration = timedelta(minutes=3)
-    """For how long no instance may find a place before that is for good: until then nodes may be added, images pulled.
-    Default: 3m."""
+    """For how long no instance may find a place before that is for good: until then nodes may be added,
+    images pulled. Default: 3m."""
 
 
 class Ha(Value):
     """How the subjob is kept alive."""
 
     mode: Mode = Mode.PASSIVE_STANDBY
-    """The protocol. `auto` takes the cheapest that meets `guarantee` and `maxRecovery`, or the quickest if none does.
-    Default: passiveStandby."""
+    """The protocol. `auto` takes the cheapest that meets `guarantee` and `maxRecovery`, or the quickest if
+    none does. Default: passiveStandby."""
 
     guarantee: Guarantee | None = None
     """The least to accept: gap, rollback or precise. Default: what the mode gives."""
 
     max_recovery: Duration | None = None
-    """The longest acceptable time from a fault to the first new output. `auto` plans by it, for the loss of a node; the
-    status says whether it was met. One that is shorter than half of the prediction for a kill is refused. Default:
-    none, but a prediction beyond 10s is a warning in the plan and in the condition Accepted, and `auto` avoids it."""
+    """The longest acceptable time from a fault to the first new output. `auto` plans by it, for the loss of a
+    node; the status says whether it was met. One that is shorter than half of the prediction for a kill is
+    refused. Default: none, but a prediction beyond 10s is a warning in the plan and in the condition
+    Accepted, and `auto` avoids it."""
 
     checkpoint: Checkpoint = Checkpoint()
     """What passive standby ships to the standby, and when."""
@@ -134,14 +136,14 @@ class Ha(Value):
     """Keep-alives between peers."""
 
     engine_timeout: Duration | None = None
-    """How long Spark may stand still while it has something to do before the instance counts as failed. A long
-    micro-batch that uses the processor does not stand still; a function that waits for a service does, so this has to
-    be longer than it ever waits. Default: the greater of 3s and 20 median micro-batches."""
+    """How long Spark may stand still while it has something to do before the instance counts as failed. A
+    long micro-batch that uses the processor does not stand still; a function that waits for a service does,
+    so this has to be longer than it ever waits. Default: the greater of 3s and 20 median micro-batches."""
 
     spare: StrictBool = False
-    """For amnesia alone, which has no standby otherwise: a second instance waits with an empty state and takes over
-    when the primary dies, without the cold start of a replacement. What was in between is lost all the same.
-    Default: false."""
+    """For amnesia alone, which has no standby otherwise: a second instance waits with an empty state and
+    takes over when the primary dies, without the cold start of a replacement. What was in between is lost all
+    the same. Default: false."""
 
     overload: Overload | None = None
     """What counts as an overload; a primary that notices one moves to its standby. Default: overloads are not
@@ -152,7 +154,8 @@ class Ha(Value):
 
     @property
     def instances(self) -> int:
-        """How many a subjob has: a primary, and one that stands by or runs beside it; for amnesia only if asked."""
+        """How many a subjob has: a primary, and one that stands by or runs beside it; for amnesia only if
+        asked."""
         return 1 if self.mode is Mode.AMNESIA and not self.spare else 2
 
     @property
@@ -167,8 +170,8 @@ class Ha(Value):
 
     @property
     def _unused(self) -> set[str]:
-        """Left out where it says nothing: instances of a version that does not know it must not be told of it, nor
-        must an upgrade look like an edit."""
+        """Left out where it says nothing: instances of a version that does not know it must not be told of
+        it, nor must an upgrade look like an edit."""
         silent = {"spare": not self.spare, "engine_timeout": self.engine_timeout is None}
         return {name for name, says_nothing in silent.items() if says_nothing}
 
@@ -191,8 +194,8 @@ class Executors(Value):
     """Executors of the subjob's Spark driver."""
 
     instances: Annotated[StrictInt, Field(ge=0, le=1000)] = 0
-    """Number of executor pods of each instance, with the driver's cores and memory; 0 runs tasks in the driver, and so
-    does `understudy run`. Default: 0."""
+    """Number of executor pods of each instance, with the driver's cores and memory; 0 runs tasks in the
+    driver, and so does `understudy run`. Default: 0."""
 
 
 Setting = Annotated[str, Field(max_length=4096)]

@@ -49,8 +49,9 @@ _OPERATORS_OR_ELEMENTS: Final[dict[str, JsonValue]] = {
 
 
 class QueueBounds(Value):
-    """How much an output queue holds. A full one stops what fills it, and so on up to the sources, until its consumers
-    have taken something; nothing is dropped. It has to hold what the states of its consumers need."""
+    """How much an output queue holds. A full one stops what fills it, and so on up to the sources, until its
+    consumers have taken something; nothing is dropped. It has to hold what the states of its consumers
+    need."""
 
     memory: Size = "64Mi"
     """Of memory, for the newest tuples. Default: 64Mi."""
@@ -76,14 +77,16 @@ class Subjob(Value):
     """The name of the subjob and of the stream that it emits."""
 
     inputs: Inputs
-    """Names of the sources and subjobs whose streams it reads. Several meet in a `join` (operators before it work on
-    its left side, the stream so far) or in a `union` or `sql` at the beginning. Expressions call the stream so far by
-    the name of the first input."""
+    """Names of the sources and subjobs whose streams it reads. Several meet in a `join` (operators before it
+    work on its left side, the stream so far) or in a `union` or `sql` at the beginning. Expressions call the
+    stream so far by the name of the first input."""
 
     operators: Annotated[tuple[TaggedOperator, ...], Field(max_length=MAX_OPERATORS)] = ()
     """What it computes, in order. Either this or `elements`."""
 
-    elements: Annotated[tuple[ElementSpec, ...], Field(max_length=MAX_ELEMENTS, json_schema_extra=BY_NAME)] = ()
+    elements: Annotated[
+        tuple[ElementSpec, ...], Field(max_length=MAX_ELEMENTS, json_schema_extra=BY_NAME)
+    ] = ()
     """The subjob cut by hand into processing elements; the one that no other reads gives the subjob's
     stream."""
 
@@ -111,10 +114,14 @@ class StreamJob(Value):
     namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = "default"
     """metadata.namespace"""
 
-    sources: Annotated[tuple[Source, ...], Field(min_length=1, max_length=MAX_SOURCES, json_schema_extra=BY_NAME)]
+    sources: Annotated[
+        tuple[Source, ...], Field(min_length=1, max_length=MAX_SOURCES, json_schema_extra=BY_NAME)
+    ]
     """Where streams come from."""
 
-    subjobs: Annotated[tuple[Subjob, ...], Field(min_length=1, max_length=MAX_SUBJOBS, json_schema_extra=BY_NAME)]
+    subjobs: Annotated[
+        tuple[Subjob, ...], Field(min_length=1, max_length=MAX_SUBJOBS, json_schema_extra=BY_NAME)
+    ]
     """The query network, cut into the parts that fail and recover on their own."""
 
     sinks: Annotated[tuple[Sink, ...], Field(max_length=MAX_SINKS, json_schema_extra=BY_NAME)] = ()

@@ -32,8 +32,8 @@ class IncidentSpec(Value):
     """The sink that failed, if it was one."""
 
     role: Annotated[Role, WithJsonSchema({"type": "string", "maxLength": 63})] = Role.PRIMARY
-    """What the one that failed was: primary (then this tells of a take-over), secondary, replica, spare or sink.
-    Default: primary."""
+    """What the one that failed was: primary (then this tells of a take-over), secondary, replica, spare or
+    sink. Default: primary."""
 
     mode: Mode | None = None
     """The mode it ran in."""
@@ -48,14 +48,15 @@ class IncidentSpec(Value):
     """The pod that failed: the one that was primary, a standby's or a sink's."""
 
     to: Short = ""
-    """The pod that took over. Of a standby or a sink, the pod itself if its container was started again in it."""
+    """The pod that took over. Of a standby or a sink, the pod itself if its container was started again in
+    it."""
 
     epoch: StrictInt | None = None
     """The epoch that began with it. Only a take-over begins one."""
 
     failed_at: Moment | None = None
-    """When the one that failed gave its last sign of life to the one that took over; of a standby or a sink, when it
-    died or first gave the operator no answer, if that is known."""
+    """When the one that failed gave its last sign of life to the one that took over; of a standby or a sink,
+    when it died or first gave the operator no answer, if that is known."""
 
 
 class IncidentStatus(Value):
@@ -83,12 +84,12 @@ class IncidentStatus(Value):
     """A new standby was ready; after the loss of a sink, it wrote again."""
 
     silent_since: Moment | None = None
-    """The last tuple came out before, or the last sign of life of the one that failed was heard by anybody, if that was
-    later."""
+    """The last tuple came out before, or the last sign of life of the one that failed was heard by anybody,
+    if that was later."""
 
     recovery_seconds: Seconds | None = None
-    """From `silentSince` (else from the detection) to the first new tuple; if none is due, until all input that waited
-    is processed. A consumer counts it on its own clock."""
+    """From `silentSince` (else from the detection) to the first new tuple; if none is due, until all input
+    that waited is processed. A consumer counts it on its own clock."""
 
     replayed: Tuples | None = None
     """Tuples processed again."""
@@ -97,8 +98,8 @@ class IncidentStatus(Value):
     """Tuples that nobody could bring back."""
 
     duplicated: Tuples | None = None
-    """Tuples that came out twice, as far as the old primary was known to have come. A precise guarantee leaves none;
-    what is dropped where it arrives does not count."""
+    """Tuples that came out twice, as far as the old primary was known to have come. A precise guarantee
+    leaves none; what is dropped where it arrives does not count."""
 
 
 class Fault(StrEnum):
@@ -131,8 +132,14 @@ class FailoverDrillSpec(Value):
     model_config = ConfigDict(
         json_schema_extra={
             "x-kubernetes-validations": [
-                {"rule": "!(has(self.at) && has(self.schedule))", "message": "write at or schedule, not both"},
-                {"rule": "!has(self.timeZone) || has(self.schedule)", "message": "timeZone is for a schedule"},
+                {
+                    "rule": "!(has(self.at) && has(self.schedule))",
+                    "message": "write at or schedule, not both",
+                },
+                {
+                    "rule": "!has(self.timeZone) || has(self.schedule)",
+                    "message": "timeZone is for a schedule",
+                },
             ]
         }
     )
@@ -159,7 +166,8 @@ class FailoverDrillSpec(Value):
     """What must hold."""
 
     force: StrictBool = False
-    """Do it even if the job is not Protected, or the subjob has no standby. Default: false, and the drill refuses."""
+    """Do it even if the job is not Protected, or the subjob has no standby. Default: false, and the drill
+    refuses."""
 
 
 class DrillPhase(StrEnum):

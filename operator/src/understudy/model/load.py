@@ -31,7 +31,9 @@ def from_manifest(manifest: object) -> StreamJob | list[Refusal]:
     """A StreamJob from a manifest that has been read already, such as an object from the API server."""
     if not isinstance(manifest, Mapping):
         what = "is empty" if manifest is None else f"is a {type(manifest).__name__}, not a mapping"
-        return [Refusal("NotAManifest", "", f"the manifest {what}: write apiVersion, kind, metadata and spec")]
+        return [
+            Refusal("NotAManifest", "", f"the manifest {what}: write apiVersion, kind, metadata and spec")
+        ]
     if faults := [*_envelope(manifest), *_unknown(manifest, _TOP, ""), *_spec_faults(manifest)]:
         return faults
     metadata = {k: v for k, v in manifest["metadata"].items() if k in ("name", "namespace") and v is not None}

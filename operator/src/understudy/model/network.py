@@ -97,10 +97,14 @@ def walk(job: StreamJob) -> Walk:
 
 
 def _walk_element(element: Element, fields: Iterator[str], found: Walk) -> None:
-    known = {table: found.columns.get(stream) for stream, table in zip(element.inputs, element.tables, strict=True)}
+    known = {
+        table: found.columns.get(stream) for stream, table in zip(element.inputs, element.tables, strict=True)
+    }
     right = {op.with_ for op in element.operators if isinstance(op, Join)}
     timed = all(found.event_time.get(stream, True) for stream in element.inputs)
-    left = {table: names for table, names in known.items() if table not in right} or dict([*known.items()][:1])
+    left = {table: names for table, names in known.items() if table not in right} or dict(
+        [*known.items()][:1]
+    )
     name = next(iter(left))
     for operator in element.operators:
         with_ = {operator.with_: known.get(operator.with_)} if isinstance(operator, Join) else {}

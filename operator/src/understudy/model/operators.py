@@ -103,7 +103,9 @@ class Union(Value):
     """All tuples of all inputs, columns by name. The order is that of `merge`."""
 
 
-Fraction = Annotated[Number, Field(ge=0, le=1), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+Fraction = Annotated[
+    Number, Field(ge=0, le=1), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+]
 
 
 class Sample(Value):
@@ -131,15 +133,16 @@ class Sql(Value):
 
 
 class Python(Value):
-    """A Python function, DataFrame in, DataFrame out, that makes rows of rows: no groups, no joins, no order. It gets
-    the stream's columns, `ts`, `_seq` and `_row`, and hands `_row` on: that is where a row came from."""
+    """A Python function, DataFrame in, DataFrame out, that makes rows of rows: no groups, no joins, no order.
+    It gets the stream's columns, `ts`, `_seq` and `_row`, and hands `_row` on: that is where a row came
+    from."""
 
     function: Annotated[StrictStr, Field(pattern=FUNCTION, max_length=300)]
     """`module:function`."""
 
     schema_: Annotated[Schema | None, Field(alias="schema")] = None
-    """The columns that it makes, in Spark's notation, such as `patient string, score double`; others are left out.
-    Default: those that it gets."""
+    """The columns that it makes, in Spark's notation, such as `patient string, score double`; others are left
+    out. Default: those that it gets."""
 
     config_map: Name | None = None
     """The ConfigMap that holds the module, as `module.py`. Default: the image. `understudy run` also finds a

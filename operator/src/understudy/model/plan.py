@@ -1,4 +1,5 @@
-"""The plan of a job: for each subjob its class, what each mode would give, cost and take, the mode it takes and why."""
+"""The plan of a job: for each subjob its class, what each mode would give, cost and take, the mode it takes
+and why."""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ class SubjobPlan:
 
 
 def plan(job: StreamJob) -> Mapping[str, SubjobPlan] | list[Refusal]:
-    """Of a job that `check` accepts. Refusals only where a mode cannot guarantee what is asked of it; a recovery time
-    that it cannot reach is a warning here, since a job that runs already has to be planned too."""
+    """Of a job that `check` accepts. Refusals only where a mode cannot guarantee what is asked of it; a
+    recovery time that it cannot reach is a warning here, since a job that runs already has to be planned
+    too."""
     load_of, assumed = loads(job), assumed_rates(job)
     plans: dict[str, SubjobPlan] = {}
     refusals: list[Refusal] = []
@@ -51,7 +53,9 @@ def plan(job: StreamJob) -> Mapping[str, SubjobPlan] | list[Refusal]:
         verdict, forecast = class_of(subjob), predictions(subjob, load_of[subjob.name])
         modes = {
             mode: ModePlan(
-                promise_now(mode, subjob) or promise(mode, verdict.operator_class), mode in AVAILABLE, forecast[mode]
+                promise_now(mode, subjob) or promise(mode, verdict.operator_class),
+                mode in AVAILABLE,
+                forecast[mode],
             )
             for mode in PLANNED
         }

@@ -2,10 +2,10 @@
 
     detection + r + micro-batches + Q · (p + c) + state · c
 
-The formula and what is worked through again, Q and state, are Hwang's (Table 3, `costs.again`); the times are measured
-(`measured`), and the micro-batches are this engine's: the next output is at least one of each element away, whatever is
-in it. A window that is not full yet delays nothing that is due, so steps from one output to the next do not count.
-"""
+The formula and what is worked through again, Q and state, are Hwang's (Table 3, `costs.again`); the times are
+measured (`measured`), and the micro-batches are this engine's: the next output is at least one of each
+element away, whatever is in it. A window that is not full yet delays nothing that is due, so steps from one
+output to the next do not count."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def detection(ha: Ha) -> Detection:
 
 
 def predictions(subjob: Subjob, load: Load, batch: float = MICRO_BATCH) -> Mapping[Mode, Prediction]:
-    """Of every mode, with the subjob's own intervals and resources, if a steady micro-batch takes `batch` seconds."""
+    """Of every mode, with the subjob's own intervals and resources, if a steady micro-batch takes `batch`
+    seconds."""
     prices, todo = costs(load, subjob.ha, logs=logs_steps(subjob)), again(load, subjob.ha)
     return {mode: _prediction(mode, subjob, load, todo[mode], price, batch) for mode, price in prices.items()}
 
@@ -68,7 +69,9 @@ def _prediction(mode: Mode, subjob: Subjob, load: Load, todo: Again, price: Cost
     begin = COLD_START / MICRO_BATCH * batch if ha.instances == 1 else TAKE_OVER
     after = timedelta(seconds=begin + _batches(mode, subjob, load, batch) + _replay(load, todo))
     found = detection(ha)
-    return Prediction(found.killed + after, found.lost + after, price.bandwidth_overhead, takes(ha, subjob.spark))
+    return Prediction(
+        found.killed + after, found.lost + after, price.bandwidth_overhead, takes(ha, subjob.spark)
+    )
 
 
 def _batches(mode: Mode, subjob: Subjob, load: Load, batch: float) -> float:
@@ -77,7 +80,9 @@ def _batches(mode: Mode, subjob: Subjob, load: Load, batch: float) -> float:
     stateful = sum(any(map(is_stateful, element.operators)) for element in elements)
     first = FIRST * batch
     match mode:
-        case Mode.REPLICA_BACKUP:  # the other replica sends all the time: its last element's next one is enough
+        case (
+            Mode.REPLICA_BACKUP
+        ):  # the other replica sends all the time: its last element's next one is enough
             return batch + _selection(load)
         case Mode.ACTIVE_STANDBY:
             return len(elements) * (batch + _selection(load))

@@ -56,7 +56,9 @@ def analyse(text: str, tables: Tables) -> Analysis:
     else:
         found.columns = _query(tree, tables, found)
         for unread in [name for name in tables if name not in found.reads and not found.faults]:
-            found.refuse("UnusedInput", f"the query does not read {unread}; read it or leave it out of inputs")
+            found.refuse(
+                "UnusedInput", f"the query does not read {unread}; read it or leave it out of inputs"
+            )
     return found
 
 
@@ -70,7 +72,9 @@ def _query(tree: exp.Expr, tables: Tables, found: Analysis) -> Columns | None:
         case exp.Select():
             return _select(tree, tables, found)
         case _:
-            found.refuse("NeedsState", f"{type(tree).__name__.upper()} is not row by row; write select … from …")
+            found.refuse(
+                "NeedsState", f"{type(tree).__name__.upper()} is not row by row; write select … from …"
+            )
             return None
 
 
@@ -95,7 +99,8 @@ def _union(tree: exp.Union, tables: Tables, found: Analysis) -> Columns | None:
     left, right = _query(tree.left, tables, found), _query(tree.right, tables, found)
     if left is not None and right is not None and len(left) != len(right):
         found.refuse(
-            "DifferentColumns", f"UNION ALL of {len(left)} and {len(right)} columns; select as many on each side"
+            "DifferentColumns",
+            f"UNION ALL of {len(left)} and {len(right)} columns; select as many on each side",
         )
     return left
 
@@ -131,7 +136,9 @@ def _from(tree: exp.Select, tables: Tables, found: Analysis) -> Scope | None:
         case exp.Subquery():
             found.refuse("InvalidSql", "the query in FROM has no name; write (select …) AS name")
         case _:
-            found.refuse("InvalidSql", f"a query reads an input by its name; write FROM {next(iter(tables), 'input')}")
+            found.refuse(
+                "InvalidSql", f"a query reads an input by its name; write FROM {next(iter(tables), 'input')}"
+            )
     return None
 
 
@@ -144,7 +151,8 @@ def _table(source: exp.Table, tables: Tables, found: Analysis) -> Scope | None:
     if name is None:
         known = ", ".join(tables)
         found.refuse(
-            "UnknownInput", f"there is no input {source.name}{did_you_mean(source.name, tables)}; write {known}"
+            "UnknownInput",
+            f"there is no input {source.name}{did_you_mean(source.name, tables)}; write {known}",
         )
         return None
     found.reads.add(name)
@@ -158,7 +166,9 @@ def _laterals(tree: exp.Select, scope: Scope, found: Analysis) -> Scope:
         alias = lateral.args.get("alias")
         names = tuple(identifier.name for identifier in alias.columns) if alias else ()
         if not names:
-            found.refuse("InvalidSql", "LATERAL VIEW gives its columns no names; write LATERAL VIEW explode(…) t AS x")
+            found.refuse(
+                "InvalidSql", "LATERAL VIEW gives its columns no names; write LATERAL VIEW explode(…) t AS x"
+            )
         table = (alias.name if alias else "") or f"lateral {len(scope.tables)}"
         scope = scope.with_derived(table, names)
     return scope
@@ -172,7 +182,9 @@ def _with_aliases(scope: Scope, columns: list[str]) -> Scope:
 
 def _check(item: exp.Expr, scope: Scope, found: Analysis) -> None:
     if item.find(exp.Query):
-        found.refuse("NeedsState", "a query inside an expression needs the whole stream; use the operator join")
+        found.refuse(
+            "NeedsState", "a query inside an expression needs the whole stream; use the operator join"
+        )
         return
     found.faults += column_faults(item, scope)
     found.faults += function_faults(item, found.text, makes_rows=True)

@@ -94,14 +94,18 @@ def aggregate_faults(text: str, scope: Scope, group_by: Columns) -> Iterator[Fau
     """What is wrong with an expression over the tuples of a window and group."""
     tree = parse_expression(text)
     if isinstance(tree, Malformed):
-        yield Fault("InvalidSql", f"{shown(text)} {tree.why}; write one Spark SQL aggregate, such as count(*)")
+        yield Fault(
+            "InvalidSql", f"{shown(text)} {tree.why}; write one Spark SQL aggregate, such as count(*)"
+        )
         return
     yield from column_faults(tree, scope)
     found = list(calls(tree, text))
     yield from _unknown_functions(found)
     aggregates = [call.whole for call in found if call.is_aggregate and not call.is_windowed]
     if not aggregates:
-        yield Fault("NotAnAggregate", f"{shown(text)} is not an aggregate; write one, such as max(…) or count(*)")
+        yield Fault(
+            "NotAnAggregate", f"{shown(text)} is not an aggregate; write one, such as max(…) or count(*)"
+        )
     else:
         yield from _ungrouped(tree, aggregates, group_by)
 
@@ -129,7 +133,9 @@ def _unknown_functions(found: list[Call]) -> Iterator[Fault]:
     for call in found:
         if not call.exists:
             hint = did_you_mean(call.name, groups())
-            yield Fault("UnknownFunction", f"Spark has no function {call.name}{hint}; write a builtin function")
+            yield Fault(
+                "UnknownFunction", f"Spark has no function {call.name}{hint}; write a builtin function"
+            )
 
 
 def _ungrouped(tree: exp.Expr, aggregates: list[exp.Expr], group_by: Columns) -> Iterator[Fault]:
@@ -137,7 +143,8 @@ def _ungrouped(tree: exp.Expr, aggregates: list[exp.Expr], group_by: Columns) ->
         inside = any(ancestor is one for ancestor in _ancestors(column) for one in aggregates)
         if not inside and column.name.lower() not in _lower(group_by) and column.name.lower() not in BARE:
             yield Fault(
-                "NotGrouped", f"{column.name} is neither in an aggregate nor in groupBy; write max({column.name})"
+                "NotGrouped",
+                f"{column.name} is neither in an aggregate nor in groupBy; write max({column.name})",
             )
 
 

@@ -56,7 +56,9 @@ def _missing(error: ErrorDetails, schema: Schema) -> str:
 
 def _unknown(error: ErrorDetails, _: Schema) -> str:
     *steps, name = error["loc"]
-    known = [n for n in at(job_schema(), steps).get("properties", {}) if n not in ("true", *_spec_hides(steps))]
+    known = [
+        n for n in at(job_schema(), steps).get("properties", {}) if n not in ("true", *_spec_hides(steps))
+    ]
     hint = did_you_mean(str(name), known)
     return f"is not a field here{hint}; write one of {', '.join(known)}" if known else "is not a field here"
 
@@ -74,7 +76,9 @@ def _operator(error: ErrorDetails, _: Schema) -> str:
     raw, names = error["input"], list(OPERATORS)
     if isinstance(raw, dict) and len(raw) == 1:
         (name,) = raw
-        return f"there is no operator {name!r}{did_you_mean(str(name), names)}; write one of {', '.join(names)}"
+        return (
+            f"there is no operator {name!r}{did_you_mean(str(name), names)}; write one of {', '.join(names)}"
+        )
     return f"an operator is an object with one key; write one of {', '.join(names)}"
 
 
@@ -86,7 +90,9 @@ def _pattern(error: ErrorDetails, schema: Schema) -> str:
         case _ if pattern == COLUMN_PATTERN:
             return f"{raw!r} is not a column name; write letters, digits and _, not beginning with a digit"
         case _:
-            return f"{raw!r} does not have the right form; write {schema.get('description', pattern)}".rstrip(".")
+            return f"{raw!r} does not have the right form; write {schema.get('description', pattern)}".rstrip(
+                "."
+            )
 
 
 def _bound(error: ErrorDetails, _: Schema) -> str:

@@ -28,8 +28,8 @@ class FilesSink(Value):
     """Default: jsonl."""
 
     volume: Mapping[str, Any] | None = None
-    """On Kubernetes: the pod volume source for the path, such as a persistentVolumeClaim. Without one, or on an
-    emptyDir, ephemeral or csi volume, the files die with the pod."""
+    """On Kubernetes: the pod volume source for the path, such as a persistentVolumeClaim. Without one, or on
+    an emptyDir, ephemeral or csi volume, the files die with the pod."""
 
     @property
     def dies_with_the_pod(self) -> str | None:

@@ -25,8 +25,8 @@ Rate = Annotated[
 
 
 class Generator(Value):
-    """Made up: tuple n is a function of n, so it can be replayed. Its `ts` is 2026-01-01T00:00:00Z + `_seq`/rate
-    seconds."""
+    """Made up: tuple n is a function of n, so it can be replayed. Its `ts` is 2026-01-01T00:00:00Z +
+    `_seq`/rate seconds."""
 
     rate: Rate
     """Tuples per second; tuple n is due at job start + n/rate."""
@@ -61,8 +61,8 @@ class Files(Value):
     """On Kubernetes: the pod volume source that holds the files, such as a persistentVolumeClaim."""
 
     rate: Rate | None = None
-    """Tuples per second that the planner assumes. Nothing else depends on it: files are read as fast as they can be.
-    Default: unknown, and the planner assumes 1000 and says so."""
+    """Tuples per second that the planner assumes. Nothing else depends on it: files are read as fast as they
+    can be. Default: unknown, and the planner assumes 1000 and says so."""
 
 
 class KafkaSource(Value):
@@ -81,7 +81,8 @@ class KafkaSource(Value):
     """The timestamp column that is the tuple's event time. Default: a column called `ts`, if there is one."""
 
     rate: Rate | None = None
-    """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says so."""
+    """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says
+    so."""
 
 
 class Push(Value):
@@ -94,7 +95,8 @@ class Push(Value):
     """The timestamp column that is the tuple's event time. Default: a column called `ts`, if there is one."""
 
     rate: Rate | None = None
-    """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says so."""
+    """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says
+    so."""
 
 
 HINTS: Final[Mapping[str, set[str]]] = {kind: {"rate"} for kind in ("files", "kafka", "push")}

@@ -114,7 +114,9 @@ class Replica(Value):
     node: Short | None = None
     """Where it runs."""
 
-    role: Annotated[Role, WithJsonSchema({"type": "string", "maxLength": 63})]  # other versions have other words
+    role: Annotated[
+        Role, WithJsonSchema({"type": "string", "maxLength": 63})
+    ]  # other versions have other words
     """primary, and for the other one what its mode makes of it: secondary, replica or spare."""
 
     state: Short
@@ -166,8 +168,8 @@ class Failover(Value):
     """The Incident that tells it."""
 
     recovery_seconds: Seconds | None = None
-    """From the last tuple that came out before, or the last sign of life of the one that failed if that was later, to
-    the first new tuple; if none is due, until all input that waited is processed."""
+    """From the last tuple that came out before, or the last sign of life of the one that failed if that was
+    later, to the first new tuple; if none is due, until all input that waited is processed."""
 
     from_: Annotated[Short, Field(alias="from")] = ""
     """The pod that was primary."""
@@ -226,7 +228,8 @@ class LastMove(Value):
 
 
 class LastChange(Value):
-    """The last time that a primary was removed on purpose and another took its place: an edit, an upgrade, a drain."""
+    """The last time that a primary was removed on purpose and another took its place: an edit, an upgrade, a
+    drain."""
 
     time: Moment
     """When output flowed again."""

@@ -59,7 +59,10 @@ class OneOf(Value):
 def one_of_rule(*names: str) -> dict[str, Any]:
     """What the CRD says of a `OneOf`, in CEL."""
     has = ", ".join(f"has(self.{name})" for name in names)
-    rule = {"rule": f"[{has}].filter(x, x).size() == 1", "message": f"write exactly one of {', '.join(names)}"}
+    rule = {
+        "rule": f"[{has}].filter(x, x).size() == 1",
+        "message": f"write exactly one of {', '.join(names)}",
+    }
     return {"x-kubernetes-validations": [rule]}
 
 

@@ -1,8 +1,7 @@
 """YAML, read within bounds: size, depth, number of nodes after aliases, no duplicate keys.
 
-Plain scalars mean what YAML 1.2 says: only true and false are booleans, so that a key `on` stays `on`; dates and
-sexagesimal numbers are text.
-"""
+Plain scalars mean what YAML 1.2 says: only true and false are booleans, so that a key `on` stays `on`; dates
+and sexagesimal numbers are text."""
 
 from __future__ import annotations
 
@@ -61,7 +60,9 @@ class _Reader:
 
     def document(self) -> object:
         documents = [
-            self.value(next(self.events), 0) for event in self.events if isinstance(event, yaml.DocumentStartEvent)
+            self.value(next(self.events), 0)
+            for event in self.events
+            if isinstance(event, yaml.DocumentStartEvent)
         ]
         documents = [document for document in documents if document is not None]
         if len(documents) > 1:
@@ -115,7 +116,8 @@ class _Reader:
             key = self.key(event)
             if key in items:
                 raise Unreadable(
-                    f"the manifest has the key {key!r} twice in one mapping (line {_line(event)}): write it once"
+                    f"the manifest has the key {key!r} twice in one mapping (line {_line(event)}): write it "
+                    "once"
                 )
             items[key] = self.value(next(self.events), depth + 1)
         return items

@@ -1,14 +1,16 @@
-"""Active standby (Hwang §5.3): the secondary processes the same input in parallel and keeps its output to itself.
+"""Active standby (Hwang §5.3): the secondary processes the same input in parallel and keeps its output to
+itself.
 
 Input preservation: upstream keeps a tuple until both replicas have processed it; the primary acks for both.
-Output preservation: the secondary drops what it logged only when it is duplicate: when its high watermarks are lower
-than those of a tuple that all consumers have released, which the primary's queue-trimming message says every M. (The
-paper trims at what they have received; but a consumer that fails next needs again what it has not released.)
-Rejoin: the primary gives a new secondary its state, positions and sequencer, so that both number alike.
+Output preservation: the secondary drops what it logged only when it is duplicate: when its high watermarks
+are lower than those of a tuple that all consumers have released, which the primary's queue-trimming message
+says every M. (The paper trims at what they have received; but a consumer that fails next needs again what it
+has not released.) Rejoin: the primary gives a new secondary its state, positions and sequencer, so that both
+number alike.
 
 - deterministic networks: both replicas number alike, and consumers go on where they were: precise.
-- `determinants` (arbitrary, precise): the primary sends nothing before the secondary holds the choices behind it; the
-  secondary's non-deterministic steps wait for them.
+- `determinants` (arbitrary, precise): the primary sends nothing before the secondary holds the choices behind
+  it; the secondary's non-deterministic steps wait for them.
 - `exact=False` (arbitrary, rollback): the secondary's log differs; at a take-over it is sent as new tuples.
 """
 
@@ -67,7 +69,8 @@ class ActiveStandby(Resuming):
         return self.running
 
     def _heard(self, event: on.KeepAlive) -> Commands:
-        """A primary that took the Lease anew may have been alone since: what it chose then never came here."""
+        """A primary that took the Lease anew may have been alone since: what it chose then never came
+        here."""
         missed = self.running and self.determinants and event.epoch > self.epoch
         again = self._rejoin("the primary has begun a new epoch") if missed else ()
         return (*super()._heard(event), *again)
@@ -105,8 +108,14 @@ class ActiveStandby(Resuming):
         self.epoch, self.running = checkpoint.epoch, True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
         self.keep_what_others_said(checkpoint)
-        done = {s: max(e.positions.get(s, Seq(0)) for e in checkpoint.elements.values()) for s in self.wiring.entering}
-        for name, e in checkpoint.elements.items():  # what was made before came of no more than has been processed
+        done = {
+            s: max(e.positions.get(s, Seq(0)) for e in checkpoint.elements.values())
+            for s in self.wiring.entering
+        }
+        for (
+            name,
+            e,
+        ) in checkpoint.elements.items():  # what was made before came of no more than has been processed
             if e.held.stop:
                 self.logs[Stream(name)].append(Step(Seq(0), e.held.stop, e.selection, self._zero, done))
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
@@ -240,8 +249,9 @@ class ActiveStandby(Resuming):
         return self._confirming.begin_again()
 
     def book(self, event: on.Processed) -> Range:
-        """Watermarks are kept as positions on the subjob's inputs: by the time an output is released, the steps between
-        the elements that it came of may be forgotten. `at` is what is behind all output before the step for certain."""
+        """Watermarks are kept as positions on the subjob's inputs: by the time an output is released, the
+        steps between the elements that it came of may be forgotten. `at` is what is behind all output before
+        the step for certain."""
         before = self.ledger.elements[event.element]
         made = super().book(event)
         if len(made):
@@ -254,7 +264,9 @@ class ActiveStandby(Resuming):
 
     def processed(self, event: on.Processed) -> Commands:
         held = self._roll is not None or self._confirming.holds
-        publish = () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
+        publish = (
+            () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
+        )
         return (*publish, *self._release_inner())
 
     def acked(self, event: on.Acked) -> Commands:
@@ -273,7 +285,8 @@ class ActiveStandby(Resuming):
         return (do.ShipDeterminants(self.epoch, *message),) if message else ()
 
     def _acks(self, peer: Marks) -> Commands:
-        """Upstream may drop what both replicas have processed; nothing, while this one is about to be succeeded."""
+        """Upstream may drop what both replicas have processed; nothing, while this one is about to be
+        succeeded."""
         if self.move is not None and self.move.handed:
             return ()
         mine = self._positions()
@@ -288,8 +301,9 @@ class ActiveStandby(Resuming):
         return (do.SendQueueTrimming(self.epoch, high, self.kept_trees()),) if high else ()
 
     def _certain(self, positions: Marks) -> dict[Stream, Seq]:
-        """Map positions on an element's inputs to the subjob's: all that was made of input before them is before the
-        positions. An element that reads another one's stream may stand amid what a step of that one made."""
+        """Map positions on an element's inputs to the subjob's: all that was made of input before them is
+        before the positions. An element that reads another one's stream may stand amid what a step of that
+        one made."""
         found: dict[Stream, Seq] = {}
         for stream, position in positions.items():
             origin = self._input_before(stream, position) if stream in self.logs else {stream: position}
@@ -298,11 +312,14 @@ class ActiveStandby(Resuming):
         return found
 
     def _input_before(self, stream: Stream, position: Seq) -> dict[Stream, Seq]:
-        """The same for a position on the stream of an element: where the step stood that made the tuple there."""
+        """The same for a position on the stream of an element: where the step stood that made the tuple
+        there."""
         step = self.logs[stream].find(position)
         if step is not None:
             return dict(step.at)
-        whole = position >= self.ledger.queues[stream].next  # else it was made in another mode, and is not in the log
+        whole = (
+            position >= self.ledger.queues[stream].next
+        )  # else it was made in another mode, and is not in the log
         return self._certain(self.ledger.elements[stream].positions) if whole else self._zero
 
     @property
@@ -312,8 +329,8 @@ class ActiveStandby(Resuming):
     # --- both
 
     def _release_inner(self) -> Commands:
-        """Queues between the elements of a subjob are trimmed by what was processed: they live and die together. Their
-        logs too: what has come of them since is kept as positions on the subjob's inputs."""
+        """Queues between the elements of a subjob are trimmed by what was processed: they live and die
+        together. Their logs too: what has come of them since is kept as positions on the subjob's inputs."""
         processed = {s: self.ledger.position(s) for s in self.logs if s not in self.wiring.leaving}
         for stream, position in processed.items():
             self.logs[stream].trim(position)

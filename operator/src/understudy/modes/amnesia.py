@@ -1,12 +1,14 @@
-"""Amnesia (Hwang §4): gap recovery. A replacement starts empty, at the newest input; what was in between is lost.
+"""Amnesia (Hwang §4): gap recovery. A replacement starts empty, at the newest input; what was in between is
+lost.
 
-The replacement is a new process, or a spare that waits: it knows no more than a new process does, but is warm.
+The replacement is a new process, or a spare that waits: it knows no more than a new process does, but is
+warm.
 
-No run-time cost: an input is released as soon as it is processed. A replacement first hears from all its consumers how
-far its stream had come, so that seqs go on without being used twice, and only then takes input. It waits only for a
-while for those that do not answer: one that comes back later counts on from where it was. A producer knows what was
-released, so it can tell what was lost; of a source the watermarks tell it, which came back from the consumers.
-"""
+No run-time cost: an input is released as soon as it is processed. A replacement first hears from all its
+consumers how far its stream had come, so that seqs go on without being used twice, and only then takes input.
+It waits only for a while for those that do not answer: one that comes back later counts on from where it was.
+A producer knows what was released, so it can tell what was lost; of a source the watermarks tell it, which
+came back from the consumers."""
 
 from __future__ import annotations
 
@@ -82,7 +84,8 @@ class Amnesia(Instance):
         return (*skips, *(do.ReadInput(s, None) for s in self.wiring.entering))
 
     def _came_to(self, roll: RollCall) -> dict[Stream, Seq]:
-        """How far the former life had come on each source with what a consumer has got: so much is not lost."""
+        """How far the former life had come on each source with what a consumer has got: so much is not
+        lost."""
         answers = [answer for s in self.wiring.leaving for answer in roll.answers(s)]
         marks = [answer.mark for answer in answers if answer.mark is not None]
         self._untold = not marks and any(answer.start for answer in answers)
@@ -97,8 +100,9 @@ class Amnesia(Instance):
         return super()._lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
 
     def passed_on(self, stream: Stream) -> Seq:
-        """How far the subjob has come on an input with what would not be lost if it failed now, as its successor would
-        count it: of a source with what a consumer has got, of another input with what was released."""
+        """How far the subjob has come on an input with what would not be lost if it failed now, as its
+        successor would count it: of a source with what a consumer has got, of another input with what was
+        released."""
         if stream not in self._sources:
             return self.ledger.position(stream)
         received = {s: self.ledger.queues[s].received_by_any for s in self.wiring.leaving}

@@ -77,10 +77,14 @@ def instance_of(job: StreamJob, subjob: Subjob, name: str) -> Instance:
             if ha.checkpoint.backups is not Backups.UNSYNCHRONIZED:
                 extended = ha.checkpoint.backups is Backups.EXTENDED
                 return SynchronizedBackup(name, wiring, detector, interval=interval, extended=extended)
-            return PassiveStandby(name, wiring, detector, interval=interval, hold_back=arbitrary, strategy=strategy)
+            return PassiveStandby(
+                name, wiring, detector, interval=interval, hold_back=arbitrary, strategy=strategy
+            )
         case Mode.ACTIVE_STANDBY:
             acks, chosen = millis(ha.ack_interval), arbitrary and verdict.by_plan
-            return ActiveStandby(name, wiring, detector, interval=acks, exact=not arbitrary, determinants=chosen)
+            return ActiveStandby(
+                name, wiring, detector, interval=acks, exact=not arbitrary, determinants=chosen
+            )
         case Mode.REPLICA_BACKUP:
             return ReplicaBackup(name, wiring, detector, interval=millis(ha.ack_interval))
         case Mode.UPSTREAM_BACKUP:

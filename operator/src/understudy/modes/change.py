@@ -1,7 +1,8 @@
-"""A live change of mode: the primary goes on with the same books under another protocol, and its query never notices.
+"""A live change of mode: the primary goes on with the same books under another protocol, and its query never
+notices.
 
-What a mode needs to take over lies either at a standby (passive standby, active standby, replica backup) or upstream
-(upstream backup, savepoint). The former protection may go only when the new one is there:
+What a mode needs to take over lies either at a standby (passive standby, active standby, replica backup) or
+upstream (upstream backup, savepoint). The former protection may go only when the new one is there:
 
 | the new mode keeps its state | the primary | the standby |
 |---|---|---|
@@ -9,11 +10,10 @@ What a mode needs to take over lies either at a standby (passive standby, active
 | upstream     | runs both modes until upstream holds all that the new one needs | changes when that is so |
 | nowhere (amnesia) | changes at once | changes at once; without `spare` it is not needed any more |
 
-Side by side: the former mode ships and publishes as before, the successor writes its own log of the same steps. A tuple
-is released upstream only when both modes would release it; to a source, which can be read again from anywhere, the
-successor alone says where it would begin. So whichever of the two a standby plays when the primary
-dies, it finds what it needs.
-"""
+Side by side: the former mode ships and publishes as before, the successor writes its own log of the same
+steps. A tuple is released upstream only when both modes would release it; to a source, which can be read
+again from anywhere, the successor alone says where it would begin. So whichever of the two a standby plays
+when the primary dies, it finds what it needs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Change:
     def __init__(self, former: Instance, successor: Instance) -> None:
         self.former, self.successor = former, successor
         successor.adopt(former)
-        self._gone = {s: former.ledger.position(s) for s in former.wiring.external}  # at most so much was released
+        self._gone = {
+            s: former.ledger.position(s) for s in former.wiring.external
+        }  # at most so much was released
         self._releases: dict[Instance, dict[Stream, Seq]] = {former: {}, successor: {}}
 
     def handle(self, event: Event) -> Commands:
@@ -47,7 +49,9 @@ class Change:
         releases = [c for c in commands if isinstance(c, do.SendAck) and _releases(c)]
         for c in releases:
             self._releases[mode][c.stream] = c.upto
-        sources = tuple(c for c in releases if c.stream in self.former.wiring.replayable and mode is self.successor)
+        sources = tuple(
+            c for c in releases if c.stream in self.former.wiring.replayable and mode is self.successor
+        )
         streams = (c for c in releases if c.stream not in self.former.wiring.replayable)
         both = [c for c in streams if all(c.stream in known for known in self._releases.values())]
         return (*sources, *(do.SendAck(c.stream, 1, self._least(c.stream), c.tree) for c in both))
@@ -62,7 +66,9 @@ class Change:
         behind = [s for s, gone in self._gone.items() if known.get(s, Seq(0)) < gone]
         if behind:
             return f"what upstream no longer holds of {', '.join(behind)} is still needed"
-        return None if self.successor.warmed_up else "consumers have not received enough of what is made since"
+        return (
+            None if self.successor.warmed_up else "consumers have not received enough of what is made since"
+        )
 
 
 def _releases(command: do.Command) -> bool:

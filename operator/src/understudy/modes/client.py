@@ -1,4 +1,5 @@
-"""The reader at the end of a stream: a sink, or a client application. It takes what is new and acks it every M."""
+"""The reader at the end of a stream: a sink, or a client application. It takes what is new and acks it every
+M."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Client(Instance):
         life: Epoch = Epoch(1),
         begins: Seq = Seq(0),
     ) -> None:
-        """`life`: its number, which fences off the lives before it; `begins`: what those have written already."""
+        """`life`: its number, which fences off the lives before it; `begins`: what those have written
+        already."""
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.role, self.epoch = Role.PRIMARY, life

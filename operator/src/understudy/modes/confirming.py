@@ -1,4 +1,5 @@
-"""Determinants at a primary (Hwang §6): what a step made is sent only when the secondary holds what the step chose.
+"""Determinants at a primary (Hwang §6): what a step made is sent only when the secondary holds what the step
+chose.
 
 | on                              | does |
 |---------------------------------|------|
@@ -9,9 +10,8 @@
 | the secondary leaves, or another joins | fences: takes the Lease anew |
 | the Lease was taken anew        | sends all that waited, and begins with who has joined |
 
-A lost secondary may come back with less than was chosen since, and win the Lease with it. So nothing goes out that it
-has not confirmed until it can't: the new epoch fences it off.
-"""
+A lost secondary may come back with less than was chosen since, and win the Lease with it. So nothing goes out
+that it has not confirmed until it can't: the new epoch fences it off."""
 
 from __future__ import annotations
 
@@ -27,14 +27,18 @@ RESEND = 40  # intervals after which what is not confirmed counts as lost
 
 
 class Confirming:
-    """`begin` gives a secondary what it begins with; `awaits`: whether there are determinants to be confirmed."""
+    """`begin` gives a secondary what it begins with; `awaits`: whether there are determinants to be
+    confirmed."""
 
     def __init__(self, core: Instance, begin: Callable[[str], Commands], *, awaits: bool = True) -> None:
         self._core, self._begin, self._awaits = core, begin, awaits
         self.secondary: str | None = None
         self.fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
         self.pending = Pending()
-        self._awaited: tuple[int | None, Millis] = (None, Millis(0))  # a message to be confirmed, and since when
+        self._awaited: tuple[int | None, Millis] = (
+            None,
+            Millis(0),
+        )  # a message to be confirmed, and since when
 
     @property
     def holds(self) -> bool:
@@ -68,7 +72,8 @@ class Confirming:
         return self._fence() if self.fencing else ()
 
     def renewed(self) -> Free:
-        """The Lease was taken anew: nobody else can win it with what came before, so nothing is awaited any more."""
+        """The Lease was taken anew: nobody else can win it with what came before, so nothing is awaited any
+        more."""
         free = self.pending.drop()
         self.fencing, self.pending, self._awaited = False, Pending(), (None, Millis(0))
         return free
@@ -83,7 +88,8 @@ class Confirming:
         return self.pending.message() if self.holds and not self.fencing else None
 
     def overdue(self, now: Millis, interval: int) -> bool:
-        """Determinants that are never confirmed were lost, and no later ones may follow that would show it."""
+        """Determinants that are never confirmed were lost, and no later ones may follow that would show
+        it."""
         oldest, (awaited, since) = self.pending.oldest, self._awaited
         if oldest != awaited:
             self._awaited = (oldest, now)
@@ -91,7 +97,8 @@ class Confirming:
         return oldest is not None and not self.fencing and now - since > interval * RESEND
 
     def publish(self, free: Free) -> Commands:
-        """An end is a choice, too: a step that drops the last tuples makes no output that would have to wait."""
+        """An end is a choice, too: a step that drops the last tuples makes no output that would have to
+        wait."""
         leaving = self._core.wiring.leaving
         found = (self._core.publish(str(s), p) for s, p in free.upto.items() if s in leaving)
         return tuple(replace(p, ended=p.ended and self.pending.settled) for p in found)

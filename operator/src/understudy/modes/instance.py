@@ -43,8 +43,11 @@ from understudy.protocol.watermarks import Step, StepLog
 Commands = tuple[Command, ...]
 WAIT = 6  # times τ: so long a standby without state waits, so that one with state can win the Lease
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
-ROLL = 2_000  # milliseconds that consumers have at least to answer: they give up a silent producer after one second
-PATIENCE = 6_000  # milliseconds that a holder has to answer a question in its Lease, at which it looks every second
+# milliseconds that consumers have at least to answer: they give up a silent producer after one second
+ROLL = 2_000
+PATIENCE = (
+    6_000  # milliseconds that a holder has to answer a question in its Lease, at which it looks every second
+)
 
 
 class Role(Enum):
@@ -56,37 +59,61 @@ class Instance:
     """The part of an instance that no mode changes. Modes override the hooks at the end."""
 
     load: LoadWatch | None = None  # None: an overload is not watched for
-    sources_keep_acks = False  # whether a new life needs to know what was acked to the sources that the subjob reads
+    sources_keep_acks = (
+        False  # whether a new life needs to know what was acked to the sources that the subjob reads
+    )
     sends_trees = False  # whether acks carry a savepoint tree
     ships_state = True  # whether a standby has to get a state from the primary before it can play the mode
     hold_back = False  # whether output waits until the secondary has what it came of
     replicated = False  # whether all instances send
-    holds_nothing = False  # whether a standby has nothing of its primary: then it must have heard it to suspect it
+    holds_nothing = (
+        False  # whether a standby has nothing of its primary: then it must have heard it to suspect it
+    )
     patience = PATIENCE
     roll_patience = ROLL
-    stands_still = True  # whether a move begins with a pause, and can be given up only by fencing off the target
+    stands_still = (
+        True  # whether a move begins with a pause, and can be given up only by fencing off the target
+    )
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         self.name = name
         self.wiring = wiring
         self.detector = detector
         self.moves = Moving(self)
-        self._handed: on.HandedOver | None = None  # as a standby: a primary stands still and wants to be succeeded
+        self._handed: on.HandedOver | None = (
+            None  # as a standby: a primary stands still and wants to be succeeded
+        )
         self.role = Role.STANDBY
         self.epoch = Epoch(0)
         self.lease: LeaseRecord | None = None
         self.ledger = Ledger.empty(wiring)
         self.number = 0  # of the newest state that was sent to a secondary
-        self.lossy = False  # this life began without the state of the one before: seqs go on from what consumers have
-        self.anew: dict[Stream, Seq] = {}  # from these seqs on, streams have other tuples than an earlier life sent
-        self.resumed: dict[Stream, Seq] = {}  # where a former life's state was taken up, which may have gone further
+        self.lossy = (
+            False  # this life began without the state of the one before: seqs go on from what consumers have
+        )
+        self.anew: dict[
+            Stream, Seq
+        ] = {}  # from these seqs on, streams have other tuples than an earlier life sent
+        self.resumed: dict[
+            Stream, Seq
+        ] = {}  # where a former life's state was taken up, which may have gone further
         self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
-        self._only_here: dict[Stream, Seq] = {}  # input before these seqs came from a producer that began anew since
-        self._of_before: dict[Stream, Seq] = {}  # what this life had of an earlier producer; until the next one sends
-        self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # newest acks that came during a roll call
-        self.late: set[Reader] = set()  # consumers that said nothing in the roll call, and have not come back yet
-        self.shifts: dict[Reader, int] = {}  # late consumers that count a stream's tuples from further on, by so many
+        self._only_here: dict[
+            Stream, Seq
+        ] = {}  # input before these seqs came from a producer that began anew since
+        self._of_before: dict[
+            Stream, Seq
+        ] = {}  # what this life had of an earlier producer; until the next one sends
+        self._early: dict[
+            tuple[Stream, Consumer, int], on.Acked
+        ] = {}  # newest acks that came during a roll call
+        self.late: set[Reader] = (
+            set()
+        )  # consumers that said nothing in the roll call, and have not come back yet
+        self.shifts: dict[
+            Reader, int
+        ] = {}  # late consumers that count a stream's tuples from further on, by so many
         self._trying = False
         self._contact = False  # whether the connection to the primary has carried a keep-alive
         self._inquiry = Inquiry()  # as a standby that does not hear the holder
@@ -146,7 +173,8 @@ class Instance:
         return (*self.still_ours(), *self.moves.asked_by(record))
 
     def _leave_first_chance(self, why: str) -> Commands:
-        """The holder is dead for certain. A standby without state waits: one with state may only be slow to notice."""
+        """The holder is dead for certain. A standby without state waits: one with state may only be slow to
+        notice."""
         if self.could_continue():
             return self._try(why)
         self._waits = True
@@ -162,7 +190,10 @@ class Instance:
         checkpoint, live = self._inheritance(record)
         self.open_books(checkpoint)
         if checkpoint is not None and live:
-            return (do.Lead(record.epoch, checkpoint, "continues as handed over"), *self.continue_moved(checkpoint))
+            return (
+                do.Lead(record.epoch, checkpoint, "continues as handed over"),
+                *self.continue_moved(checkpoint),
+            )
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
         return (do.Lead(record.epoch, checkpoint, why), *self.start_inputs(checkpoint))
 
@@ -221,9 +252,10 @@ class Instance:
         return self._try("no standby that has the state of the primary before took over")
 
     def _suspect(self, why: str, *, closed: bool = False) -> Commands:
-        """The primary is not heard. A standby with state tries the Lease. One without state asks the holder through the
-        Lease: silence proves nothing, and even a connection that was closed may have been reset on its way. A standby
-        that needs no state to continue counts as one with state once it has heard the primary."""
+        """The primary is not heard. A standby with state tries the Lease. One without state asks the holder
+        through the Lease: silence proves nothing, and even a connection that was closed may have been reset
+        on its way. A standby that needs no state to continue counts as one with state once it has heard the
+        primary."""
         self.detector = self.detector.forget()
         if self.role is not Role.STANDBY:
             return ()
@@ -278,7 +310,10 @@ class Instance:
             return ()
         self.lease, self.epoch, self._handed = event.lease, event.lease.epoch, event
         kept = (do.Store(event.checkpoint),) if event.checkpoint is not None else ()
-        return (*kept, *self._try(f"{event.lease.holder} hands over", planned=event.lease.successor is not None))
+        return (
+            *kept,
+            *self._try(f"{event.lease.holder} hands over", planned=event.lease.successor is not None),
+        )
 
     @property
     def move(self) -> Move | None:
@@ -347,8 +382,8 @@ class Instance:
                 self._of_before[event.stream] = self.goes_on_from(event.stream)
 
     def _acked_ahead(self, stream: Stream) -> Commands:
-        """An ack that was ahead of the sequencer, because an earlier life had got further, counts when that is reached:
-        a consumer that has all may never ack again."""
+        """An ack that was ahead of the sequencer, because an earlier life had got further, counts when that
+        is reached: a consumer that has all may never ack again."""
         queue = self.ledger.queues[stream]
         if self.lossy or not queue.acks or queue.trimmed >= min(queue.released_by_all, queue.next):
             return ()
@@ -356,14 +391,16 @@ class Instance:
         return self._as_primary(on.Acked(stream, consumer, 1, known.released, known.epoch))
 
     def _too_early(self, event: on.Acked) -> Commands:
-        """It speaks of the seqs of an earlier life, which are not ours yet. A quiet consumer will not repeat it."""
+        """It speaks of the seqs of an earlier life, which are not ours yet. A quiet consumer will not repeat
+        it."""
         key = (event.stream, event.consumer, event.level)
         known = self._early.get(key, event)
         self._early[key] = max(known, event, key=lambda ack: (ack.epoch, ack.upto))
         return ()
 
     def _after_roll_call(self) -> Commands:
-        """Seqs are settled: they go on from those of the earlier life, or begin behind all that a consumer has."""
+        """Seqs are settled: they go on from those of the earlier life, or begin behind all that a consumer
+        has."""
         if self.roll_open:
             return ()
         waiting = {key: ack for key, ack in self._early.items() if key[:2] in self.late}
@@ -390,8 +427,8 @@ class Instance:
         return self.lead(event)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """It has tuples of the former life under seqs that this one gave to others. It counts on from there: what is
-        sent to it, and what it says, is shifted."""
+        """It has tuples of the former life under seqs that this one gave to others. It counts on from there:
+        what is sent to it, and what it says, is shifted."""
         reader, first = (event.stream, event.consumer), self.anew[event.stream]
         self.shifts[reader] = event.start - first
         self._early = {key: ack for key, ack in self._early.items() if key[:2] != reader}
@@ -417,7 +454,8 @@ class Instance:
         return (*self._began_anew(event), *self._take(event.stream, new))
 
     def _began_anew(self, event: on.Arrived) -> Commands:
-        """A former life of this subjob may have had other tuples under these seqs: what is made of them now is new."""
+        """A former life of this subjob may have had other tuples under these seqs: what is made of them now
+        is new."""
         overlooked, resumed = self._overlooked(event), self.resumed.get(event.stream)
         if self.lossy or event.anew is None or resumed is None or event.anew < resumed:
             return overlooked
@@ -425,33 +463,34 @@ class Instance:
         return (*overlooked, *self._rebase())
 
     def _overlooked(self, event: on.Arrived) -> Commands:
-        """A new producer gives seqs anew that this life has had of an earlier one, because a life that was replaced has
-        answered its roll call: what has them now will not be taken."""
+        """A new producer gives seqs anew that this life has had of an earlier one, because a life that was
+        replaced has answered its roll call: what has them now will not be taken."""
         taken = self.taken_before(event)
         self._of_before.pop(event.stream, None)
         return (do.ReportLoss(event.stream, taken),) if taken else ()
 
     def taken_before(self, event: on.Arrived) -> Range | None:
-        """The seqs that this life has had of an earlier producer, and that the new one gives to other tuples: empty if
-        it goes on where this life stands, None if it did not begin anew."""
+        """The seqs that this life has had of an earlier producer, and that the new one gives to other tuples:
+        empty if it goes on where this life stands, None if it did not begin anew."""
         had = self._of_before.get(event.stream)
         if had is None or event.anew is None or not self.ledger.admits(event.stream, event.epoch):
             return None
         return Range(Seq(min(event.anew, had)), had)
 
     def goes_on_from(self, stream: Stream) -> Seq:
-        """What a subscription asks for. What only waits here is lost to the instance that this one moves to: a producer
-        that begins anew now has to make it again."""
+        """What a subscription asks for. What only waits here is lost to the instance that this one moves to:
+        a producer that begins anew now has to make it again."""
         return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
 
     def anew_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
-        """From where on the stream has other tuples than the consumer's own consumers may have got something of: if it
-        began anew, and what came after that was not released by any life of the consumer."""
+        """From where on the stream has other tuples than the consumer's own consumers may have got something
+        of: if it began anew, and what came after that was not released by any life of the consumer."""
         known, anew = self.ledger.queues[stream].acks.get(consumer), self.anew.get(stream)
         return anew if known is not None and anew is not None and known.released <= anew else None
 
     def mark_of(self, stream: Stream, position: Seq) -> Step | None:
-        """What a subscription from `position` on tells the producer: the step behind the last tuple taken from it."""
+        """What a subscription from `position` on tells the producer: the step behind the last tuple taken
+        from it."""
         return self.marks[stream].before(position) if stream in self.marks else None
 
     def book(self, event: on.Processed) -> Range:
@@ -485,7 +524,9 @@ class Instance:
             return ()
         received = self.ledger.received(event.stream)
         self.ledger, self.lossy = self.ledger.moved(event.stream, event.start), True
-        lost = self._lost(event.stream, Range(Seq(min(max(event.released, received), event.start)), event.start))
+        lost = self._lost(
+            event.stream, Range(Seq(min(max(event.released, received), event.start)), event.start)
+        )
         return (*self._rebase(), *lost)
 
     def missed(self, event: on.Resumes) -> bool:
@@ -511,8 +552,8 @@ class Instance:
         return tuple(commands)
 
     def send_as_new(self, roll: RollCall) -> Commands:
-        """What is held, and all that follows, under seqs that no consumer has seen. If all have forgotten what they
-        had, it keeps its own: they have to learn that something is missing before it."""
+        """What is held, and all that follows, under seqs that no consumer has seen. If all have forgotten
+        what they had, it keeps its own: they have to learn that something is missing before it."""
         held_from = {s: self.ledger.queues[s].trimmed for s in self.wiring.leaving}
         self.anew.update({s: roll.furthest(s) or held_from[s] for s in self.wiring.leaving})
         return tuple(c for s in self.wiring.leaving for c in self.renumber(s, self.anew[s]))
@@ -541,7 +582,9 @@ class Instance:
         """The watermarks of the producers and the savepoints of the consumers."""
         self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
         self.keep_trees(checkpoint.trees if checkpoint else {})
-        self.shifts = {(s, c): n for s, per in checkpoint.shifts.items() for c, n in per.items()} if checkpoint else {}
+        self.shifts = (
+            {(s, c): n for s, per in checkpoint.shifts.items() for c, n in per.items()} if checkpoint else {}
+        )
 
     def kept_trees(self) -> Trees:
         """As they are now."""
@@ -563,7 +606,9 @@ class Instance:
         self.anew, self.resumed = dict(former.anew), former.resumed
         self.late, self.shifts = set(former.late), dict(former.shifts)
         self.marks, self.trees = former.marks, former.trees
-        self.number = former.number  # states have higher ones: a late word about one of the former mode counts for none
+        self.number = (
+            former.number
+        )  # states have higher ones: a late word about one of the former mode counts for none
         self.taken_up()
 
     def follow_after(self, former: Instance) -> None:
@@ -577,12 +622,13 @@ class Instance:
 
     @property
     def settled(self) -> bool:
-        """Whether the mode may be changed now. Another mode may not know that a late consumer counts otherwise."""
+        """Whether the mode may be changed now. Another mode may not know that a late consumer counts
+        otherwise."""
         return not self.roll_open and self.move is None and not self.late and not self.shifts
 
     def stand(self, *, follows: bool) -> Stand:
-        """What would become of the subjob if this process ended now. `follows`: as a standby, it hears a primary whose
-        engine works."""
+        """What would become of the subjob if this process ended now. `follows`: as a standby, it hears a
+        primary whose engine works."""
         if self.role is Role.PRIMARY:
             return Stand(leads=True, covered=self.protected, needed=self.ships_state)
         return Stand(leads=False, covered=follows, needed=self.could_continue())
@@ -624,7 +670,8 @@ class Instance:
         return self.ledger.position(stream)
 
     def move_state(self) -> Commands:
-        """Processing stands still: give the state away. The number of a live state is 0: it is no checkpoint."""
+        """Processing stands still: give the state away. The number of a live state is 0: it is no
+        checkpoint."""
         return self.moves.hand_over(replace(self.state(0), steps=self.steps()))
 
     def kept_back(self) -> Checkpoint | None:
@@ -644,7 +691,8 @@ class Instance:
         return (*resent, *(do.ReadInput(s, checkpoint.covers(s) or Seq(0)) for s in self.wiring.entering))
 
     def redirected(self, stream: Stream) -> Commands:
-        """A new producer of an input has not heard earlier acks: those that are not repeated anyway are sent again."""
+        """A new producer of an input has not heard earlier acks: those that are not repeated anyway are sent
+        again."""
         return ()
 
     @property

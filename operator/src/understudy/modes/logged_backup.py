@@ -1,20 +1,23 @@
-"""Upstream backup that is precise for every network (Hwang §6, Table 4): the primary logs its steps at its standby.
+"""Upstream backup that is precise for every network (Hwang §6, Table 4): the primary logs its steps at its
+standby.
 
 "As in active standby, upstream backup can provide precise recovery for more complex query networks by logging
-determinants from primary to secondary. Unlike active standby, these determinants are processed only when the secondary
-takes over."
+determinants from primary to secondary. Unlike active standby, these determinants are processed only when the
+secondary takes over."
 
 The log says of each step where it began, what it chose and which seqs it gave (`protocol.replay`).
 
-- The primary sends nothing before its standby holds the step behind it (`confirming`), and releases input only by steps
-  that the standby holds: what upstream lets go of, no replay of the standby begins at.
-- The standby keeps the log and nothing else. It drops what no replay can begin at any more; the primary says what.
-- At a take-over it does again what the hindmost consumer lacks: elements begin where steps began, take the choices of
-  the log, and give the seqs that it says. After the last step of the log they choose for themselves.
+- The primary sends nothing before its standby holds the step behind it (`confirming`), and releases input
+  only by steps that the standby holds: what upstream lets go of, no replay of the standby begins at.
+- The standby keeps the log and nothing else. It drops what no replay can begin at any more; the primary says
+  what.
+- At a take-over it does again what the hindmost consumer lacks: elements begin where steps began, take the
+  choices of the log, and give the seqs that it says. After the last step of the log they choose for
+  themselves.
 
-A log counts only in the epoch right after its own: a primary that took the Lease anew may have been alone since. Where
-there is none, a take-over is that of `UpstreamBackup` without watermarks: duplicates, but no loss.
-"""
+A log counts only in the epoch right after its own: a primary that took the Lease anew may have been alone
+since. Where there is none, a take-over is that of `UpstreamBackup` without watermarks: duplicates, but no
+loss."""
 
 from __future__ import annotations
 
@@ -61,7 +64,8 @@ class LoggedBackup(UpstreamBackup):
         return self.logged_in is not None and self.logged_in == self.epoch
 
     def _heard(self, event: on.KeepAlive) -> Commands:
-        """A primary that took the Lease anew may have been alone since. It gives the log anew to who is there."""
+        """A primary that took the Lease anew may have been alone since. It gives the log anew to who is
+        there."""
         if self.logged_in is not None and event.epoch > self.logged_in:
             self.logged_in = None
         return super()._heard(event)
@@ -101,8 +105,8 @@ class LoggedBackup(UpstreamBackup):
         return commands
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """The log still counts, unless this life gave other seqs than it says. What no standby has confirmed yet was
-        sent to nobody. A standby that was about to be fenced off still has to be."""
+        """The log still counts, unless this life gave other seqs than it says. What no standby has confirmed
+        yet was sent to nobody. A standby that was about to be fenced off still has to be."""
         self._log_again = self.log if event.stream not in self.anew else None
         fencing = self._confirming.fencing
         commands = super().late_consumer_differs(event)
@@ -120,8 +124,9 @@ class LoggedBackup(UpstreamBackup):
         return (*commands, *(self._confirming.joined(spare) if spare is not None else ()))
 
     def _replay(self, roll: RollCall) -> Replay | None:
-        """From what the hindmost consumer lacks on; of those that ask for no more than can be made again. None, too, if
-        the log speaks of input that was lost with its producer: there are other tuples under these seqs now."""
+        """From what the hindmost consumer lacks on; of those that ask for no more than can be made again.
+        None, too, if the log speaks of input that was lost with its producer: there are other tuples under
+        these seqs now."""
         if any(self.log.ends[s] > anew for s, anew in self._others.items()):
             return None
         wanted: dict[Stream, Seq] = {}
@@ -134,8 +139,11 @@ class LoggedBackup(UpstreamBackup):
         return self.log.replay(wanted)
 
     def _made_of_others(self, roll: RollCall) -> dict[Stream, Range]:
-        """Input that the log says was taken, and that its producer has lost: of it came what consumers lack."""
-        lacking = self.log.replay({s: min(answer.start for answer in roll.answers(s)) for s in self.wiring.leaving})
+        """Input that the log says was taken, and that its producer has lost: of it came what consumers
+        lack."""
+        lacking = self.log.replay(
+            {s: min(answer.start for answer in roll.answers(s)) for s in self.wiring.leaving}
+        )
         begins, ends = lacking.begins if lacking is not None else {}, self.log.ends
         lost = {s: ends[s] for s, anew in self._others.items() if ends.get(s, Seq(0)) > anew}
         return {s: Range(begins[s], end) for s, end in lost.items() if s in begins and begins[s] < end}
@@ -219,8 +227,8 @@ class LoggedBackup(UpstreamBackup):
                 return super().lead(event)
 
     def _offer(self, name: str) -> Commands:
-        """All of the log that a replay may need: until it is confirmed, nobody counts on this standby. When it is, what
-        another mode made before and held back is sent, too."""
+        """All of the log that a replay may need: until it is confirmed, nobody counts on this standby. When
+        it is, what another mode made before and held back is sent, too."""
         self._informed = False
         for stream in self.wiring.leaving:
             self._confirming.add(None, stream, self.ledger.queues[stream].next)
@@ -277,7 +285,9 @@ class LoggedBackup(UpstreamBackup):
 
     def _log_message(self) -> Commands:
         message = self._confirming.message()
-        return (do.ShipDeterminants(self.epoch, *message, needed=self._trimmed),) if message is not None else ()
+        return (
+            (do.ShipDeterminants(self.epoch, *message, needed=self._trimmed),) if message is not None else ()
+        )
 
     @property
     def protected(self) -> bool:

@@ -57,5 +57,7 @@ class Move:
         return self if self.since is not None else replace(self, since=now)
 
     def overdue(self, now: Millis, tau: int) -> bool:
-        waits = self.phase is not Phase.WITHDRAWING  # the Lease decides, however long its store is unreachable
+        waits = (
+            self.phase is not Phase.WITHDRAWING
+        )  # the Lease decides, however long its store is unreachable
         return waits and self.since is not None and now - self.since > PATIENCE * tau

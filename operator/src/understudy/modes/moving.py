@@ -1,8 +1,7 @@
 """What a primary does about a move, in every mode: the table of `migration`, by its side that moves away.
 
-A move is asked for from outside, by the Lease or by an event; or by the primary itself, when its backlog only grows: a
-resource failure is noticed by the side that it affects.
-"""
+A move is asked for from outside, by the Lease or by an event; or by the primary itself, when its backlog only
+grows: a resource failure is noticed by the side that it affects."""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ class Moving:
                 return ()
 
     def asked_by(self, record: LeaseRecord | None) -> Commands:
-        """Whoever deploys the job writes into the Lease to which instance its holder should move, and takes that back
-        when it gives the move up."""
+        """Whoever deploys the job writes into the Lease to which instance its holder should move, and takes
+        that back when it gives the move up."""
         named = record.successor if record is not None else None
         if self.move is not None:
             return self._give_up() if self.move.in_lease and named != self.move.target else ()

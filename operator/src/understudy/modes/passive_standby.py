@@ -1,23 +1,26 @@
 """Passive standby (Hwang §5.1, Zhang): the primary ships its state to a secondary.
 
-Input preservation: an input tuple is released upstream only when the secondary has stored a checkpoint that covers it.
-Output preservation: the secondary is always behind, so what it sends again after a take-over was sent before.
+Input preservation: an input tuple is released upstream only when the secondary has stored a checkpoint that
+covers it. Output preservation: the secondary is always behind, so what it sends again after a take-over was
+sent before.
 
-Without a secondary nothing is released: upstream keeps what a first secondary, or a restart from zero, will need.
+Without a secondary nothing is released: upstream keeps what a first secondary, or a restart from zero, will
+need.
 
-Over several elements there are three strategies (Zhang): all at once, one at a time, or *sweeping*: an element right
-after an ack has trimmed its output queue, so that least of the queue is shipped. The confirmed checkpoint releases the
-element's input, which trims the queue before it, which makes that element due: the sweep runs upstream by itself. Where
-it can, a sweep goes one step further than Zhang's: it checkpoints the element as it was when it made the first tuple
-that its consumers still need, so that nothing of the queue is shipped; what it has made since is made again. A
-checkpoint of one element carries the others as last confirmed, which is consistent for deterministic elements:
-queues between elements are trimmed by confirmed positions only, and what an older element makes again, a newer one has.
+Over several elements there are three strategies (Zhang): all at once, one at a time, or *sweeping*: an
+element right after an ack has trimmed its output queue, so that least of the queue is shipped. The confirmed
+checkpoint releases the element's input, which trims the queue before it, which makes that element due: the
+sweep runs upstream by itself. Where it can, a sweep goes one step further than Zhang's: it checkpoints the
+element as it was when it made the first tuple that its consumers still need, so that nothing of the queue is
+shipped; what it has made since is made again. A checkpoint of one element carries the others as last
+confirmed, which is consistent for deterministic elements: queues between elements are trimmed by confirmed
+positions only, and what an older element makes again, a newer one has.
 
-`hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded. That holds
-while somebody could take over from an older checkpoint. A primary that is alone forwards all; one that loses its
-secondary first takes the Lease anew, so that the lost one can't win it with what it has last seen.
-`exact=False`: an arbitrary network without it. What the secondary sends is sent as new tuples (divergent recovery).
-"""
+`hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded.
+That holds while somebody could take over from an older checkpoint. A primary that is alone forwards all; one
+that loses its secondary first takes the Lease anew, so that the lost one can't win it with what it has last
+seen. `exact=False`: an arbitrary network without it. What the secondary sends is sent as new tuples
+(divergent recovery)."""
 
 from __future__ import annotations
 
@@ -88,7 +91,8 @@ class PassiveStandby(Resuming):
 
     @property
     def _goes_back(self) -> bool:
-        """Whether sweeps go back to the trimmed point. Where output is held back, only a new checkpoint lets it go."""
+        """Whether sweeps go back to the trimmed point. Where output is held back, only a new checkpoint lets
+        it go."""
         return self.strategy is Strategy.SWEEPING and self.exact and not self.hold_back
 
     # --- secondary
@@ -163,7 +167,9 @@ class PassiveStandby(Resuming):
     def _heard(self, event: on.KeepAlive) -> Commands:
         commands = super()._heard(event)
         if self.hold_back and self._kept is not None and self._kept.epoch < self.epoch:
-            self._kept = None  # the primary may have been alone since, and have sent what this checkpoint lacks
+            self._kept = (
+                None  # the primary may have been alone since, and have sent what this checkpoint lacks
+            )
         return commands
 
     # --- migration: the last checkpoint is one like any other
@@ -217,7 +223,11 @@ class PassiveStandby(Resuming):
         if self._confirmed is None or self.strategy is Strategy.SYNCHRONOUS:
             return self._ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
         if self.strategy is Strategy.INDIVIDUAL:
-            return self._ship((self._longest_ago(),)) if self._is_due(self.interval // len(self.wiring.inputs)) else ()
+            return (
+                self._ship((self._longest_ago(),))
+                if self._is_due(self.interval // len(self.wiring.inputs))
+                else ()
+            )
         waited = self._now - (self._shipped_at or Millis(0)) >= self.interval * PATIENCE
         return self._ship((self._longest_ago(),)) if waited else ()
 
@@ -241,13 +251,15 @@ class PassiveStandby(Resuming):
             if step is None:
                 return self._ship((element,))
             if all(step.at[s] > p for s, p in self._confirmed.elements[element].positions.items()):
-                return self._ship_as({element: ElementState(step.at, step.low, Range(step.first, step.first))})
+                return self._ship_as(
+                    {element: ElementState(step.at, step.low, Range(step.first, step.first))}
+                )
             del self._due[element]  # the step that was confirmed is still needed: the next trim may end it
         return ()
 
     def _as_trimmed(self, name: str) -> Step | None:
-        """The step that made the first tuple that its consumers need; None if the element can't go back to where it
-        began: the selection of that time is forgotten, or it merges inputs."""
+        """The step that made the first tuple that its consumers need; None if the element can't go back to
+        where it began: the selection of that time is forgotten, or it merges inputs."""
         stream, now = Stream(name), self.ledger.elements[name]
         step = self._logs[stream].find(self.ledger.queues[stream].trimmed) if stream in self._logs else None
         if step is None or len(step.at) > 1:
@@ -298,8 +310,8 @@ class PassiveStandby(Resuming):
         return self._sweep()
 
     def _trims(self, event: on.Acked) -> bool:
-        """Whether an ack shortened a queue whose element was last checkpointed an interval ago. An ack that repeats
-        what is known must not count: the queue behind it has grown for a while."""
+        """Whether an ack shortened a queue whose element was last checkpointed an interval ago. An ack that
+        repeats what is known must not count: the queue behind it has grown for a while."""
         before, begins = self._trimmed.get(event.stream, Seq(0)), self.ledger.queues[event.stream].trimmed
         self._trimmed[event.stream] = begins
         return begins > before and due(self._shipped.get(str(event.stream)), self._now, self.interval)

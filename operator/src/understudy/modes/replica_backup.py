@@ -1,12 +1,13 @@
-"""Replica backup (Xiao): no primary and no secondary. Both replicas send; a consumer uses whichever tuple comes first.
+"""Replica backup (Xiao): no primary and no secondary. Both replicas send; a consumer uses whichever tuple
+comes first.
 
-Peers heartbeat each other and say how far they have come; upstream keeps what either still needs. When one is silent,
-the other goes on and has a replacement elected (CLEA); the replacement takes the survivor's state and runs beside it,
-so that the next failure is survived too. While a replica is alone it releases nothing: no one else holds its state.
+Peers heartbeat each other and say how far they have come; upstream keeps what either still needs. When one is
+silent, the other goes on and has a replacement elected (CLEA); the replacement takes the survivor's state and
+runs beside it, so that the next failure is survived too. While a replica is alone it releases nothing: no one
+else holds its state.
 
-Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it anew: the epoch that begins
-then is what tells a replica that was only silent that it has been replaced.
-"""
+Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it anew: the epoch
+that begins then is what tells a replica that was only silent that it has been replaced."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ class ReplicaBackup(Resuming):
         match event:
             case on.Started():
                 return self._started(event)
-            case on.CheckpointArrived(checkpoint) if self.role is Role.STANDBY and checkpoint.epoch >= self.epoch:
+            case on.CheckpointArrived(checkpoint) if (
+                self.role is Role.STANDBY and checkpoint.epoch >= self.epoch
+            ):
                 return self._join(checkpoint)
             case on.FirstContact() if event.epoch >= self.epoch:
                 return self._heard_peer(on.KeepAlive(event.until, event.epoch))
@@ -111,7 +114,8 @@ class ReplicaBackup(Resuming):
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
 
     def _replaced_in(self, epoch: Epoch) -> bool:
-        """Whether the peer, by its keep-alive, has taken the Lease anew: it no longer counts on this replica."""
+        """Whether the peer, by its keep-alive, has taken the Lease anew: it no longer counts on this
+        replica."""
         return self.role is Role.PRIMARY and self.lease is not None and epoch > self.epoch
 
     def _closed(self, why: str) -> Commands:
@@ -161,7 +165,9 @@ class ReplicaBackup(Resuming):
             return self._alone(f"its engine stands still: {event.stalled}")
         self.epoch = event.epoch
         self.detector = self.detector.on_keep_alive(event.now)
-        self._electing = False  # there is a peer, or one is starting; if it falls silent too, another is needed
+        self._electing = (
+            False  # there is a peer, or one is starting; if it falls silent too, another is needed
+        )
         if event.positions is not None and self._offered is None:
             self._peer = event.positions
         return ()
@@ -173,15 +179,18 @@ class ReplicaBackup(Resuming):
         return (do.StepDown(why), do.ReadLease("to join the peer"))
 
     def _given_up(self, stream: Stream, taken: Range) -> Commands:
-        """The peer may have taken other tuples under seqs of before, and consumers what was made of either: only if
-        both go on from one state do they number alike. What was made of these counts as that of their successors."""
+        """The peer may have taken other tuples under seqs of before, and consumers what was made of either:
+        only if both go on from one state do they number alike. What was made of these counts as that of their
+        successors."""
         return (do.ReportLoss(stream, taken),) if taken else ()
 
     def _peer_has(self, event: on.Resumes) -> bool:
-        """Whether the peer has the input that this replica misses: it has passed it, or this replica's state came from
-        it, and the producer began anew behind what the peer had received but not processed then. Of two that can't
-        tell, only the one that joined gives way."""
-        return self._joined or (self._peer is not None and self._peer.get(event.stream, Seq(0)) >= event.start)
+        """Whether the peer has the input that this replica misses: it has passed it, or this replica's state
+        came from it, and the producer began anew behind what the peer had received but not processed then. Of
+        two that can't tell, only the one that joined gives way."""
+        return self._joined or (
+            self._peer is not None and self._peer.get(event.stream, Seq(0)) >= event.start
+        )
 
     def _alone(self, why: str) -> Commands:
         self.detector = self.detector.forget()

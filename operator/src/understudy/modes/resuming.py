@@ -1,12 +1,13 @@
-"""A life that takes up a former one's state, or begins in its place with nothing, and may find that input is gone.
+"""A life that takes up a former one's state, or begins in its place with nothing, and may find that input is
+gone.
 
-Then what it makes is not what the former life made, and must not take the seqs of that. Which seqs are taken is known
-only when all consumers have subscribed: until then, nothing that is made anew leaves, and no ack counts.
+Then what it makes is not what the former life made, and must not take the seqs of that. Which seqs are taken
+is known only when all consumers have subscribed: until then, nothing that is made anew leaves, and no ack
+counts.
 
-A mode in which every life makes other tuples (`always_new`) does not wait for consumers that were lost in the same
-failure: a late one counts on from where it was. Elsewhere only a life that has lost its state calls the roll. It waits
-for all: the lives after it go on with its seqs.
-"""
+A mode in which every life makes other tuples (`always_new`) does not wait for consumers that were lost in the
+same failure: a late one counts on from where it was. Elsewhere only a life that has lost its state calls the
+roll. It waits for all: the lives after it go on with its seqs."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ class Resuming(Instance):
     def forget(self) -> None:
         self._roll: RollCall | None = None
         self._answers = RollCall(self.wiring)  # what consumers said when they subscribed to this life
-        self._differs_from: dict[Stream, Seq] = {}  # from these seqs on, what waits for the roll call is made anew
+        self._differs_from: dict[
+            Stream, Seq
+        ] = {}  # from these seqs on, what waits for the roll call is made anew
 
     def takes_up(self, at: Mapping[Stream, Seq], *, differs: bool = False) -> None:
         """This life begins at `at`. `differs`: it makes other tuples than the former one in any case."""
@@ -62,13 +65,15 @@ class Resuming(Instance):
         return super()._rebase() if self._roll is None else ()
 
     def _send_as_new(self, roll: RollCall) -> Commands:
-        """What is held, and all that follows, under seqs that no consumer has seen; those that none has seen anyway
-        stay."""
+        """What is held, and all that follows, under seqs that no consumer has seen; those that none has seen
+        anyway stay."""
         self._roll, unseen = None, {s: at for s, at in self._differs_from.items() if roll.furthest(s) <= at}
         if not unseen:
             return self.send_as_new(roll)
         self.anew |= {s: unseen.get(s, roll.furthest(s)) for s in self.wiring.leaving}
-        sent = ((self.publish(s),) if s in unseen else self.renumber(s, self.anew[s]) for s in self.wiring.leaving)
+        sent = (
+            (self.publish(s),) if s in unseen else self.renumber(s, self.anew[s]) for s in self.wiring.leaving
+        )
         return tuple(c for commands in sent for c in commands)
 
     def processed(self, event: on.Processed) -> Commands:

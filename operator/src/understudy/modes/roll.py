@@ -1,8 +1,8 @@
-"""The roll call of a replacement: from where each consumer of each stream wants to go on (Hwang §6: "the failover node
-must ask downstream neighbors for the identifiers of the last tuples they received").
+"""The roll call of a replacement: from where each consumer of each stream wants to go on (Hwang §6: "the
+failover node must ask downstream neighbors for the identifiers of the last tuples they received").
 
-Consumers answer by subscribing again. A consumer that was lost in the same failure does not answer. The replacement
-waits for it only for a while, and then serves those that have answered: the others are *late*.
+Consumers answer by subscribing again. A consumer that was lost in the same failure does not answer. The
+replacement waits for it only for a while, and then serves those that have answered: the others are *late*.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class RollCall:
         return {(s, c) for s, per in self._heard.items() for c, answer in per.items() if answer is None}
 
     def waited(self, now: Millis, patience: int) -> bool:
-        """Whether it has lasted for longer than `patience`, and there is a consumer of each stream to serve."""
+        """Whether it has lasted for longer than `patience`, and there is a consumer of each stream to
+        serve."""
         self._since = now if self._since is None else self._since
         answered = all(any(per.values()) for per in self._heard.values())
         return answered and now - self._since > patience

@@ -39,7 +39,9 @@ class SavepointMode(Resuming):
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)
         if not wiring.chain:
-            raise ValueError(f"{name}: two elements read the same stream, so a savepoint can't be told by the stream")
+            raise ValueError(
+                f"{name}: two elements read the same stream, so a savepoint can't be told by the stream"
+            )
         self.forget()
 
     def forget(self) -> None:
@@ -49,7 +51,9 @@ class SavepointMode(Resuming):
         self._oldest: dict[Stream, Seq] = {}
         self._sent: dict[str, Tree] = {}  # the newest tree of each element
         self._progressed = False
-        self._tried: dict[str, Seq] = {}  # each element's savepoint: the one it began with, or its newest since
+        self._tried: dict[
+            str, Seq
+        ] = {}  # each element's savepoint: the one it began with, or its newest since
         self._stuck = False  # upstream has none but those: what it lacks for them is lost
         self._said: tuple[on.Subscribed, ...] = ()  # what consumers told this life before it recovered again
 
@@ -60,7 +64,9 @@ class SavepointMode(Resuming):
             case on.RecoveryInformation() if self._information is not None:
                 self._information[event.stream] = event.tree
                 return self._restore_if_all_answered()
-            case on.RecoveryNotified() if self._information is not None and event.stream not in self._information:
+            case on.RecoveryNotified() if (
+                self._information is not None and event.stream not in self._information
+            ):
                 return (do.RequestRecovery(event.stream),)
             case on.Resumes() if self.role is Role.PRIMARY and not self._stuck and self.missed(event):
                 return self._recover_again()
@@ -89,7 +95,8 @@ class SavepointMode(Resuming):
         return self._started(on.Started(record.epoch, fresh=record.epoch == 1))
 
     def _lease_seen(self, record: LeaseRecord | None) -> Commands:
-        """Whoever recovers holds the Lease. If another has it meanwhile, what the predecessors still answer is his."""
+        """Whoever recovers holds the Lease. If another has it meanwhile, what the predecessors still answer
+        is his."""
         if self._information is None or record is None or record.epoch <= self.epoch:
             return super()._lease_seen(record)
         why = f"epoch {record.epoch} has begun, ours was {self.epoch}, and we still recovered"
@@ -123,9 +130,9 @@ class SavepointMode(Resuming):
         return asked or self._restore_if_all_answered()
 
     def _recover_again(self) -> Commands:
-        """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer one is
-        there, and it may ack again. (In the paper the answer carries the events with the tree.) Consumers have said
-        already what they have."""
+        """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer
+        one is there, and it may ack again. (In the paper the answer carries the events with the tree.)
+        Consumers have said already what they have."""
         tried, said, self.role = self._tried, self._answers.all, Role.STANDBY
         self.forget()
         self.ledger = Ledger.empty(self.wiring)
@@ -137,7 +144,9 @@ class SavepointMode(Resuming):
         if answers is None or any(s not in answers for s in self.wiring.entering):
             return ()
         self._information = None
-        return self._lead(self.chosen(answers), f"continues from the latest of {len(answers)} savepoint trees")
+        return self._lead(
+            self.chosen(answers), f"continues from the latest of {len(answers)} savepoint trees"
+        )
 
     def chosen(self, answers: dict[Stream, Tree | None]) -> dict[str, Tree]:
         """For each element the savepoint with the highest next seq."""
@@ -160,7 +169,9 @@ class SavepointMode(Resuming):
     def _lead(self, trees: dict[str, Tree], why: str) -> Commands:
         self.role = Role.PRIMARY
         self.ledger = Ledger.empty(self.wiring)
-        empty = {n: Savepoint(dict.fromkeys(ins, Seq(0)), {}, Seq(0)) for n, ins in self.wiring.inputs.items()}
+        empty = {
+            n: Savepoint(dict.fromkeys(ins, Seq(0)), {}, Seq(0)) for n, ins in self.wiring.inputs.items()
+        }
         roots = {**empty, **{n: t.root for n, t in trees.items()}}
         begins = {n: at.next for n, at in roots.items()}
         self._stuck, self._tried = begins == self._tried, begins
@@ -176,7 +187,9 @@ class SavepointMode(Resuming):
         return (do.Lead(self.epoch, None, why), *skips, *numbers, *starts, *recovered)
 
     def _restore(self, trees: dict[str, Tree], roots: dict[str, Savepoint]) -> Commands:
-        states = {n: ElementState(at.selection, at.selection, Range(at.next, at.next)) for n, at in roots.items()}
+        states = {
+            n: ElementState(at.selection, at.selection, Range(at.next, at.next)) for n, at in roots.items()
+        }
         self.ledger = Ledger.restored(self.wiring, Checkpoint(self.epoch, 0, states))
         self._oldest = {Stream(n): at.next for n, at in roots.items()}
         self.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
@@ -221,7 +234,8 @@ class SavepointMode(Resuming):
         return (*acks, *progress)
 
     def _ack(self, stream: Stream, element: str, tree: Tree) -> do.SendAck:
-        """To another element of this subjob the tree is handed here; the ACK makes that element ACK in turn."""
+        """To another element of this subjob the tree is handed here; the ACK makes that element ACK in
+        turn."""
         if stream in self.logs:
             self.trees.setdefault(stream, {})[Consumer(element)] = tree
         return do.SendAck(stream, 1, tree.root.selection[stream], None if stream in self.logs else tree)
@@ -238,7 +252,8 @@ class SavepointMode(Resuming):
         return tree.root.selection[stream] if tree is not None else Seq(0)
 
     def step_after(self, stream: Stream, oldest: Seq) -> Step:
-        """f⁻¹ of the first event that follows the acked ones; if it is still to come, the present selection."""
+        """f⁻¹ of the first event that follows the acked ones; if it is still to come, the present
+        selection."""
         step = self.logs[stream].find(oldest)
         if step is not None:
             return step

@@ -1,7 +1,8 @@
 """Synchronized backups of neighbouring subjobs (Brettlecker §4.5, §4.6), on top of passive standby.
 
-A backup holds no output that was made before it: the consumers' own backups cover that. So it may replace the former
-one only when they do; otherwise two neighbours that fail together would leave a gap (t_B^out > t_C^in, Figure 5c).
+A backup holds no output that was made before it: the consumers' own backups cover that. So it may replace the
+former one only when they do; otherwise two neighbours that fail together would leave a gap (t_B^out > t_C^in,
+Figure 5c).
 
 | phase    | primary                                        | secondary             | consumers                  |
 |----------|------------------------------------------------|-----------------------|----------------------------|
@@ -9,17 +10,17 @@ one only when they do; otherwise two neighbours that fail together would leave a
 | backup   | all acked t^out at level 1: make it permanent  | replaces the former   | ack a permanent backup     |
 | then     | acks its own input at t^in                     |                       |                            |
 
-A consumer that has gone past t^out backs up where it is: later is as safe (Figure 5a). The request goes out with the
-snapshot, behind the tuples it speaks of, so that this is the exception.
+A consumer that has gone past t^out backs up where it is: later is as safe (Figure 5a). The request goes out
+with the snapshot, behind the tuples it speaks of, so that this is the exception.
 
-Two backups hold the output that consumers have not acked, need no ack, and are permanent at once: the first that a
-secondary gets, which has nothing else to go on from, and one instead of a backup that consumers have not acked in time.
-They may take as long as they like: one that makes no output, or has no standby, releases nothing.
+Two backups hold the output that consumers have not acked, need no ack, and are permanent at once: the first
+that a secondary gets, which has nothing else to go on from, and one instead of a backup that consumers have
+not acked in time. They may take as long as they like: one that makes no output, or has no standby, releases
+nothing.
 
-`extended`: a request on one input shortly after a backup for another is served by adding the input between the two
-positions to that backup, as long as this is less than the backup itself. Upstream drops that input then, so the next
-backup takes it over as far as the positions have not come there.
-"""
+`extended`: a request on one input shortly after a backup for another is served by adding the input between
+the two positions to that backup, as long as this is less than the backup itself. Upstream drops that input
+then, so the next backup takes it over as far as the positions have not come there."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ class SynchronizedBackup(PassiveStandby):
         self._temporary: Checkpoint | None = None  # as a secondary: not yet in force
         self._requested: dict[Stream, Seq] = {}  # what producers ask for
         self._cuts: dict[Stream, Seq] = {}
-        self._extension: Checkpoint | None = None  # the confirmed backup with more input, until that is confirmed
+        self._extension: Checkpoint | None = (
+            None  # the confirmed backup with more input, until that is confirmed
+        )
         self._asked = False  # the backup under way was asked to be made permanent
         self._unmatched = False  # consumers have not acked what the backup before the next one did not hold
         self._released: dict[Stream, Seq] = {}  # upstream has dropped what comes before
@@ -76,7 +79,11 @@ class SynchronizedBackup(PassiveStandby):
 
     def _make_permanent(self, event: on.PermanentRequested) -> Commands:
         found = self._temporary
-        if found is None or (found.epoch, found.number, found.extended) != (event.epoch, event.number, event.extended):
+        if found is None or (found.epoch, found.number, found.extended) != (
+            event.epoch,
+            event.number,
+            event.extended,
+        ):
             return ()  # part of it was lost on the way: the primary will ship another
         self._kept, self._temporary = replace(found, trees=event.trees), None
         return (do.Store(self._kept),)
@@ -144,7 +151,9 @@ class SynchronizedBackup(PassiveStandby):
 
     def _release(self, checkpoint: Checkpoint) -> Commands:
         released = self._released
-        self._released = {s: max(_covered(checkpoint, s), released.get(s, Seq(0))) for s in self.wiring.external}
+        self._released = {
+            s: max(_covered(checkpoint, s), released.get(s, Seq(0))) for s in self.wiring.external
+        }
         return super()._release(checkpoint)
 
     def lead_tick(self, now: Millis) -> Commands:
@@ -162,12 +171,16 @@ class SynchronizedBackup(PassiveStandby):
         return (self._permanent(self._in_flight),)
 
     def _permanent(self, backup: Checkpoint) -> do.MakePermanent:
-        """The consumers' savepoints belong to the acks that allow it, and are newer than those of its snapshot."""
+        """The consumers' savepoints belong to the acks that allow it, and are newer than those of its
+        snapshot."""
         return do.MakePermanent(self.epoch, backup.number, backup.extended, self.kept_trees())
 
     def matched(self, backup: Checkpoint) -> bool:
         """Whether all consumers have acked what this backup does not hold."""
-        return all(self.ledger.queues[s].released_by_all >= backup.elements[s].held.start for s in self.wiring.leaving)
+        return all(
+            self.ledger.queues[s].released_by_all >= backup.elements[s].held.start
+            for s in self.wiring.leaving
+        )
 
     def _confirm(self, number: int) -> Commands:
         extension = self._extension

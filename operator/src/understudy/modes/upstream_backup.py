@@ -1,19 +1,21 @@
-"""Upstream backup (Hwang §5.2): upstream's output queues are the backup; a replacement starts empty and replays them.
+"""Upstream backup (Hwang §5.2): upstream's output queues are the backup; a replacement starts empty and
+replays them.
 
-Every M: level-0 acks ("received", and processed: what only waits here is lost to an instance that this one moves to)
-and level-1 acks ("not needed to rebuild my state behind what my consumers have").
-The level-1 ack of an input is `cause` of the newest output that all consumers have acked at level 0.
+Every M: level-0 acks ("received", and processed: what only waits here is lost to an instance that this one
+moves to) and level-1 acks ("not needed to rebuild my state behind what my consumers have"). The level-1 ack
+of an input is `cause` of the newest output that all consumers have acked at level 0.
 
 A replacement hears from its consumers what they have, replays what upstream holds, and
 
-- with `forward` (precise recovery, Hwang §6: watermarks go downstream with the tuples and come back with the roll call)
-  drops what it makes before the step of the hindmost consumer, and numbers that step as it was numbered before;
+- with `forward` (precise recovery, Hwang §6: watermarks go downstream with the tuples and come back with the
+  roll call) drops what it makes before the step of the hindmost consumer, and numbers that step as it was
+  numbered before;
 - without, sends all it makes as new tuples: duplicates, but no loss (rollback recovery).
 
-It waits only for a while for consumers that do not answer, then serves those that have answered. Until the others are
-back, upstream is told to keep all that it holds. One that comes back and can't be served from what was made by then (it
-needs earlier tuples, or has others under these seqs) makes this life begin again, with its answer.
-"""
+It waits only for a while for consumers that do not answer, then serves those that have answered. Until the
+others are back, upstream is told to keep all that it holds. One that comes back and can't be served from what
+was made by then (it needs earlier tuples, or has others under these seqs) makes this life begin again, with
+its answer."""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class UpstreamBackup(Instance):
     ships_state = False
     holds_nothing = True
 
-    def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int, forward: bool = True) -> None:
+    def __init__(
+        self, name: str, wiring: Wiring, detector: Detector, *, interval: int, forward: bool = True
+    ) -> None:
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.forward = forward and wiring.chain
@@ -50,12 +54,20 @@ class UpstreamBackup(Instance):
         self._starts: dict[Stream, Seq] = {}  # where the inputs of this life begin
         self._others: dict[Stream, Seq] = {}  # from these seqs on, inputs are not what an earlier life had
         self._passed_over: dict[Stream, Range] = {}  # input that upstream holds, and an earlier life had
-        self._gone: dict[Stream, Range] = {}  # input that an earlier life may not have released, and that nobody holds
-        self._had: dict[Stream, Seq] = {}  # so much an earlier life has released, as said by who still serves the input
+        self._gone: dict[
+            Stream, Range
+        ] = {}  # input that an earlier life may not have released, and that nobody holds
+        self._had: dict[
+            Stream, Seq
+        ] = {}  # so much an earlier life has released, as said by who still serves the input
         self._acked_at: Millis | None = None
         self._unlogged: dict[Stream, Seq] = {}  # what precedes was made in another mode
-        self._named: dict[tuple[Stream, Consumer], Step | None] = {}  # the steps with which consumers subscribed
-        self._silent: set[tuple[Stream, Consumer]] = set()  # consumers of a queue that moved here, not heard of yet
+        self._named: dict[
+            tuple[Stream, Consumer], Step | None
+        ] = {}  # the steps with which consumers subscribed
+        self._silent: set[tuple[Stream, Consumer]] = (
+            set()
+        )  # consumers of a queue that moved here, not heard of yet
         self._kept: dict[Stream, Seq] = {}  # where the input begins that upstream held for this life
 
     # --- take-over
@@ -73,7 +85,9 @@ class UpstreamBackup(Instance):
         self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
         self.logs |= {s: StepLog(steps) for s, steps in checkpoint.steps.items()}
         inner = set(self.wiring.inputs)
-        self._silent = {(s, c) for s in self.wiring.leaving for c in self.wiring.consumers[s] if c not in inner}
+        self._silent = {
+            (s, c) for s in self.wiring.leaving for c in self.wiring.consumers[s] if c not in inner
+        }
         return super().continue_moved(checkpoint)
 
     def steps(self) -> dict[Stream, tuple[Step, ...]]:
@@ -127,9 +141,12 @@ class UpstreamBackup(Instance):
         return self._begin(roll)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """All begins again, as if another instance took over: with what upstream has kept, and this answer."""
+        """All begins again, as if another instance took over: with what upstream has kept, and this
+        answer."""
         self.open_books(None)
-        lead = do.Lead(self.epoch, None, f"begins again: {event.consumer} is back, and goes on from {event.start}")
+        lead = do.Lead(
+            self.epoch, None, f"begins again: {event.consumer} is back, and goes on from {event.start}"
+        )
         inputs = self.start_inputs(None)
         self.ledger = self.ledger.subscribed(event)
         return (lead, *inputs, *self._subscribed(event))
@@ -142,27 +159,30 @@ class UpstreamBackup(Instance):
         border = [self._number(roll, s, mark) for s, mark in marks.items()]
         inner = self._inner([m for m in marks.values() if m is not None])
         passed = [c for s, mark in marks.items() if mark is None for c in self._passed(roll, s)]
-        reads = (do.ReadInput(s, self._starts[s]) for s in self.wiring.entering if s in self.wiring.replayable)
+        reads = (
+            do.ReadInput(s, self._starts[s]) for s in self.wiring.entering if s in self.wiring.replayable
+        )
         lost = (do.ReportLoss(s, missing) for s, missing in self._gone.items())
         return (*lost, *skips, *passed, *inner, *border, *reads)
 
     def _needed_of(self, gone: Mapping[Stream, Range], roll: RollCall) -> dict[Stream, Range]:
-        """The input behind what the hindmost consumers have is needed for nothing; their watermarks tell which."""
+        """The input behind what the hindmost consumers have is needed for nothing; their watermarks tell
+        which."""
         answers = [self._hindmost(roll, s) for s in self.wiring.leaving]
         lows = [a.mark.entering() if a is not None and a.mark is not None else {} for a in answers]
         needed = {s: missing.from_(min(low.get(s, Seq(0)) for low in lows)) for s, missing in gone.items()}
         return {s: missing for s, missing in needed.items() if len(missing)}
 
     def _lost_with_the_consumers(self, roll: RollCall) -> dict[Stream, Range]:
-        """Consumers that all begin anew want what was made of input that upstream no longer holds: that is lost. One in
-        its first life that has nothing yet was sent nothing: what is released made nothing."""
+        """Consumers that all begin anew want what was made of input that upstream no longer holds: that is
+        lost. One in its first life that has nothing yet was sent nothing: what is released made nothing."""
         if not _have_forgotten(roll.all):
             return {}
         return {s: Range(Seq(0), start) for s in self.wiring.external if (start := self._starts[s])}
 
     def _passed(self, roll: RollCall, stream: Stream) -> Commands:
-        """An input whose producer restarted meanwhile is held from earlier on than the others: what was behind the last
-        output then is not taken again."""
+        """An input whose producer restarted meanwhile is held from earlier on than the others: what was
+        behind the last output then is not taken again."""
         answer = self._hindmost(roll, stream)
         high = answer.mark.high if answer is not None and answer.mark is not None and answer.start > 0 else {}
         behind = {s: p for s, p in high.items() if s in self._starts and self._starts[s] < p}
@@ -179,9 +199,13 @@ class UpstreamBackup(Instance):
             self._starts[stream] = upto
 
     def _began_anew(self, event: on.Arrived) -> Commands:
-        """A producer may learn only after its answer that its input is gone, and that it makes other tuples than
-        before: then those that were passed over are not what an earlier life had."""
-        commands, passed, news = super()._began_anew(event), self._passed_over.get(event.stream), self._news(event)
+        """A producer may learn only after its answer that its input is gone, and that it makes other tuples
+        than before: then those that were passed over are not what an earlier life had."""
+        commands, passed, news = (
+            super()._began_anew(event),
+            self._passed_over.get(event.stream),
+            self._news(event),
+        )
         if news is not None and self.roll_open:
             self._others[event.stream] = news
         if passed is None:
@@ -192,8 +216,9 @@ class UpstreamBackup(Instance):
         return (*commands, do.ReportLoss(event.stream, missing)) if missing else commands
 
     def _news(self, event: on.Arrived) -> Seq | None:
-        """Not what the answer said. Nor what it left out because an earlier life had released what came after: that
-        life has read the same tuples (`anew_for`). A producer that learns it after its answer begins behind that."""
+        """Not what the answer said. Nor what it left out because an earlier life had released what came
+        after: that life has read the same tuples (`anew_for`). A producer that learns it after its answer
+        begins behind that."""
         if event.anew is None or event.anew < self._had.get(event.stream, Seq(0)):
             return None
         return event.anew if event.stream not in self._others else None
@@ -214,14 +239,18 @@ class UpstreamBackup(Instance):
         return next(known, None) if self.forward and not self._outdated(roll, stream) else None
 
     def _outdated(self, roll: RollCall, stream: Stream) -> bool:
-        """Whether a consumer's watermark speaks of input that was lost together with the earlier life: its producer
-        began anew, too, and has other tuples under these seqs. No step is done again; what is made now is new."""
+        """Whether a consumer's watermark speaks of input that was lost together with the earlier life: its
+        producer began anew, too, and has other tuples under these seqs. No step is done again; what is made
+        now is new."""
         marks = [answer.mark for answer in roll.answers(stream) if answer.mark is not None]
-        ends = [item for m in marks for item in (*m.high.items(), *((s, p + 1) for s, p in m.entering().items()))]
+        ends = [
+            item for m in marks for item in (*m.high.items(), *((s, p + 1) for s, p in m.entering().items()))
+        ]
         return any(s in self._others and p > self._others[s] for s, p in ends)
 
     def _mark(self, roll: RollCall, stream: Stream) -> Step | None:
-        """The step from which the hindmost consumer goes on, if upstream holds what is needed to do it again."""
+        """The step from which the hindmost consumer goes on, if upstream holds what is needed to do it
+        again."""
         answer = self._hindmost(roll, stream)
         mark = answer.mark if answer is not None and answer.start > 0 else None
         return mark if mark is not None and self._reaches(mark) else None
@@ -250,7 +279,10 @@ class UpstreamBackup(Instance):
             step = steps.get(Stream(name))
             first = step.first if step is not None else Seq(0)
             self.ledger = self.ledger.rebased(Stream(name), first).moved(Stream(name), first)
-            commands += [do.Number(name, first, step.at if step is not None else None), do.Skip(Stream(name), first)]
+            commands += [
+                do.Number(name, first, step.at if step is not None else None),
+                do.Skip(Stream(name), first),
+            ]
         return tuple(commands)
 
     def _whole(self, mark: Step) -> bool:
@@ -260,10 +292,13 @@ class UpstreamBackup(Instance):
 
     def _reaches(self, mark: Step) -> bool:
         """Whether the inputs of this life begin early enough to do that step again."""
-        return self._whole(mark) and all(self._starts.get(s, Seq(0)) <= low for s, low in mark.entering().items())
+        return self._whole(mark) and all(
+            self._starts.get(s, Seq(0)) <= low for s, low in mark.entering().items()
+        )
 
     def _skip_sources(self, roll: RollCall) -> Commands:
-        """Acks to sources are kept now and then; watermarks that came back say more exactly from where to read."""
+        """Acks to sources are kept now and then; watermarks that came back say more exactly from where to
+        read."""
         marks = [e.mark.entering() for s in self.wiring.leaving for e in roll.answers(s)[:1] if e.mark]
         skips: list[do.Command] = []
         for source in (s for s in self.wiring.entering if s in self.wiring.replayable):
@@ -342,22 +377,30 @@ class UpstreamBackup(Instance):
     def _all_received(self, stream: Stream) -> bool:
         """And the element holds nothing: whoever begins here makes only what is new."""
         queue, at = self.ledger.queues[stream], self.ledger.elements[str(stream)]
-        return queue.received_by_all == queue.next and at.positions == at.selection and len(self.wiring.inputs) == 1
+        return (
+            queue.received_by_all == queue.next
+            and at.positions == at.selection
+            and len(self.wiring.inputs) == 1
+        )
 
     def _former(self, stream: Stream) -> Iterator[Step]:
-        """Steps of an earlier life that consumers will name again, until they have tuples behind them. This life may
-        have cut its own differently: by those alone, input would go that the next one needs for the step named."""
+        """Steps of an earlier life that consumers will name again, until they have tuples behind them. This
+        life may have cut its own differently: by those alone, input would go that the next one needs for the
+        step named."""
         acks = self.ledger.queues[stream].acks if not self._all_received(stream) else {}
         named = ((acks[c], mark) for (s, c), mark in self._named.items() if s == stream and c in acks)
         return (m for known, m in named if m is not None and known.received <= m.stop and self._reaches(m))
 
     def replays_from(self, stream: Stream, told: Told) -> Seq:
-        """Producers hold the input from their last ack on. A source is read from the watermarks of the hindmost
-        consumer, if it has some, else from the ack that is kept."""
+        """Producers hold the input from their last ack on. A source is read from the watermarks of the
+        hindmost consumer, if it has some, else from the ack that is kept."""
         released = told.released.get(stream, self._starts.get(stream, Seq(0)))
         if stream not in self.wiring.replayable:
             return released
-        had = {s: max(self.ledger.queues[s].received_by_all, told.sent.get(s, Seq(0))) for s in self.wiring.leaving}
+        had = {
+            s: max(self.ledger.queues[s].received_by_all, told.sent.get(s, Seq(0)))
+            for s in self.wiring.leaving
+        }
         marks = [self.mark(s, Seq(position)) for s, position in had.items()]
         lows = [m.entering() for m in marks if m is not None]
         return min((low[stream] for low in lows if stream in low), default=released)

@@ -33,7 +33,8 @@ def now_micros() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What the wall clock showed at a moment. It gives other moments a wall-clock time without the steps since."""
+    """What the wall clock showed at a moment. It gives other moments a wall-clock time without the steps
+    since."""
 
     wall: WallMillis
     steady: Millis

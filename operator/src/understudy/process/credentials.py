@@ -1,8 +1,8 @@
-"""Who a process is to the others of its job: a certificate, its key, and the authority that all of them trust.
+"""Who a process is to the others of its job: a certificate, its key, and the authority that all of them
+trust.
 
-On Kubernetes the operator issues them; UNDERSTUDY_CREDENTIALS names the folder, for every process of the pod, Spark's
-workers included. Without it, as in a local run, connections are plain.
-"""
+On Kubernetes the operator issues them; UNDERSTUDY_CREDENTIALS names the folder, for every process of the pod,
+Spark's workers included. Without it, as in a local run, connections are plain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any, Final
 
 FOLDER: Final = "UNDERSTUDY_CREDENTIALS"
 SUBJECT: Final = "understudy-job"
-"""The name in every certificate. Pods come and go by address; what counts is that the job's authority signed it."""
+"""The name in every certificate. Pods come and go by address; what counts is that the job's authority signed
+it."""
 
 
 @dataclass(frozen=True, slots=True)

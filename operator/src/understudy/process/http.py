@@ -1,8 +1,7 @@
 """`GET /status`, `/healthz` and `/readyz` of a process.
 
-`/healthz` fails when the process can't do its work any more and nobody but its kubelet may notice: what it answers then
-is the reason.
-"""
+`/healthz` fails when the process can't do its work any more and nobody but its kubelet may notice: what it
+answers then is the reason."""
 
 from __future__ import annotations
 

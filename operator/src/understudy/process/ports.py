@@ -17,7 +17,9 @@ class Surroundings(Protocol):
     def read_lease(self, subjob: str) -> LeaseRecord | None:
         """Who holds the subjob's Lease. Raises Unreachable."""
 
-    def try_lease(self, subjob: str, expected: LeaseRecord | None, holder: str, address: str) -> LeaseRecord | None:
+    def try_lease(
+        self, subjob: str, expected: LeaseRecord | None, holder: str, address: str
+    ) -> LeaseRecord | None:
         """Compare-and-set: the new record if the Lease still was as expected, else None. A question or a
         successor that stands in `expected` must still stand there. Raises Unreachable."""
 
@@ -34,23 +36,26 @@ class Surroundings(Protocol):
         """Status pages of the job's instances on other machines; none where all are on one."""
 
     def memory_percent(self, driver: Driver) -> float:
-        """How much of its memory limit this instance uses, with all that it started; 0 where that is not known."""
+        """How much of its memory limit this instance uses, with all that it started; 0 where that is not
+        known."""
 
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """This process listens at `address`; its status page is at `status`."""
 
     def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
-        """Keep what a subjob acks to the sources that it reads, in their place, unless its Lease has another epoch
-        meanwhile. Raises Unreachable, also in that case."""
+        """Keep what a subjob acks to the sources that it reads, in their place, unless its Lease has another
+        epoch meanwhile. Raises Unreachable, also in that case."""
 
     def kept_acks(self, subjob: str) -> str | None:
         """What was kept last. Raises Unreachable."""
 
     def note_end(self, subjob: str, sink: str, at: int) -> None:
-        """A sink has written the stream of a subjob to its end, and will not ask again. Raises Unreachable."""
+        """A sink has written the stream of a subjob to its end, and will not ask again. Raises
+        Unreachable."""
 
     def ends(self, subjob: str) -> dict[str, int]:
         """The sinks that have, and where that was. Raises Unreachable."""
 
     def start_time(self) -> WallMillis | None:
-        """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None: not yet."""
+        """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None:
+        not yet."""

@@ -1,8 +1,7 @@
 """What a passive standby is sent (Hwang §5.1, Zhang): positions, the tail behind them, the output queues.
 
-A checkpoint names ranges; the shell attaches the rows. Input queues are not part of it: what was received but not
-processed is still in the upstream output queue, because only a stored checkpoint acks it.
-"""
+A checkpoint names ranges; the shell attaches the rows. Input queues are not part of it: what was received but
+not processed is still in the upstream output queue, because only a stored checkpoint acks it."""
 
 from __future__ import annotations
 
@@ -33,20 +32,30 @@ class Checkpoint:
     epoch: Epoch
     number: int
     elements: Mapping[str, ElementState]
-    marks: Mapping[Stream, Step] = field(default_factory=dict)  # watermarks that upstream sent with the last tuples
+    marks: Mapping[Stream, Step] = field(
+        default_factory=dict
+    )  # watermarks that upstream sent with the last tuples
     trees: Trees = field(default_factory=dict)  # savepoint trees of consumers
-    steps: Mapping[Stream, tuple[Step, ...]] = field(default_factory=dict)  # behind the queues, where a mode logs them
+    steps: Mapping[Stream, tuple[Step, ...]] = field(
+        default_factory=dict
+    )  # behind the queues, where a mode logs them
     log: tuple[Determinant, ...] = ()  # where a mode logs determinants to do its steps again
-    extended: Mapping[Stream, Seq] = field(default_factory=dict)  # input kept beyond a position (Brettlecker §4.6)
-    shifts: Mapping[Stream, Mapping[Consumer, int]] = field(default_factory=dict)  # of consumers that count otherwise
+    extended: Mapping[Stream, Seq] = field(
+        default_factory=dict
+    )  # input kept beyond a position (Brettlecker §4.6)
+    shifts: Mapping[Stream, Mapping[Consumer, int]] = field(
+        default_factory=dict
+    )  # of consumers that count otherwise
 
     def position(self, stream: Stream) -> Seq | None:
-        """The position on a subjob input that this checkpoint covers: the least of all elements that read it."""
+        """The position on a subjob input that this checkpoint covers: the least of all elements that read
+        it."""
         found = [e.positions[stream] for e in self.elements.values() if stream in e.positions]
         return min(found) if found else None
 
     def covers(self, stream: Stream) -> Seq | None:
-        """Upstream need not keep what comes before: it is processed, or the input is in the checkpoint itself."""
+        """Upstream need not keep what comes before: it is processed, or the input is in the checkpoint
+        itself."""
         at = self.position(stream)
         return at if at is None else Seq(max(at, self.extended.get(stream, at)))
 
@@ -59,7 +68,8 @@ class Checkpoint:
 
 
 def missing(wanted: Range, stored: Range | None) -> Range:
-    """The part of `wanted` that a receiver who has `stored` still needs. Queues and tails only grow at their end."""
+    """The part of `wanted` that a receiver who has `stored` still needs. Queues and tails only grow at their
+    end."""
     if stored is None or stored.stop < wanted.start or stored.start > wanted.start:
         return wanted
     return wanted.from_(stored.stop)

@@ -23,8 +23,13 @@ class TryLease:
     planned: bool = False  # only while the Lease names us as successor: the move may have been given up
 
     def condition(self, me: str) -> LeaseRecord | None:
-        """What the Lease must say. A successor that it names is of no concern to a take-over that is not planned."""
-        return replace(self.expected, successor=me if self.planned else None) if self.expected is not None else None
+        """What the Lease must say. A successor that it names is of no concern to a take-over that is not
+        planned."""
+        return (
+            replace(self.expected, successor=me if self.planned else None)
+            if self.expected is not None
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +138,11 @@ class Store:
 class StepDown:
     """Stop serving at once: a newer epoch exists. Start again as a standby and forget everything but `keep`.
 
-    A Lease that was tried before and is not won yet is not tried any longer: there is nothing left to lead with.
+    A Lease that was tried before and is not won yet is not tried any longer: there is nothing left to lead
+    with.
 
-    `keep` is the state in which this instance stood still when it handed over: until the new primary has a secondary
-    of its own, nobody else has it.
-    """
+    `keep` is the state in which this instance stood still when it handed over: until the new primary has a
+    secondary of its own, nobody else has it."""
 
     why: str
     keep: Checkpoint | None = None
@@ -148,23 +153,26 @@ class StepDown:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Take a stream from the oldest tuple that its producer still holds for this consumer; reported as Released."""
+    """Take a stream from the oldest tuple that its producer still holds for this consumer; reported as
+    Released."""
 
     stream: Stream
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """The element may emit. What it makes before its positions reach `until` was sent by an earlier life: drop it.
+    """The element may emit. What it makes before its positions reach `until` was sent by an earlier life:
+    drop it.
 
-    The first tuple at or after `until` gets seq `first`. A batch must end at `until`. Before this command a restarted
-    element may process, but not emit.
-    """
+    The first tuple at or after `until` gets seq `first`. A batch must end at `until`. Before this command a
+    restarted element may process, but not emit."""
 
     element: str
     first: Seq
     until: Mapping[Stream, Seq] | None
-    as_new: bool = False  # tuples that were sent before are sent again as new ones: seqs before `first` are given up
+    as_new: bool = (
+        False  # tuples that were sent before are sent again as new ones: seqs before `first` are given up
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +205,9 @@ class ReportProgress:
 class SendQueueTrimming:
     epoch: Epoch
     high: Mapping[Stream, Mapping[Stream, Seq]]
-    trees: Trees = field(default_factory=dict)  # consumers' savepoint trees: what is trimmed, they do not need
+    trees: Trees = field(
+        default_factory=dict
+    )  # consumers' savepoint trees: what is trimmed, they do not need
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +216,9 @@ class ShipDeterminants:
     number: int
     determinants: tuple[Determinant, ...]
     whole: bool = False  # upstream backup: the log begins anew with these
-    needed: Mapping[Stream, Seq] = field(default_factory=dict)  # upstream backup: a replay begins there, not before
+    needed: Mapping[Stream, Seq] = field(
+        default_factory=dict
+    )  # upstream backup: a replay begins there, not before
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +271,8 @@ class NotifyRecovered:
 
 @dataclass(frozen=True, slots=True)
 class ReportMovement:
-    """This operator updated its own savepoint for the first time since it was restored (Koldehofe, Definition 7.1)."""
+    """This operator updated its own savepoint for the first time since it was restored (Koldehofe, Definition
+    7.1)."""
 
     epoch: Epoch
 

@@ -1,8 +1,9 @@
 """What the end of a connection to the primary tells its secondary, and what the secondary does next.
 
-Only a connection that has carried a keep-alive and is then closed proves something: a living kernel says that the
-process behind it is dead. A connection that could not be made (a refused port, a certificate that is not accepted, a
-time-out, a path that works in one direction only) proves nothing: others may reach the primary well.
+Only a connection that has carried a keep-alive and is then closed proves something: a living kernel says that
+the process behind it is dead. A connection that could not be made (a refused port, a certificate that is not
+accepted, a time-out, a path that works in one direction only) proves nothing: others may reach the primary
+well.
 
 | the connection ended because         | it had carried a keep-alive | it had not  |
 |--------------------------------------|-----------------------------|-------------|
@@ -12,8 +13,8 @@ time-out, a path that works in one direction only) proves nothing: others may re
 | it answered: another follows already | BEHIND                      | BEHIND      |
 | a message could not be understood    | REFUSED                     | REFUSED     |
 
-What follows depends on where the secondary stands. `leads`: it is a replica that runs beside its peer. `behind`: the
-primary said lately that it has another secondary, which has the state and so the first chance.
+What follows depends on where the secondary stands. `leads`: it is a replica that runs beside its peer.
+`behind`: the primary said lately that it has another secondary, which has the state and so the first chance.
 
 | verdict     | leads              | behind              | else               |
 |-------------|--------------------|---------------------|--------------------|

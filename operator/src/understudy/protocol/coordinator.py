@@ -1,8 +1,8 @@
 """The coordinator of savepoint recovery (Koldehofe §7.2, Figure 8).
 
-A suspected operator is not killed: replacements run beside it. The first that makes *progress* (updates its own
-savepoint) stays, the others are recalled. A suspect that is heard of again was suspected by mistake: τ is raised.
-"""
+A suspected operator is not killed: replacements run beside it. The first that makes *progress* (updates its
+own savepoint) stays, the others are recalled. A suspect that is heard of again was suspected by mistake: τ is
+raised."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class _Watched:
     lives: dict[int, Millis] = field(default_factory=dict)  # running lives and when each last spoke
     suspected: set[int] = field(default_factory=set)
     mistaken: set[int] = field(default_factory=set)  # suspects that were heard of again
-    leaving: set[int] = field(default_factory=set)  # lives that are to be moved: their own progress does not count
+    leaving: set[int] = field(
+        default_factory=set
+    )  # lives that are to be moved: their own progress does not count
     newest: int = 0
 
     def alive(self, life: int) -> None:
@@ -64,7 +66,8 @@ class Coordinator:
             watched.alive(life)
 
     def check(self, now: Millis) -> list[Decision]:
-        """Suspect the silent: one replacement per suspected newest life. While nobody listened, nobody was silent."""
+        """Suspect the silent: one replacement per suspected newest life. While nobody listened, nobody was
+        silent."""
         stalled = max(0, now - self._checked - 2 * self._interval) if self._checked is not None else 0
         self._checked = now
         found: list[Decision] = []
@@ -79,7 +82,8 @@ class Coordinator:
         return found
 
     def move(self, operator: str, why: str) -> list[Decision]:
-        """A planned move: a replacement is started elsewhere, and the present life stays until that makes progress."""
+        """A planned move: a replacement is started elsewhere, and the present life stays until that makes
+        progress."""
         watched = self._watched.get(operator)
         if watched is None or watched.leaving or watched.newest in watched.suspected:
             return []

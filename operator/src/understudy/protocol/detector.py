@@ -1,11 +1,12 @@
-"""The failure detector (Hwang §2, Koldehofe §7.2): keep-alives every interval, suspected after `misses` of them.
+"""The failure detector (Hwang §2, Koldehofe §7.2): keep-alives every interval, suspected after `misses` of
+them.
 
-A closed connection is proof from a living kernel that the process died; silence is only suspicion. A suspicion that
-turns out false raises the timeout τ, so that a slow machine is not suspected again and again; a long time without one
-lowers it again, so that a bad hour does not make the next failure's detection slow. Time in which we did not run
-ourselves is no silence: the keep-alives of that time may be waiting to be read. On a busy machine a keep-alive is late
-now and then, so the last one that is missed may have a grace; in the papers' experiments it has none.
-"""
+A closed connection is proof from a living kernel that the process died; silence is only suspicion. A
+suspicion that turns out false raises the timeout τ, so that a slow machine is not suspected again and again;
+a long time without one lowers it again, so that a bad hour does not make the next failure's detection slow.
+Time in which we did not run ourselves is no silence: the keep-alives of that time may be waiting to be read.
+On a busy machine a keep-alive is late now and then, so the last one that is missed may have a grace; in the
+papers' experiments it has none."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class Detector:
         return self.interval * self.misses + self.grace
 
     def retuned(self, like: Detector) -> Detector:
-        """With another's settings; what is known of the other side stays, and so does τ where they are no other."""
+        """With another's settings; what is known of the other side stays, and so does τ where they are no
+        other."""
         if (like.interval, like.misses, like.grace) == (self.interval, self.misses, self.grace):
             return self
         return Detector(like.interval, like.misses, like.first, self.heard, self.ticked, grace=like.grace)

@@ -1,8 +1,7 @@
 """Determinants (Hwang §6): what a non-deterministic step chose, so that another replica can do the same.
 
-For a union the choice is the interleaving, for a random filter one bit per tuple; the core only carries it. With a
-determinant goes where the step started and ended, so that a replica applies it to the same input.
-"""
+For a union the choice is the interleaving, for a random filter one bit per tuple; the core only carries it.
+With a determinant goes where the step started and ended, so that a replica applies it to the same input."""
 
 from __future__ import annotations
 
@@ -16,7 +15,8 @@ NOTHING = Range(Seq(0), Seq(0))
 
 @dataclass(frozen=True, slots=True)
 class Determinant:
-    """The last three are for upstream backup, whose log has to say more: a replica there has not been at work."""
+    """The last three are for upstream backup, whose log has to say more: a replica there has not been at
+    work."""
 
     element: str
     at: Mapping[Stream, Seq]  # positions before the step
@@ -35,7 +35,8 @@ class Determinant:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """What the secondary has confirmed, or nobody has to: steps, and the output positions that may be sent."""
+    """What the secondary has confirmed, or nobody has to: steps, and the output positions that may be
+    sent."""
 
     steps: tuple[Determinant, ...] = ()
     upto: Mapping[Stream, Seq] = field(default_factory=dict)

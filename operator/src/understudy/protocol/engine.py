@@ -1,9 +1,9 @@
 """Whether an engine stands still: the JVM of an instance, and the query of each of its elements.
 
-A keep-alive proves that a process lives, not that Spark works in it. So each part of the engine gives signs of its own:
-the JVM answers a probe, a query asks for its next plan, reads rows, finishes a batch. A part that gives none for its
-limit stands still, unless it is at work. The limit is the engine timeout; of a query of a subjob with executors, whose
-work is done elsewhere, it is PATIENCE engine timeouts.
+A keep-alive proves that a process lives, not that Spark works in it. So each part of the engine gives signs
+of its own: the JVM answers a probe, a query asks for its next plan, reads rows, finishes a batch. A part that
+gives none for its limit stands still, unless it is at work. The limit is the engine timeout; of a query of a
+subjob with executors, whose work is done elsewhere, it is PATIENCE engine timeouts.
 
 | a part that gives no sign | is |
 |---|---|
@@ -63,7 +63,8 @@ class Signs:
     batches: Mapping[str, int] = field(default_factory=dict)
     """Micro-batches that each query has begun so far."""
     waited_ms: int | None = None
-    """Time that they wanted the processor and did not get it, so far; None: nobody looked, as it takes a while."""
+    """Time that they wanted the processor and did not get it, so far; None: nobody looked, as it takes a
+    while."""
     tasks: int = 0
     """How many tasks run on executors now."""
 
@@ -89,7 +90,9 @@ class _Part:
 
     def later(self, pause: int, waited_ms: int | None) -> _Part:
         known = waited_ms if self.waited_ms is None else self.waited_ms
-        return replace(self, still=Millis(self.still + pause), silent=Millis(self.silent + pause), waited_ms=known)
+        return replace(
+            self, still=Millis(self.still + pause), silent=Millis(self.silent + pause), waited_ms=known
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +102,19 @@ class EngineWatch:
     looked: Millis | None = None
     parts: Mapping[str, _Part] = field(default_factory=dict)
     stalled: str | None = None
-    """Why the engine counts as failed, as it was noticed: a sentence; None while it works or has nothing to do."""
+    """Why the engine counts as failed, as it was noticed: a sentence; None while it works or has nothing to
+    do."""
     quiet_ms: int = 0
     """For how long the quietest part has given no sign."""
 
     def look(self, now: Millis, signs: Signs, timeout: int, longest_ms: int = LONGEST_MS) -> EngineWatch:
         pause = max(0, now - self.looked - LONGEST_STEP_MS) if self.looked is not None else 0
-        parts = {name: self._seen(name, count, now, pause, signs, timeout) for name, count in signs.counts.items()}
-        verdicts = (self._verdict(name, part, now, signs, timeout, longest_ms) for name, part in parts.items())
+        parts = {
+            name: self._seen(name, count, now, pause, signs, timeout) for name, count in signs.counts.items()
+        }
+        verdicts = (
+            self._verdict(name, part, now, signs, timeout, longest_ms) for name, part in parts.items()
+        )
         why = next((verdict for verdict in verdicts if verdict is not None), None)
         why = self.stalled if why is not None and self.stalled is not None else why
         quiet = max((now - part.silent for part in parts.values()), default=0)
@@ -124,7 +132,9 @@ class EngineWatch:
             return replace(known, still=now, ran_ms=signs.ran_ms, waited_ms=signs.waited_ms)
         return known
 
-    def _verdict(self, name: str, part: _Part, now: Millis, signs: Signs, timeout: int, longest_ms: int) -> str | None:
+    def _verdict(
+        self, name: str, part: _Part, now: Millis, signs: Signs, timeout: int, longest_ms: int
+    ) -> str | None:
         still, silent = now - part.still, now - part.silent
         if name == JVM:
             if still > timeout:
@@ -155,7 +165,8 @@ def _seconds(millis: int) -> str:
 
 
 def not_started(age_ms: int, start_ms: int = START_MS) -> str | None:
-    """Why a process whose Spark has not started yet has to be started again; None while it may take so long."""
+    """Why a process whose Spark has not started yet has to be started again; None while it may take so
+    long."""
     return f"Spark did not start within {start_ms // 1000} s" if age_ms > start_ms else None
 
 
@@ -170,12 +181,14 @@ class Stand:
     """Whether the state of the mode is here and nowhere else while it is not covered."""
 
 
-def leaves(stand: Stand, stalled_ms: int, grace_ms: int, held_ms: int = HELD_MS, shown_ms: int = SHOWN_MS) -> bool:
+def leaves(
+    stand: Stand, stalled_ms: int, grace_ms: int, held_ms: int = HELD_MS, shown_ms: int = SHOWN_MS
+) -> bool:
     """Whether an instance whose engine is stalled ends its process now, to be restarted.
 
-    Not before its status page could be read. A covered primary waits for `grace_ms`, in which its standby takes the
-    Lease. Without cover the state may be only here; it is kept for a while, so that a new standby can be given it.
-    """
+    Not before its status page could be read. A covered primary waits for `grace_ms`, in which its standby
+    takes the Lease. Without cover the state may be only here; it is kept for a while, so that a new standby
+    can be given it."""
     if stand.covered and stand.leads:
         return stalled_ms >= grace_ms
     return stalled_ms >= (held_ms if stand.needed and not stand.covered else shown_ms)

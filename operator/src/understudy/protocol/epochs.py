@@ -1,4 +1,5 @@
-"""Fencing: one accepted writer per epoch. A receiver refuses whatever carries an older epoch than it has seen."""
+"""Fencing: one accepted writer per epoch. A receiver refuses whatever carries an older epoch than it has
+seen."""
 
 from __future__ import annotations
 
@@ -24,9 +25,15 @@ class LeaseRecord:
     holder: str
     address: str
     epoch: Epoch
-    successor: str | None = field(default=None, compare=False)  # who should serve it instead: its holder is to move
-    question: str | None = field(default=None, compare=False)  # asked by one that does not hear the holder: it answers
-    gone: bool = field(default=False, compare=False)  # whoever deploys the job has seen the holder's process end
+    successor: str | None = field(
+        default=None, compare=False
+    )  # who should serve it instead: its holder is to move
+    question: str | None = field(
+        default=None, compare=False
+    )  # asked by one that does not hear the holder: it answers
+    gone: bool = field(
+        default=False, compare=False
+    )  # whoever deploys the job has seen the holder's process end
 
 
 def is_as_expected(found: LeaseRecord | None, expected: LeaseRecord | None) -> bool:

@@ -1,4 +1,5 @@
-"""What happens to an instance. The shell reports; `modes` decide. Times are the shell's clock in milliseconds."""
+"""What happens to an instance. The shell reports; `modes` decide. Times are the shell's clock in
+milliseconds."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class KeepAlive:
 
 @dataclass(frozen=True, slots=True)
 class PeerClosed:
-    """The connection to the peer we follow had carried keep-alives, and its kernel closed it: its process is dead."""
+    """The connection to the peer we follow had carried keep-alives, and its kernel closed it: its process is
+    dead."""
 
     now: Millis
 
@@ -100,7 +102,9 @@ class Arrived:
     range: Range
     epoch: Epoch
     mark: Step | None = None  # of the last of them, where the producer forwards watermarks (Hwang §6)
-    anew: Seq | None = None  # from there on the producer, having lost its state, gives seqs to other tuples than before
+    anew: Seq | None = (
+        None  # from there on the producer, having lost its state, gives seqs to other tuples than before
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,8 @@ class Acked:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """A consumer asks for a stream from `start` on; `mark` is the step behind the last tuple it has, if it was told."""
+    """A consumer asks for a stream from `start` on; `mark` is the step behind the last tuple it has, if it
+    was told."""
 
     stream: Stream
     consumer: Consumer
@@ -138,7 +143,8 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class Resumes:
-    """Upstream can serve the stream only from `start` on; an earlier life of ours had released up to `released`."""
+    """Upstream can serve the stream only from `start` on; an earlier life of ours had released up to
+    `released`."""
 
     stream: Stream
     released: Seq
@@ -147,7 +153,8 @@ class Resumes:
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
-    """The stream is now asked of a producer of this epoch: what older ones still send is refused from here on."""
+    """The stream is now asked of a producer of this epoch: what older ones still send is refused from here
+    on."""
 
     stream: Stream
     epoch: Epoch
@@ -157,10 +164,10 @@ class Redirected:
 class Released:
     """Upstream holds the stream for us from `start` on: the answer to Replay.
 
-    `anew`: where upstream began anew since an earlier life of ours read from it. Watermarks of that life which lie
-    behind speak of other tuples.
-    `released`: so much an earlier life of ours has released, as far as upstream knows; what follows up to `start` was
-    lost with upstream's earlier life. None: all before `start`."""
+    `anew`: where upstream began anew since an earlier life of ours read from it. Watermarks of that life
+    which lie behind speak of other tuples. `released`: so much an earlier life of ours has released, as far
+    as upstream knows; what follows up to `start` was lost with upstream's earlier life. None: all before
+    `start`."""
 
     stream: Stream
     start: Seq
@@ -170,7 +177,8 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class SecondaryAt:
-    """How far the other replica has come on the inputs: upstream keeps what either still needs (Hwang §5.3)."""
+    """How far the other replica has come on the inputs: upstream keeps what either still needs (Hwang
+    §5.3)."""
 
     epoch: Epoch
     positions: Mapping[Stream, Seq]
@@ -178,7 +186,8 @@ class SecondaryAt:
 
 @dataclass(frozen=True, slots=True)
 class QueueTrimming:
-    """The primary's queue-trimming message: per output, the high watermarks of the newest tuple all consumers have."""
+    """The primary's queue-trimming message: per output, the high watermarks of the newest tuple all consumers
+    have."""
 
     epoch: Epoch
     high: Mapping[Stream, Mapping[Stream, Seq]]
@@ -191,7 +200,9 @@ class DeterminantsArrived:
     number: int
     determinants: tuple[Determinant, ...]
     whole: bool = False  # upstream backup: the log begins anew with these
-    needed: Mapping[Stream, Seq] = field(default_factory=dict)  # upstream backup: a replay begins there, not before
+    needed: Mapping[Stream, Seq] = field(
+        default_factory=dict
+    )  # upstream backup: a replay begins there, not before
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +284,8 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """At the target: the primary wants to be succeeded, on this Lease; with its state where there was none here."""
+    """At the target: the primary wants to be succeeded, on this Lease; with its state where there was none
+    here."""
 
     lease: LeaseRecord
     checkpoint: Checkpoint | None

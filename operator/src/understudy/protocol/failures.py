@@ -1,9 +1,9 @@
 """Classes of failures, how each is recognised, and what is done about it (Brettlecker §3.2, §4.1, §4.2).
 
-A service (network, provider or operator) that is silent has failed *temporarily*: the output queues of its upstream
-buffer, and send again when it is back. When the timeout has passed, or there is no more room to buffer, the failure is
-*permanent*. A *resource* failure (memory, computation, bandwidth) is noticed by the affected side itself: its backlog
-grows and grows. What follows depends on the phase of the job's life:
+A service (network, provider or operator) that is silent has failed *temporarily*: the output queues of its
+upstream buffer, and send again when it is back. When the timeout has passed, or there is no more room to
+buffer, the failure is *permanent*. A *resource* failure (memory, computation, bandwidth) is noticed by the
+affected side itself: its backlog grows and grows. What follows depends on the phase of the job's life:
 
 | failure   | activation         | running                 | deactivation                                |
 |-----------|--------------------|-------------------------|---------------------------------------------|
@@ -11,8 +11,8 @@ grows and grows. What follows depends on the phase of the job's life:
 | permanent | activate elsewhere | migrate from the backup | the same while tuples are owed; then nothing |
 | resource  | activate elsewhere | migrate with live state | nothing: it is about to end                 |
 
-Where no node can take the operator: the alternative branch; where none is declared: the failure process; else report.
-"""
+Where no node can take the operator: the alternative branch; where none is declared: the failure process; else
+report."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ class ServiceWatch:
 
 @dataclass(frozen=True, slots=True)
 class LoadWatch:
-    """What a provider knows of its own load: a backlog above the limit that has grown in each of `rounds` looks."""
+    """What a provider knows of its own load: a backlog above the limit that has grown in each of `rounds`
+    looks."""
 
     limit: int
     rounds: int
@@ -168,7 +169,9 @@ class Report:
     why: str
 
 
-Handling = Buffer | ActivateElsewhere | MigrateFromBackup | MigrateLive | AlternativeBranch | FailureProcess | Report
+Handling = (
+    Buffer | ActivateElsewhere | MigrateFromBackup | MigrateLive | AlternativeBranch | FailureProcess | Report
+)
 
 
 @dataclass(frozen=True, slots=True)

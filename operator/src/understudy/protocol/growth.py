@@ -36,5 +36,6 @@ class Growth:
             self._apart = APART
 
     def age(self, seq: Seq, now: Millis) -> Millis:
-        """For how long this tuple has been there: at least so long, and a mark's distance more at the most."""
+        """For how long this tuple has been there: at least so long, and a mark's distance more at the
+        most."""
         return Millis(max((now - at for end, at in self._marks if end > seq), default=0))

@@ -9,7 +9,9 @@ Seq = NewType("Seq", int)  # place of a tuple on its stream
 Epoch = NewType("Epoch", int)  # how often the subjob's Lease changed hands
 Stream = NewType("Stream", str)
 Consumer = NewType("Consumer", str)
-Millis = NewType("Millis", int)  # a moment on a clock that is never set; where it counts from is the shell's business
+Millis = NewType(
+    "Millis", int
+)  # a moment on a clock that is never set; where it counts from is the shell's business
 WallMillis = NewType("WallMillis", int)  # what the wall clock shows: since 1970, and somebody may set it
 
 

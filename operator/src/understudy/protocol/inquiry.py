@@ -1,11 +1,12 @@
 """Does the holder of a Lease live, though we do not hear it?
 
-A standby that does not hear the holder, and has nothing to continue from, writes a question into the Lease. A holder
-that lives looks at its Lease every second, and answers by removing the question. Nobody's clock is compared with
-another's: the standby counts, on its own clock, for how long it has seen the same question stand there.
+A standby that does not hear the holder, and has nothing to continue from, writes a question into the Lease. A
+holder that lives looks at its Lease every second, and answers by removing the question. Nobody's clock is
+compared with another's: the standby counts, on its own clock, for how long it has seen the same question
+stand there.
 
-Time in which the standby could not look at the Lease counts little: perhaps the holder could not answer, either.
-"""
+Time in which the standby could not look at the Lease counts little: perhaps the holder could not answer,
+either."""
 
 from __future__ import annotations
 

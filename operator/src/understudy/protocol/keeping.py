@@ -1,10 +1,11 @@
 """When a primary writes down what it has acked to the sources that it reads.
 
-A source is read inside the subjob and stores no acks, so the surroundings keep them: on the Lease, or in a file. Each
-write costs the API server a transaction. An ack that is not written yet is like an ack that is still on its way: a
-source can be read again from any seq, and every mode keeps its promise however late an ack arrives. The next life
-numbers its output from the same old savepoint, or drops what its consumers have by their watermarks or its log. So
-what is late costs nothing but replay, and without precise recovery its duplicates.
+A source is read inside the subjob and stores no acks, so the surroundings keep them: on the Lease, or in a
+file. Each write costs the API server a transaction. An ack that is not written yet is like an ack that is
+still on its way: a source can be read again from any seq, and every mode keeps its promise however late an
+ack arrives. The next life numbers its output from the same old savepoint, or drops what its consumers have by
+their watermarks or its log. So what is late costs nothing but replay, and without precise recovery its
+duplicates.
 
 | acks are written | because |
 |---|---|
@@ -13,9 +14,8 @@ what is late costs nothing but replay, and without precise recovery its duplicat
 | every second, when the stream has ended | they change a last few times, and then never again |
 | else every `interval` | a next life reads at most so many seconds of input again |
 
-An element that keeps up reads the input of an interval again in less than an interval. So half of `maxRecovery` is
-as long as the interval may be; without one it is 10 s.
-"""
+An element that keeps up reads the input of an interval again in less than an interval. So half of
+`maxRecovery` is as long as the interval may be; without one it is 10 s."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ NEVER: Final = Millis(0)
 
 @dataclass(frozen=True, slots=True)
 class SourceAcks:
-    """What a new life needs to know of the sources: from where they are needed, and the savepoints behind that."""
+    """What a new life needs to know of the sources: from where they are needed, and the savepoints behind
+    that."""
 
     released: Mapping[Stream, Seq] = field(default_factory=dict)
     tree: Tree | None = None

@@ -1,4 +1,5 @@
-"""What comes of an order about the Lease: the real shell and the simulated one carry it out with this function.
+"""What comes of an order about the Lease: the real shell and the simulated one carry it out with this
+function.
 
 | order     | does                                                      | the core hears            |
 |-----------|-----------------------------------------------------------|---------------------------|
@@ -7,9 +8,8 @@
 | AskHolder | writes a question, then reads                             | LeaseSeen                 |
 | ReadLease | reads; a holder that leads answers a question found there | LeaseSeen                 |
 
-The store raises what its shell knows as "unreachable"; then nothing is known, not even whether a write took place, and
-the same order is carried out again.
-"""
+The store raises what its shell knows as "unreachable"; then nothing is known, not even whether a write took
+place, and the same order is carried out again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One instance's books: how far it has come on each input, what it holds of each output.
 
-Elements inside a subjob read each other's queues; to the books those are streams like any other, and `Wiring` says
-which streams cross the subjob's border.
-"""
+Elements inside a subjob read each other's queues; to the books those are streams like any other, and `Wiring`
+says which streams cross the subjob's border."""
 
 from __future__ import annotations
 
@@ -74,7 +73,8 @@ class Ledger:
 
     @classmethod
     def restored(cls, wiring: Wiring, checkpoint: Checkpoint) -> Ledger:
-        """The books as a checkpoint left them. Its consumers have released at least what it no longer holds."""
+        """The books as a checkpoint left them. Its consumers have released at least what it no longer
+        holds."""
         queues = {}
         for name, element in checkpoint.elements.items():
             queue = OutputQueue.empty(Stream(name), wiring.consumers[name], element.held.start)
@@ -142,8 +142,8 @@ class Ledger:
         return self.filters.get(stream, DuplicateFilter()).expected
 
     def released(self, stream: Stream, upto: Seq) -> Ledger:
-        """Drop the tuples of a queue before `upto`: the primary has heard from all consumers that they released them (a
-        silent replica's log)."""
+        """Drop the tuples of a queue before `upto`: the primary has heard from all consumers that they
+        released them (a silent replica's log)."""
         queue = self.queues[stream]
         trimmed = Seq(min(max(queue.trimmed, upto), queue.next))
         acks = {c: a.advance(1, trimmed, a.epoch) for c, a in queue.acks.items()}

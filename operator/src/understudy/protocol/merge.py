@@ -1,10 +1,9 @@
 """How several inputs become one sequence.
 
-`arrival`: as they come; the order is part of the element's state, as runs.
-`eventTime`: by (greatest event time so far on the tuple's own stream, the input's place in the manifest, seq). The
-first of these never decreases along a stream, so each stream is already in order and merging needs only to know how
-far every stream has come: its *progress*, below which no later tuple's greatest event time can be.
-"""
+`arrival`: as they come; the order is part of the element's state, as runs. `eventTime`: by (greatest event
+time so far on the tuple's own stream, the input's place in the manifest, seq). The first of these never
+decreases along a stream, so each stream is already in order and merging needs only to know how far every
+stream has come: its *progress*, below which no later tuple's greatest event time can be."""
 
 from __future__ import annotations
 
@@ -70,7 +69,8 @@ def _settled(place: int, pending: Pending, inputs: Sequence[Pending]) -> int:
 
 
 def merge(greatest: Sequence[Times]) -> Places:
-    """The input of each tuple of the merged sequence; the tuples of one input follow each other in their order."""
+    """The input of each tuple of the merged sequence; the tuples of one input follow each other in their
+    order."""
     places = np.repeat(np.arange(len(greatest), dtype=np.int16), [len(g) for g in greatest])
     order = np.lexsort((places, np.concatenate(greatest))) if len(greatest) else np.empty(0, np.int64)
     return places[order]

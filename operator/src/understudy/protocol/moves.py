@@ -17,11 +17,13 @@ from __future__ import annotations
 from typing import Final
 
 PATIENCE: Final = 10
-"""Times τ that a target has for each phase. Then the source goes on; it tries again while the Lease names it."""
+"""Times τ that a target has for each phase. Then the source goes on; it tries again while the Lease names
+it."""
 START_MS: Final = 240_000
 """For a new instance: a pod, a cold Spark session (under a minute on a machine of its own), its rehearsal."""
 HAND_OVER_MS: Final = 60_000
-"""For the rest: the look at the Lease (every second), the micro-batch under way, the phases, and several attempts."""
+"""For the rest: the look at the Lease (every second), the micro-batch under way, the phases, and several
+attempts."""
 LIMIT_MS: Final = START_MS + HAND_OVER_MS
 
 

@@ -1,8 +1,7 @@
 """Where a replacement runs: the central leader election algorithm (Xiao, Algorithm 1).
 
-Candidates are the nodes that do not carry the stream. Each measures its latency to the failed one's upstream, peer and
-downstream; the upstream chooses the least mean.
-"""
+Candidates are the nodes that do not carry the stream. Each measures its latency to the failed one's upstream,
+peer and downstream; the upstream chooses the least mean."""
 
 from __future__ import annotations
 
@@ -21,7 +20,10 @@ class Candidate:
 
 
 def candidates(
-    nodes: Sequence[str], carrying: frozenset[str], latency: Mapping[tuple[str, str], float], targets: Sequence[str]
+    nodes: Sequence[str],
+    carrying: frozenset[str],
+    latency: Mapping[tuple[str, str], float],
+    targets: Sequence[str],
 ) -> tuple[Candidate, ...]:
     """Every free node with what it measured (lines 3 to 8)."""
     free = (n for n in nodes if n not in carrying)

@@ -1,4 +1,5 @@
-"""A poison plan: a micro-batch that needs more memory than there is. Every instance that runs it is killed in turn.
+"""A poison plan: a micro-batch that needs more memory than there is. Every instance that runs it is killed in
+turn.
 
 | an instance is OOM-killed | the count |
 |---|---|

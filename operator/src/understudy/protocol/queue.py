@@ -1,8 +1,7 @@
 """The output queue of a stream (Hwang §5.2.1): sending removes nothing, only a trim does.
 
-The queue knows its consumers from the manifest, before they connect: a tuple stays until every one of them has
-acked it at level 1. Level 0 says "received"; level 1 says "no longer needed to rebuild my state".
-"""
+The queue knows its consumers from the manifest, before they connect: a tuple stays until every one of them
+has acked it at level 1. Level 0 says "received"; level 1 says "no longer needed to rebuild my state"."""
 
 from __future__ import annotations
 
@@ -41,8 +40,8 @@ class OutputQueue:
         return cls(stream, at, at, {c: Acks(at, at) for c in consumers})
 
     def begun_anew(self, at: Seq) -> OutputQueue:
-        """Empty, from `at` on, for the same lives of its consumers. That it begins there is no word of theirs: they
-        have released what they said."""
+        """Empty, from `at` on, for the same lives of its consumers. That it begins there is no word of
+        theirs: they have released what they said."""
         acks = {c: Acks(at, Seq(min(a.released, at)), a.epoch) for c, a in self.acks.items()}
         return OutputQueue(self.stream, at, at, acks, self.ended)
 
@@ -79,8 +78,8 @@ class OutputQueue:
         return replace(self, ended=True)
 
     def acked(self, consumer: Consumer, level: int, upto: Seq, epoch: Epoch) -> OutputQueue:
-        """Take an ack. One of an older epoch or of a stranger changes nothing. It may be ahead of the sequencer: after
-        a take-over the consumer has tuples that we are yet to produce again."""
+        """Take an ack. One of an older epoch or of a stranger changes nothing. It may be ahead of the
+        sequencer: after a take-over the consumer has tuples that we are yet to produce again."""
         known = self.acks.get(consumer)
         if known is None or self.replaced(consumer, epoch):
             return self
@@ -93,18 +92,19 @@ class OutputQueue:
         return known is not None and epoch < known.epoch
 
     def trim(self) -> tuple[OutputQueue, Seq]:
-        """Drop what every consumer released (the oldest level-1 ack of all); also says from where it is held now."""
+        """Drop what every consumer released (the oldest level-1 ack of all); also says from where it is held
+        now."""
         upto = min([a.released for a in self.acks.values()], default=self.next)
         trimmed = Seq(max(self.trimmed, min(upto, self.next)))
         return OutputQueue(self.stream, trimmed, self.next, self.acks, self.ended), trimmed
 
     def known_until(self, start: Seq, given_up: Range | None) -> Seq:
-        """Up to where nothing is missing to a consumer that asks for `start` and is served from what is held on.
+        """Up to where nothing is missing to a consumer that asks for `start` and is served from what is held
+        on.
 
-        `given_up`: seqs that a renumbering gave up; what had them is sent again behind them. Who asks for everything
-        also lacks what was not held any more then. (How much else does can't be told: another instance may have counted
-        differently.)
-        """
+        `given_up`: seqs that a renumbering gave up; what had them is sent again behind them. Who asks for
+        everything also lacks what was not held any more then. (How much else does can't be told: another
+        instance may have counted differently.)"""
         if given_up is None:
             return start
         gone = given_up.start if start == 0 else Seq(0)

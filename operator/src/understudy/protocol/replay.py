@@ -1,14 +1,15 @@
 """Where a subjob can do again what it did (Hwang §6, upstream backup with determinants).
 
-The log holds the steps of all elements: where each stood, from which input on it needs (`low`), which seqs it gave, and
-what it chose. To make a stream again from some seq on, alike,
+The log holds the steps of all elements: where each stood, from which input on it needs (`low`), which seqs it
+gave, and what it chose. To make a stream again from some seq on, alike,
 
-- an element's output counts from the newest step that began at or before that seq: it gets the seq that this had;
-- the element itself begins at the newest step that began at or before the `low` of that one: what is missing before it
-  is needed for nothing that counts, and a step of a non-deterministic element can be done again only as a whole;
-- what it then reads of another element of the subjob, that one has to make again, by the same rule; where several read
-  it, from the earliest place at which one of them begins.
-"""
+- an element's output counts from the newest step that began at or before that seq: it gets the seq that this
+  had;
+- the element itself begins at the newest step that began at or before the `low` of that one: what is missing
+  before it is needed for nothing that counts, and a step of a non-deterministic element can be done again
+  only as a whole;
+- what it then reads of another element of the subjob, that one has to make again, by the same rule; where
+  several read it, from the earliest place at which one of them begins."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Replay:
 
 
 class ReplayLog:
-    """The steps of each element, oldest first. The first one may be no more than the place where the log begins."""
+    """The steps of each element, oldest first. The first one may be no more than the place where the log
+    begins."""
 
     def __init__(self, inputs: Mapping[str, tuple[Stream, ...]], steps: Iterable[Determinant] = ()) -> None:
         self._inputs = inputs
@@ -66,8 +68,8 @@ class ReplayLog:
             self._append(step)
 
     def _append(self, step: Determinant) -> None:
-        """What is known already is a replay. A new life may cut the steps of a deterministic element differently: that
-        which has come further counts."""
+        """What is known already is a replay. A new life may cut the steps of a deterministic element
+        differently: that which has come further counts."""
         steps = self._steps[step.element]
         if steps and _reached(step.to, steps[-1].to):
             return
@@ -82,7 +84,8 @@ class ReplayLog:
             del steps[: max(min(first, len(steps) - 1), 0)]
 
     def replay(self, wanted: Mapping[Stream, Seq]) -> Replay | None:
-        """How to make the streams again from these seqs on; None if the log does not go back, or come, so far."""
+        """How to make the streams again from these seqs on; None if the log does not go back, or come, so
+        far."""
         begins = dict(wanted)
         places: dict[str, Marks] = {}
         counts: dict[str, Determinant] = {}
@@ -104,7 +107,8 @@ class ReplayLog:
         return steps[place] if place < len(steps) else steps[-1].end
 
     def _counting(self, element: str, seq: Seq) -> int:
-        """The newest step that began at or before this seq; -1 if there is none, or the log does not come so far."""
+        """The newest step that began at or before this seq; -1 if there is none, or the log does not come so
+        far."""
         steps = self._steps[element]
         if not steps or seq >= steps[-1].made.stop:
             return len(steps) if steps and seq == steps[-1].made.stop else -1
@@ -119,5 +123,6 @@ class ReplayLog:
 
 
 def _reached(at: Marks, upto: Marks) -> bool:
-    """Whether `at` is nowhere beyond `upto`. Of two places where an element has stood, one is before the other."""
+    """Whether `at` is nowhere beyond `upto`. Of two places where an element has stood, one is before the
+    other."""
     return all(at[s] <= upto[s] for s in at)

@@ -1,8 +1,8 @@
 """Savepoints and savepoint trees (Koldehofe §6): all that is replicated of an operator.
 
-A savepoint is where an operator may start again: the start of its selection and its position on each input, and the
-seq of the first event it will then produce. An ACK carries a tree: the sender's savepoint over those of all after it.
-"""
+A savepoint is where an operator may start again: the start of its selection and its position on each input,
+and the seq of the first event it will then produce. An ACK carries a tree: the sender's savepoint over those
+of all after it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Savepoint:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Of two with the same next event, the later one needs less input: a step between made nothing. Predecessors
-        have pruned by it."""
+        """Of two with the same next event, the later one needs less input: a step between made nothing.
+        Predecessors have pruned by it."""
         return self.next, sum(self.selection.values())
 
     @classmethod

@@ -1,7 +1,7 @@
 """Which input tuples the state at a position still needs, and where results fall due.
 
-An element keeps no state but its selection. What a position owes to the past is one of four rules, by the element's
-one stateful operator:
+An element keeps no state but its selection. What a position owes to the past is one of four rules, by the
+element's one stateful operator:
 
 | rule | first tuple still needed | results fall due |
 |---|---|---|
@@ -10,9 +10,8 @@ one stateful operator:
 | time window | the first tuple with a window that is not closed | where the greatest event time reaches kA+S+lateness |
 | within (join) | the first tuple that a tuple of the other side may still meet | at every tuple |
 
-Event times are whole microseconds since 1970; `UNKNOWN` stands for none and is less than any other. Everything here
-depends on positions and event times only, never on where micro-batches begin and end.
-"""
+Event times are whole microseconds since 1970; `UNKNOWN` stands for none and is less than any other.
+Everything here depends on positions and event times only, never on where micro-batches begin and end."""
 
 from __future__ import annotations
 
@@ -63,7 +62,8 @@ class CountWindow:
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """Window k covers the event times [k*slide, k*slide + size), k ≥ 0, and closes `lateness` after its end."""
+    """Window k covers the event times [k*slide, k*slide + size), k ≥ 0, and closes `lateness` after its
+    end."""
 
     size: Micros
     slide: Micros
@@ -83,9 +83,11 @@ class TimeWindow:
     def last_close(self, before: Micros, greatest: Times) -> int | None:
         """How many tuples to take so that the last of them closes a window; None if none of them does.
 
-        `greatest[i]` is the greatest event time up to and including tuple i, `before` the one before all of them.
-        """
-        known = np.maximum(np.concatenate(([before], greatest)), -self.slide)  # keeps UNKNOWN away from overflow
+        `greatest[i]` is the greatest event time up to and including tuple i, `before` the one before all of
+        them."""
+        known = np.maximum(
+            np.concatenate(([before], greatest)), -self.slide
+        )  # keeps UNKNOWN away from overflow
         closed = np.maximum((known - self.size - self.lateness) // self.slide + 1, 0)
         steps = np.flatnonzero(np.diff(closed) > 0)
         return int(steps[-1]) + 1 if len(steps) else None
@@ -99,10 +101,9 @@ class TimeWindow:
 class Within:
     """Pairs whose event times differ by at most `reach`.
 
-    A pair is emitted by the later of the two in merged order, unless the earlier one had been passed: the greatest
-    event time before the later tuple, on the later tuple's stream, exceeds the earlier one's event time by more than
-    `reach`. So a tuple can be forgotten as soon as the other stream has passed it.
-    """
+    A pair is emitted by the later of the two in merged order, unless the earlier one had been passed: the
+    greatest event time before the later tuple, on the later tuple's stream, exceeds the earlier one's event
+    time by more than `reach`. So a tuple can be forgotten as soon as the other stream has passed it."""
 
     reach: Micros
 

@@ -1,8 +1,7 @@
 """What the neighbours of a subjob have of it, and so what a take-over at this moment can begin with.
 
-To a producer it is told with an ack that was delivered, to a source with an ack that is kept. Both happen now and then:
-what the books say now is not what a successor will find.
-"""
+To a producer it is told with an ack that was delivered, to a source with an ack that is kept. Both happen now
+and then: what the books say now is not what a successor will find."""
 
 from __future__ import annotations
 

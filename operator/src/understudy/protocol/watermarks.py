@@ -1,15 +1,15 @@
 """Which input an output came from (Hwang §5.2.2, §5.3; Koldehofe §6.2).
 
-A *step* is what an element does between two moments at which it holds nothing but its selection: a micro-batch, or a
-single tuple. Each step that emits is logged with
+A *step* is what an element does between two moments at which it holds nothing but its selection: a
+micro-batch, or a single tuple. Each step that emits is logged with
 
-- `low`, the selection before it: the oldest input needed to do it again (Hwang's low watermark, Koldehofe's f⁻¹),
+- `low`, the selection before it: the oldest input needed to do it again (Hwang's low watermark, Koldehofe's
+  f⁻¹),
 - `at`, the positions before it, and
 - `high`, the positions after it: one past the newest input that contributed (Hwang's high watermark).
 
-Hwang's ω[I, S] is the position that `low` holds for S, mapped through the log of S to the subjob's input I. Indicators
-on a stream never decrease, because positions and selections never do.
-"""
+Hwang's ω[I, S] is the position that `low` holds for S, mapped through the log of S to the subjob's input I.
+Indicators on a stream never decrease, because positions and selections never do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Marks = Mapping[Stream, Seq]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The outputs `[first, stop)` were made of inputs from `low` on, while the positions moved from `at` to `high`."""
+    """The outputs `[first, stop)` were made of inputs from `low` on, while the positions moved from `at` to
+    `high`."""
 
     first: Seq
     stop: Seq
@@ -68,7 +69,8 @@ class StepLog:
         return self._steps[0] if self._steps else None
 
     def append(self, step: Step) -> None:
-        """Add what is new. A producer that began anew may have cut its steps differently: the longer step counts."""
+        """Add what is new. A producer that began anew may have cut its steps differently: the longer step
+        counts."""
         if self._steps and step.stop <= self._steps[-1].stop:
             return  # known already: a replay
         while self._firsts and self._firsts[-1] >= step.first:
@@ -94,7 +96,8 @@ class StepLog:
         return StepLog(s.renumbered(shift) for s in steps if s.stop > start)
 
     def trim(self, upto: Seq) -> None:
-        """Forget steps whose tuples all precede `upto`, but keep the one just before it: acks are mapped onto it."""
+        """Forget steps whose tuples all precede `upto`, but keep the one just before it: acks are mapped onto
+        it."""
         keep = max(bisect_right(self._firsts, Seq(max(upto - 1, 0))) - 1, 0)
         if keep > 64 or keep == len(self._steps) - 1:  # cut in slabs, not one by one
             del self._steps[:keep], self._firsts[:keep]
@@ -106,16 +109,18 @@ class StepLog:
 
 
 def older(high: Marks, than: Marks) -> bool:
-    """Whether watermarks `high` are lower than `than`: nowhere higher, and somewhere lower. Then a tuple is duplicate,
-    if downstream has one with the watermarks `than` (Hwang §5.3): all input behind it is behind that one, too. Equal
-    watermarks do not suffice: one step may emit several tuples, of which only the first may have arrived."""
+    """Whether watermarks `high` are lower than `than`: nowhere higher, and somewhere lower. Then a tuple is
+    duplicate, if downstream has one with the watermarks `than` (Hwang §5.3): all input behind it is behind
+    that one, too. Equal watermarks do not suffice: one step may emit several tuples, of which only the first
+    may have arrived."""
     if any(high[s] > than.get(s, Seq(0)) for s in high):
         return False
     return any(high[s] < than.get(s, Seq(0)) for s in high)
 
 
 def cause(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:
-    """Map positions on an element's inputs back to the subjob's inputs, through the elements in between: the least.
+    """Map positions on an element's inputs back to the subjob's inputs, through the elements in between: the
+    least.
 
     Streams between the elements are in the answer too: they are released by the same rule.
     """
@@ -130,7 +135,8 @@ def cause(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:
 
 
 def traced(logs: Mapping[Stream, StepLog], step: Step) -> Step:
-    """The step with those behind it: from them all elements of a subjob can begin anew, and agree on inner seqs."""
+    """The step with those behind it: from them all elements of a subjob can begin anew, and agree on inner
+    seqs."""
     made = ((s, logs[s].find(p) or logs[s].before(p)) for s, p in step.low.items() if s in logs)
     behind = {s: traced(logs, found) for s, found in made if found is not None}
     return replace(step, behind=behind) if behind else step

@@ -1,4 +1,5 @@
-"""What the threads of a sink ask of its disk. Each step is noted, so that another thread sees one that hangs."""
+"""What the threads of a sink ask of its disk. Each step is noted, so that another thread sees one that
+hangs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Whose the output folder of a sink is. A life that was given up may only have been stopped, and may go on at any line.
+"""Whose the output folder of a sink is. A life that was given up may only have been stopped, and may go on at
+any line.
 
-A sink *takes* the folder before it reads what is there. Each take has a unique token, so that a process that is started
-again in the same life supersedes the one before it:
+A sink *takes* the folder before it reads what is there. Each take has a unique token, so that a process that
+is started again in the same life supersedes the one before it:
 
 | step of a take | why |
 |---|---|
@@ -11,15 +12,14 @@ again in the same life supersedes the one before it:
 | 4. remove the `.take-…` folders of the others, except later lives | what they were about to rename is gone |
 | 5. look whether `_owner.json` still names this take | |
 
-After step 5 no earlier take can change a name in the folder, at whichever line it was stopped: its renames fail, and
-the file that it has open is replaced by a copy (`lines.py`). Proof for two takes X and Y that both came through step 5,
-X first: Y put its `_owner.json` into place after X's step 5, and removed X's folder after that, unless X is the later
-life. But if X is, Y had read `_owner.json` before X's was there; so Y's folder was there when X removed the others, and
-Y could not put its `_owner.json` into place.
+After step 5 no earlier take can change a name in the folder, at whichever line it was stopped: its renames
+fail, and the file that it has open is replaced by a copy (`lines.py`). Proof for two takes X and Y that both
+came through step 5, X first: Y put its `_owner.json` into place after X's step 5, and removed X's folder
+after that, unless X is the later life. But if X is, Y had read `_owner.json` before X's was there; so Y's
+folder was there when X removed the others, and Y could not put its `_owner.json` into place.
 
-A write counts, and may be acked, if `_owner.json` names this take after the write: whoever takes the folder later reads
-the file later, and finds the write.
-"""
+A write counts, and may be acked, if `_owner.json` names this take after the write: whoever takes the folder
+later reads the file later, and finds the write."""
 
 from __future__ import annotations
 
@@ -65,10 +65,15 @@ class Fence:
         self._own = folder / f"{TAKE}{_digest(life.run)}-{life.number}-{self._me.take}"
 
     def take(self, fresh: bool) -> bool:
-        """The folder is ours, on disk. True if all that is there was written in this format. Raises Superseded."""
+        """The folder is ours, on disk. True if all that is there was written in this format. Raises
+        Superseded."""
         self._own.mkdir()
         found = self._owner()
-        if found is not None and found.life.run == self._me.life.run and found.life.number > self._me.life.number:
+        if (
+            found is not None
+            and found.life.run == self._me.life.run
+            and found.life.number > self._me.life.number
+        ):
             shutil.rmtree(self._own, ignore_errors=True)
             raise Superseded(self._why(found))
         strict = fresh if found is None else found.format >= FORMAT
@@ -105,7 +110,8 @@ class Fence:
         sync(self._folder)
 
     def check(self) -> None:
-        """Raises Superseded. The file is opened each time: a file system on the network asks its server then."""
+        """Raises Superseded. The file is opened each time: a file system on the network asks its server
+        then."""
         found = self._owner()
         if found != self._me:
             raise Superseded(self._why(found))
@@ -114,7 +120,9 @@ class Fence:
         """A life that is later has not taken the folder yet: it would have stopped this take."""
         run, _, rest = other.name.removeprefix(TAKE).partition("-")
         number = rest.partition("-")[0]
-        later = number.isdecimal() and run == _digest(self._me.life.run) and int(number) > self._me.life.number
+        later = (
+            number.isdecimal() and run == _digest(self._me.life.run) and int(number) > self._me.life.number
+        )
         return other == self._own or later
 
     def _remove(self, other: Path) -> None:
@@ -144,7 +152,8 @@ class Fence:
 
 
 def make(folder: Path) -> list[Path]:
-    """The folder is there, on disk, with all its ancestors that had to be made. Says what was synced, from above."""
+    """The folder is there, on disk, with all its ancestors that had to be made. Says what was synced, from
+    above."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     changed = [path.parent for path in reversed(missing)] or [folder.parent]

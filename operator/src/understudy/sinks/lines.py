@@ -1,18 +1,19 @@
 """Where a sink puts its tuples: each a line of JSON, in files or on standard output.
 
-The files are their own log: every line carries the tuple's `_seq`. Only the last file, `part-NNNNN.jsonl` with the
-greatest number, is written to, and only behind its end; no file is ever truncated. The next file begins when the last
-one has PART_BYTES, and where tuples were lost: within a file, each `_seq` is one more than that of the line before.
+The files are their own log: every line carries the tuple's `_seq`. Only the last file, `part-NNNNN.jsonl`
+with the greatest number, is written to, and only behind its end; no file is ever truncated. The next file
+begins when the last one has PART_BYTES, and where tuples were lost: within a file, each `_seq` is one more
+than that of the line before.
 
-A sink that starts takes the folder (`fence.py`), copies the whole lines of the last file to a new one, and renames that
-over the last file. The process that wrote there before may have been stopped at any line. What it still writes goes to
-a file without a name; what it still wants to rename is gone. Its lines that the copy found count, acked or not.
+A sink that starts takes the folder (`fence.py`), copies the whole lines of the last file to a new one, and
+renames that over the last file. The process that wrote there before may have been stopped at any line. What
+it still writes goes to a file without a name; what it still wants to rename is gone. Its lines that the copy
+found count, acked or not.
 
-A crash of the machine can leave anything where data was not synced: a torn line, or pages of zeros between whole lines.
-So the copy ends before the first line that is not a tuple with the next `_seq`. All files but the last one were synced
-before their successor was made. (An earlier version wrote one file, with gaps where tuples were lost. In its folder a
-`_seq` only has to be greater than the one before.)
-"""
+A crash of the machine can leave anything where data was not synced: a torn line, or pages of zeros between
+whole lines. So the copy ends before the first line that is not a tuple with the next `_seq`. All files but
+the last one were synced before their successor was made. (An earlier version wrote one file, with gaps where
+tuples were lost. In its folder a `_seq` only has to be greater than the one before.)"""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ SYNC_BYTES: Final = 4 * 2**20  # written and synced at once: a slow disk is seen
 class LineLog:
     """Tuples as JSON lines in files, durable before they are acked."""
 
-    def __init__(self, folder: Path, life: Life, part_bytes: int = PART_BYTES, disk: Disk | None = None) -> None:
+    def __init__(
+        self, folder: Path, life: Life, part_bytes: int = PART_BYTES, disk: Disk | None = None
+    ) -> None:
         """Raises Superseded if a later life has the folder. `disk` hears of every step that may hang."""
         self._folder, self._part_bytes, self._disk = folder, part_bytes, disk or Disk()
         self._fence = Fence(folder, life)
@@ -45,7 +48,8 @@ class LineLog:
             make(folder)
             self._strict = self._fence.take(fresh=not _parts(folder))
         self.age_ms = self._age_ms()
-        """How long ago an earlier life wrote; None if there was none. By the clock of whoever keeps the files."""
+        """How long ago an earlier life wrote; None if there was none. By the clock of whoever keeps the
+        files."""
         self._number, self._following, self._end, self._file = self._recover()
         self.next = self._following
 
@@ -68,7 +72,8 @@ class LineLog:
             return path.stat()
 
     def _recover(self) -> tuple[int, int, int, int]:
-        """The number of the last file, the seq after its last line, its length, and a copy of it that is open."""
+        """The number of the last file, the seq after its last line, its length, and a copy of it that is
+        open."""
         numbers = self._parts()
         number = numbers[-1] if numbers else 0
         with self._stage() as target:
@@ -162,7 +167,8 @@ class LineLog:
 
 
 class ConsoleLog:
-    """Tuples as JSON lines on standard output. Nothing is kept: after a crash it goes on at the newest tuple acked."""
+    """Tuples as JSON lines on standard output. Nothing is kept: after a crash it goes on at the newest tuple
+    acked."""
 
     def __init__(self, disk: Disk | None = None) -> None:
         self.next, self._disk = 0, disk or Disk()
@@ -179,7 +185,8 @@ class ConsoleLog:
 
 
 def as_json(row: dict[str, Any]) -> dict[str, Any]:
-    """A tuple as JSON: its columns and `_seq`; times in ISO 8601; NaN and infinities as strings (JSON has none)."""
+    """A tuple as JSON: its columns and `_seq`; times in ISO 8601; NaN and infinities as strings (JSON has
+    none)."""
     return {k: _value(v) for k, v in row.items() if k != "_ts"}
 
 
@@ -221,7 +228,9 @@ def _whole(lines: list[bytes], following: int | None, strict: bool) -> list[int]
     seqs = _seqs(lines) or list(_seqs_one_by_one(lines))
     before = seqs[:1] if following is None else [following - 1]
     rest = seqs[1:] if following is None else seqs
-    bad = next((n for n, (a, b) in enumerate(pairwise([*before, *rest])) if b <= a or (strict and b != a + 1)), None)
+    bad = next(
+        (n for n, (a, b) in enumerate(pairwise([*before, *rest])) if b <= a or (strict and b != a + 1)), None
+    )
     return seqs if bad is None else seqs[: len(seqs) - len(rest) + bad]
 
 

@@ -1,16 +1,18 @@
-"""A sink: pulls the last stream, writes each tuple once, acks what is on disk, goes on after a crash where it was.
+"""A sink: pulls the last stream, writes each tuple once, acks what is on disk, goes on after a crash where it
+was.
 
-There may be two of them for a while: one on a machine that was only cut off, and the one that was made in its place.
-The later life has the greater number. The earlier one fails as soon as it finds out, and neither writes nor acks then:
+There may be two of them for a while: one on a machine that was only cut off, and the one that was made in its
+place. The later life has the greater number. The earlier one fails as soon as it finds out, and neither
+writes nor acks then:
 
 | it finds out | by |
 |---|---|
 | before it asks for the stream, around each write, before an ack | the folder is another's (`fence`) |
 | when a producer that has heard the later one answers | its number, the epoch of its subscription and acks |
 
-A sink without a file has the number alone. Whoever deploys the job counts the lives and writes the number down before
-it is given: a clock may go back, and a count in the folder would begin again with every new volume.
-"""
+A sink without a file has the number alone. Whoever deploys the job counts the lives and writes the number
+down before it is given: a clock may go back, and a count in the folder would begin again with every new
+volume."""
 
 from __future__ import annotations
 
@@ -46,13 +48,20 @@ STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everyt
 
 
 class SinkProcess(Handler):
-    """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a subjob.
+    """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a
+    subjob.
 
-    A disk that hangs holds up the thread that reads the stream, and may hold up the one that acks. The status page and
-    the watch of the disk ask nothing of it."""
+    A disk that hangs holds up the thread that reads the stream, and may hold up the one that acks. The status
+    page and the watch of the disk ask nothing of it."""
 
     def __init__(
-        self, job: StreamJob, sink: Sink, output: Path, surroundings: Surroundings, life: Life, disk: Disk | None = None
+        self,
+        job: StreamJob,
+        sink: Sink,
+        output: Path,
+        surroundings: Surroundings,
+        life: Life,
+        disk: Disk | None = None,
     ) -> None:
         """Raises Superseded if a later life writes to `output`."""
         self.job, self.sink, self.disk = job, sink, disk or Disk()
@@ -140,7 +149,9 @@ class SinkProcess(Handler):
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         with self._lock:
             self._guard, admitted = self._guard.admit(Epoch(message.epoch))
-            if not admitted or self.error:  # what follows a write that failed would be taken for the end of a hole
+            if (
+                not admitted or self.error
+            ):  # what follows a write that failed would be taken for the end of a hole
                 return
             before = self.log.next
             try:
@@ -167,10 +178,13 @@ class SinkProcess(Handler):
         self._filter = filter_
 
     def resumes(self, reader: StreamReader, released: int, start: int) -> None:
-        """What lies between `released` and what was expected was given up by a renumbering: it is not lost."""
+        """What lies between `released` and what was expected was given up by a renumbering: it is not
+        lost."""
         with self._lock:
             expected = self._filter.expected
-            self._skip(Range(Seq(min(max(released, expected), max(start, expected))), Seq(max(start, expected))))
+            self._skip(
+                Range(Seq(min(max(released, expected), max(start, expected))), Seq(max(start, expected)))
+            )
             self._filter = DuplicateFilter(Seq(max(start, expected)))
 
     def _skip(self, missing: Range) -> None:

@@ -1,4 +1,5 @@
-"""The acks to sources, written down by the rule of `protocol.keeping`. Instances run this, and `make scale` does."""
+"""The acks to sources, written down by the rule of `protocol.keeping`. Instances run this, and `make scale`
+does."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ log = structlog.get_logger()
 class AckKeeper:
     """Writes in the thread that calls `look`, and takes as long as the surroundings do."""
 
-    def __init__(self, surroundings: Surroundings, subjob: str, clock: Callable[[], Millis] = steady_ms) -> None:
+    def __init__(
+        self, surroundings: Surroundings, subjob: str, clock: Callable[[], Millis] = steady_ms
+    ) -> None:
         self._at, self._subjob, self._clock = surroundings, subjob, clock
         self._keeping = Keeping()
         self._writing = threading.Lock()
@@ -60,7 +63,9 @@ def read_kept(surroundings: Surroundings, subjob: str) -> SourceAcks:
 
 
 def to_json(acks: SourceAcks) -> str:
-    return json.dumps({"released": dict(acks.released), "tree": tree_to_json(acks.tree)}, separators=(",", ":"))
+    return json.dumps(
+        {"released": dict(acks.released), "tree": tree_to_json(acks.tree)}, separators=(",", ":")
+    )
 
 
 def from_json(text: str) -> SourceAcks:

@@ -1,13 +1,12 @@
 """Sources that are read inside a subjob: nobody holds their tuples for us, they can always be read again.
 
-A generator only says how far time has come; its fields are computed in the query. Files are read in the order of
-their names, a chunk at a time.
+A generator only says how far time has come; its fields are computed in the query. Files are read in the order
+of their names, a chunk at a time.
 
-The start of the job is a wall-clock time: its processes share no other clock. But a process reads the wall clock once,
-when it starts, and counts on from there with a clock that nobody sets. So a step of the wall clock neither stops a
-stream for as long as the step was, nor makes a burst of what was never missing. A process that starts after a step
-follows the new time.
-"""
+The start of the job is a wall-clock time: its processes share no other clock. But a process reads the wall
+clock once, when it starts, and counts on from there with a clock that nobody sets. So a step of the wall
+clock neither stops a stream for as long as the step was, nor makes a burst of what was never missing. A
+process that starts after a step follows the new time."""
 
 from __future__ import annotations
 
@@ -30,7 +29,9 @@ CHUNK_ROWS = 20_000
 
 
 class Advance(Protocol):
-    def __call__(self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None) -> None: ...
+    def __call__(
+        self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +69,23 @@ class FileRows:
 
     def _paths(self) -> Iterable[Path]:
         if self._path.is_dir():
-            return sorted(p for p in self._path.iterdir() if p.is_file() and not p.name.startswith((".", "_")))
+            return sorted(
+                p for p in self._path.iterdir() if p.is_file() and not p.name.startswith((".", "_"))
+            )
         return [self._path]
 
     def _read(self, path: Path) -> pa.Table:
         match self._files.format:
             case Format.JSONL:
-                options = pyarrow.json.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="ignore")
+                options = pyarrow.json.ParseOptions(
+                    explicit_schema=self._schema, unexpected_field_behavior="ignore"
+                )
                 table = pyarrow.json.read_json(path, parse_options=options)
             case Format.CSV:
                 types = dict(zip(self._schema.names, self._schema.types, strict=True))
-                table = pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=types))
+                table = pyarrow.csv.read_csv(
+                    path, convert_options=pyarrow.csv.ConvertOptions(column_types=types)
+                )
             case Format.PARQUET:
                 table = pyarrow.parquet.read_table(path)
         return table.select(self._schema.names).cast(self._schema)
@@ -94,7 +101,9 @@ class FileRows:
 class Sources:
     """The sources that one subjob reads. All calls come under the shell's lock."""
 
-    def __init__(self, job: StreamJob, names: Iterable[str], schemas: dict[str, pa.Schema], folder: Path) -> None:
+    def __init__(
+        self, job: StreamJob, names: Iterable[str], schemas: dict[str, pa.Schema], folder: Path
+    ) -> None:
         self.advance: Advance
         self.has_room: Callable[[str], bool]
         origins = {s.name: s.origin for s in job.sources if s.name in set(names)}

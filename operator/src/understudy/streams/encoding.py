@@ -1,4 +1,5 @@
-"""Watermarks, savepoint trees and determinants as JSON, as they travel with tuples, checkpoints, acks and logs."""
+"""Watermarks, savepoint trees and determinants as JSON, as they travel with tuples, checkpoints, acks and
+logs."""
 
 from __future__ import annotations
 
@@ -32,7 +33,15 @@ def step_from_json(value: list[Any] | None) -> Step | None:
 
 def log_to_json(steps: Iterable[Determinant]) -> list[Any]:
     return [
-        [d.element, dict(d.at), dict(d.to), list(d.choice), dict(d.low), dict(d.kept), [d.made.start, d.made.stop]]
+        [
+            d.element,
+            dict(d.at),
+            dict(d.to),
+            list(d.choice),
+            dict(d.low),
+            dict(d.kept),
+            [d.made.start, d.made.stop],
+        ]
         for d in steps
     ]
 

@@ -1,12 +1,11 @@
 """When a consumer last heard of each stream that it reads, and the evidence that it gives to a new producer.
 
-Every process counts on its own monotonic clock, and only ages leave it. A consumer survives its producer, also the loss
-of a whole pair, so it is the consumer that knows when the last tuple came out. It keeps what it heard per epoch: a
-new producer counts only what was heard of the producers before it.
+Every process counts on its own monotonic clock, and only ages leave it. A consumer survives its producer,
+also the loss of a whole pair, so it is the consumer that knows when the last tuple came out. It keeps what it
+heard per epoch: a new producer counts only what was heard of the producers before it.
 
-A sign of life is a message of a producer whose output does not stand still. A producer says in each message for how
-long its output has stood still (`Story.still_ms`); so much older is the sign of life.
-"""
+A sign of life is a message of a producer whose output does not stand still. A producer says in each message
+for how long its output has stood still (`Story.still_ms`); so much older is the sign of life."""
 
 from __future__ import annotations
 
@@ -67,16 +66,20 @@ class Hearing:
         """The evidence, as it is sent with a subscription: how long ago something was heard, per epoch."""
         known = [(h, h.newest) for h in self._heard.get(stream, ())]
         first = {h.epoch: {"first": now - h.first_at} for h, _ in known if h.first_at is not None}
-        return [{"epoch": h.epoch, "ms": now - at, **first.get(h.epoch, {})} for h, at in known if at is not None]
+        return [
+            {"epoch": h.epoch, "ms": now - at, **first.get(h.epoch, {})} for h, at in known if at is not None
+        ]
 
 
 def newest_before(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> Millis | None:
-    """When something was last heard of the producers before this epoch, on the clock of the one who was told."""
+    """When something was last heard of the producers before this epoch, on the clock of the one who was
+    told."""
     return max((Millis(now - int(age["ms"])) for age in ages if age["epoch"] < epoch), default=None)
 
 
 def first_of(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> Millis | None:
     """When the first tuple of the producer of this epoch came."""
     return min(
-        (Millis(now - int(age["first"])) for age in ages if age["epoch"] == epoch and "first" in age), default=None
+        (Millis(now - int(age["first"])) for age in ages if age["epoch"] == epoch and "first" in age),
+        default=None,
     )

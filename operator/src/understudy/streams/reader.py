@@ -1,9 +1,8 @@
 """Pulls one stream from whichever instance of its producer serves it, and never gives up.
 
-Where to ask, in order: the standby the last primary named (it lets the request wait until it is promoted), the address
-that served last, then everyone the surroundings know: first for who leads, and only if nobody does is it worth to wait
-at one that may lead soon.
-"""
+Where to ask, in order: the standby the last primary named (it lets the request wait until it is promoted),
+the address that served last, then everyone the surroundings know: first for who leads, and only if nobody
+does is it worth to wait at one that may lead soon."""
 
 from __future__ import annotations
 
@@ -85,8 +84,8 @@ class Handler:
         """The producer asks for a backup at this position. A sink's acks say as much."""
 
     def held(self, reader: StreamReader, start: int, anew: int | None, released: int | None) -> None:
-        """The producer holds the stream for us from `start` on; from `anew` on, it is not what an earlier life had. All
-        that it knows an earlier life to have released is before `released`."""
+        """The producer holds the stream for us from `start` on; from `anew` on, it is not what an earlier
+        life had. All that it knows an earlier life to have released is before `released`."""
         raise NotImplementedError
 
 
@@ -109,8 +108,8 @@ class Reading(Protocol):
         """Called regularly by another thread: ends a call that has fallen silent."""
 
     def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
-        """Send (level, position) pairs to who serves us; False if that has to be done again. `starved`: all before this
-        has come, and nothing can be released before more does."""
+        """Send (level, position) pairs to who serves us; False if that has to be done again. `starved`: all
+        before this has come, and nothing can be released before more does."""
 
     @property
     def connections(self) -> int:
@@ -118,7 +117,8 @@ class Reading(Protocol):
 
     @property
     def served_by(self) -> int | None:
-        """The epoch of the producer that serves us now; None if nobody has for longer than it may be silent."""
+        """The epoch of the producer that serves us now; None if nobody has for longer than it may be
+        silent."""
 
 
 class StreamReader(threading.Thread):
@@ -208,9 +208,13 @@ class StreamReader(threading.Thread):
                     return True
             self._dismissed = served
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration) as error:
-            log.debug("reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200])
+            log.debug(
+                "reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200]
+            )
         except Exception:  # whatever a producer's message does here, another attempt must follow
-            log.exception("a message of the producer could not be handled", stream=self.stream, address=address)
+            log.exception(
+                "a message of the producer could not be handled", stream=self.stream, address=address
+            )
         finally:
             if self._call is not None:
                 self._call.cancel()
@@ -225,7 +229,8 @@ class StreamReader(threading.Thread):
         self._handler.redirected(self, epoch)
 
     def _ticket(self, meant: int | None) -> flight.Ticket:
-        """`meant`: the epoch of the producer that is asked. One that leads in a later one must not take it for news."""
+        """`meant`: the epoch of the producer that is asked. One that leads in a later one must not take it
+        for news."""
         at_position = self.origin is Origin.POSITION
         return wire.ticket(
             "stream",
@@ -250,7 +255,14 @@ class StreamReader(threading.Thread):
             self._handler.held(self, meta["held"], meta.get("others"), meta.get("released"))
             self.origin = Origin.POSITION
         mark = step_from_json(meta.get("mark"))
-        told = (meta.get("progress"), meta["next"], meta.get("end"), mark, meta.get("anew"), meta.get("share"))
+        told = (
+            meta.get("progress"),
+            meta["next"],
+            meta.get("end"),
+            mark,
+            meta.get("anew"),
+            meta.get("share"),
+        )
         message = Incoming(rows, meta["epoch"], *told, still_ms=meta.get("still", 0))
         self._handler.incoming(self, message)
         if "backup" in meta:

@@ -1,5 +1,6 @@
-"""Reads a stream from whoever serves it; from all instances at once where they are replicas (Xiao): whichever tuple
-comes first is used. The stream itself says whether they are, since a producer's mode may change while it is read."""
+"""Reads a stream from whoever serves it; from all instances at once where they are replicas (Xiao): whichever
+tuple comes first is used. The stream itself says whether they are, since a producer's mode may change while
+it is read."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ def reading_of(
 
 
 class InstancesReader(threading.Thread):
-    """One reader for each replica that the surroundings know; where there are none, or before a position is known, one
-    that finds the primary."""
+    """One reader for each replica that the surroundings know; where there are none, or before a position is
+    known, one that finds the primary."""
 
     def __init__(
         self,
@@ -76,7 +77,9 @@ class InstancesReader(threading.Thread):
 
     def _reader(self, address: str | None) -> StreamReader:
         origin = self._origin if address is None else Origin.POSITION
-        return StreamReader(self._asking, self._handler, self._addresses, self._silence_ms, origin, only=address)
+        return StreamReader(
+            self._asking, self._handler, self._addresses, self._silence_ms, origin, only=address
+        )
 
     @property
     def connections(self) -> int:
@@ -84,7 +87,9 @@ class InstancesReader(threading.Thread):
 
     @property
     def served_by(self) -> int | None:
-        return max((epoch for r in self._readers.values() if (epoch := r.served_by) is not None), default=None)
+        return max(
+            (epoch for r in self._readers.values() if (epoch := r.served_by) is not None), default=None
+        )
 
     def watch(self) -> None:
         for reader in self._readers.values():

@@ -24,7 +24,9 @@ class Serving(Protocol):
 
 
 class Server(flight.FlightServerBase):
-    def __init__(self, host: str, port: int, serving: Serving, credentials: Credentials | None = None) -> None:
+    def __init__(
+        self, host: str, port: int, serving: Serving, credentials: Credentials | None = None
+    ) -> None:
         tls = credentials.of_server() if credentials else {}
         super().__init__(f"{scheme(credentials)}://{host}:{port}", **tls)
         self._serving = serving

@@ -15,8 +15,8 @@ MAX_CHUNKS = 64
 
 
 def on_disk(rows: pa.Table, folder: Path) -> pa.Table:
-    """The same rows, read from a file when they are looked at. The file has no name any more: its space is given back
-    with the last table that reads it, or with this process."""
+    """The same rows, read from a file when they are looked at. The file has no name any more: its space is
+    given back with the last table that reads it, or with this process."""
     folder.mkdir(parents=True, exist_ok=True)
     handle, path = tempfile.mkstemp(".arrow", dir=folder)
     os.close(handle)
@@ -65,7 +65,9 @@ class Kept:
         if memory.nbytes > spill.memory:
             disk = pa.concat_tables([before.disk, on_disk(memory, spill.folder)])
             return Kept(disk, memory.slice(0, 0))
-        return Kept(before.disk, memory.combine_chunks() if memory["_seq"].num_chunks > MAX_CHUNKS else memory)
+        return Kept(
+            before.disk, memory.combine_chunks() if memory["_seq"].num_chunks > MAX_CHUNKS else memory
+        )
 
 
 def _within(rows: pa.Table, wanted: Range) -> pa.Table:

@@ -1,8 +1,7 @@
 """The rows of an output queue: in memory, then on disk, then backpressure.
 
-The core says which tuples are held (`trim`) and which may be sent (`publish`); the store keeps the Arrow batches and
-lets readers wait for more.
-"""
+The core says which tuples are held (`trim`) and which may be sent (`publish`); the store keeps the Arrow
+batches and lets readers wait for more."""
 
 from __future__ import annotations
 
@@ -43,7 +42,8 @@ class Delivery:
 
 
 class Store:
-    """One output queue's rows. Sequence numbers are the core's; the store only checks that they follow each other."""
+    """One output queue's rows. Sequence numbers are the core's; the store only checks that they follow each
+    other."""
 
     def __init__(self, schema: pa.Schema, spill: Path, memory_limit: int, disk_limit: int) -> None:
         self.schema = schema
@@ -51,8 +51,8 @@ class Store:
         self._memory_limit = memory_limit
         self.limit = memory_limit + disk_limit
         self.share = max(self.limit // (SHARE * _width(schema)), 1)
-        """How many tuples a micro-batch should make, or take from here, at the most: what is behind one step of a
-        consumer can be released only as a whole."""
+        """How many tuples a micro-batch should make, or take from here, at the most: what is behind one step
+        of a consumer can be released only as a whole."""
         self._changed = threading.Condition()
         self.reset(0)
 
@@ -63,7 +63,9 @@ class Store:
             self._next = self._published = at
             self._memory = self._disk = 0
             self._ended = self._full = False
-            self._progress: deque[tuple[int, int]] = deque()  # (position, event time valid once all before it is sent)
+            self._progress: deque[tuple[int, int]] = (
+                deque()
+            )  # (position, event time valid once all before it is sent)
             self._sent_progress: int | None = None
             self._changed.notify_all()
 
@@ -104,7 +106,9 @@ class Store:
     def wait_for_room(self, size: int, timeout: float) -> bool:
         """Backpressure: False while so many bytes more are too many. An empty queue takes any number."""
         with self._changed:
-            room = self._changed.wait_for(lambda: not self._chunks or self.bytes + size <= self.limit, timeout)
+            room = self._changed.wait_for(
+                lambda: not self._chunks or self.bytes + size <= self.limit, timeout
+            )
             self._full = not room
             return room
 
@@ -134,11 +138,14 @@ class Store:
     # --- readers
 
     def wait(self, start: int, seen: int | None, timeout: float) -> Delivery:
-        """What a reader at `start` that knows progress `seen` gets next; after the timeout possibly nothing new."""
+        """What a reader at `start` that knows progress `seen` gets next; after the timeout possibly nothing
+        new."""
         with self._changed:
             self._changed.wait_for(lambda: self._has_news(start, seen), timeout)
             rows = self._slice(start, min(self._published, start + MAX_ROWS_PER_READ))
-            rows = rows.slice(0, max(rows.num_rows * MAX_BYTES_PER_READ // max(rows.nbytes, MAX_BYTES_PER_READ), 1))
+            rows = rows.slice(
+                0, max(rows.num_rows * MAX_BYTES_PER_READ // max(rows.nbytes, MAX_BYTES_PER_READ), 1)
+            )
             sent_all = start + rows.num_rows >= self._published
             progress = self._sent_progress if sent_all else None
             return Delivery(rows, progress, self._ended and sent_all)

@@ -1,4 +1,5 @@
-"""How processes speak: Arrow Flight with JSON tickets, actions and metadata; over mutual TLS if they have credentials.
+"""How processes speak: Arrow Flight with JSON tickets, actions and metadata; over mutual TLS if they have
+credentials.
 
 | call | from → to | carries |
 |---|---|---|
@@ -65,7 +66,8 @@ def do(client: flight.FlightClient, kind: str, timeout: float, **fields: Any) ->
 
 
 def end_of(error: Exception) -> End:
-    """How a call ended, by the error that it ended with. An error of our own means: what was said is not understood."""
+    """How a call ended, by the error that it ended with. An error of our own means: what was said is not
+    understood."""
     match error:
         case flight.FlightUnavailableError():
             return End.TRANSPORT

@@ -1,9 +1,8 @@
 """The core's own speed: tuples per second through output queue, duplicate filter and acks, in Arrow batches.
 
-A producer appends batches to its queue and publishes them; a consumer reads them, filters duplicates (every tenth batch
-comes twice, as after a take-over) and acks at both levels, which trims the queue. No network and no Spark: what is
-measured is what every tuple pays for, whatever the mode.
-"""
+A producer appends batches to its queue and publishes them; a consumer reads them, filters duplicates (every
+tenth batch comes twice, as after a take-over) and acks at both levels, which trims the queue. No network and
+no Spark: what is measured is what every tuple pays for, whatever the mode."""
 
 from __future__ import annotations
 
@@ -60,7 +59,9 @@ def measure(tuples: int, batch: int, folder: Path) -> Core:
 
 
 def _primary() -> PassiveStandby:
-    core = PassiveStandby("job-0", Wiring({"out": (_UP,)}, {"out": (_BY,)}), Detector.of(100, 3), interval=500)
+    core = PassiveStandby(
+        "job-0", Wiring({"out": (_UP,)}, {"out": (_BY,)}), Detector.of(100, 3), interval=500
+    )
     core.handle(on.LeaseWon(LeaseRecord("job-0", "here", Epoch(1))))
     return core
 

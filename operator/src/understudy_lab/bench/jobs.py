@@ -139,10 +139,13 @@ _MARKED = '{python: {function: "understudy_lab.bench.functions:marked", determin
 def side_by_side(rate: int, parts: Mapping[str, tuple[str, OperatorClass]]) -> StreamJob:
     """Subjobs with these settings and of these classes, each between its own sources and its own sink."""
     subjobs = [
-        f"    - {{name: {name}, {_of_class(ha, kind)}, ha: {{mode: {ha}}}}}\n" for name, (ha, kind) in parts.items()
+        f"    - {{name: {name}, {_of_class(ha, kind)}, ha: {{mode: {ha}}}}}\n"
+        for name, (ha, kind) in parts.items()
     ]
     sinks = [f"    - {{name: {name}s, input: {name}, files: {{path: {name}}}}}\n" for name in parts]
-    return _job("".join([_HEAD, _SIDE_BY_SIDE.format(rate=rate), "  subjobs:\n", *subjobs, "  sinks:\n", *sinks]))
+    return _job(
+        "".join([_HEAD, _SIDE_BY_SIDE.format(rate=rate), "  subjobs:\n", *subjobs, "  sinks:\n", *sinks])
+    )
 
 
 def _of_class(ha: str, kind: OperatorClass) -> str:

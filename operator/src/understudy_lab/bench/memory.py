@@ -1,4 +1,5 @@
-"""What a dead sink costs in memory: an hour's worth of tuples is made while it is away, and must arrive afterwards."""
+"""What a dead sink costs in memory: an hour's worth of tuples is made while it is away, and must arrive
+afterwards."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def _absence(mode: Mode, tuples: int, folder: Folder, say: Say) -> Absence:
 
 @dataclass(slots=True)
 class Gauge:
-    """Stops the sink, kills it much later, so that another one takes its place, and looks at everybody meanwhile."""
+    """Stops the sink, kills it much later, so that another one takes its place, and looks at everybody
+    meanwhile."""
 
     sink: str
     returns_ms: int

@@ -65,7 +65,9 @@ def moves_of(migrations: Sequence[Migration], wanted: int) -> Moves:
     pauses = tuple(m.pause_ms for m in migrations if m.pause_ms is not None)
     if len(pauses) < wanted:
         why = [f"{m.source} to {m.target}: {m.failure}" for m in migrations if m.pause_ms is None]
-        raise Failed(f"{len(pauses)} of {wanted} moves took place; {'; '.join(why) or 'the others were not begun'}")
+        raise Failed(
+            f"{len(pauses)} of {wanted} moves took place; {'; '.join(why) or 'the others were not begun'}"
+        )
     return Moves(pauses, tuple(m.moved_bytes for m in migrations))
 
 

@@ -38,7 +38,13 @@ def recovery_text(found: Recovery) -> str:
         )
         for mode, kills in found.modes.items()
     ]
-    plain = ("plain PySpark, restarted at once", *_spread(found.plain.excess), "1", _middle(found.plain.silence), "")
+    plain = (
+        "plain PySpark, restarted at once",
+        *_spread(found.plain.excess),
+        "1",
+        _middle(found.plain.silence),
+        "",
+    )
     soon = f"detection (at most {DETECTION_MS} ms)"
     head = ("excess gap at the sink", "median", "least", "most", "ratio", "fault to new output", soon)
     counts = {len(kills.excess) for kills in (*found.modes.values(), found.plain)}
@@ -58,7 +64,17 @@ def predictions_text(found: Predictions) -> str:
         )
         for row in found.rows
     ]
-    times = ("plan says", "micro-batch", "predicted", "measured", "least", "most", "ratio", "detected", "promoted")
+    times = (
+        "plan says",
+        "micro-batch",
+        "predicted",
+        "measured",
+        "least",
+        "most",
+        "ratio",
+        "detected",
+        "promoted",
+    )
     outside = ", ".join(f"{row.ha} {row.operator_class}" for row in found.outside) or "none"
     missing = ", ".join(f"{ha} {kind}" for ha, kind in found.missing) or "none"
     said = f"Not within {1 / FACTOR} to {FACTOR}: {outside}. Not measured yet: {missing}."
@@ -68,7 +84,9 @@ def predictions_text(found: Predictions) -> str:
 def silence_text(found: Silence) -> str:
     rows = [(mode.value, *_spread(ms), f"{found.allowed} ms") for mode, ms in found.modes.items()]
     said = f"{min(len(ms) for ms in found.modes.values())} stops each."
-    return _table(("from the stop to the suspicion", "median", "least", "most", "median, at most"), rows) + said
+    return (
+        _table(("from the stop to the suspicion", "median", "least", "most", "median, at most"), rows) + said
+    )
 
 
 def moving_text(found: Moving) -> str:
@@ -101,9 +119,8 @@ def throughput_text(found: Throughput) -> str:
         for mode, value in found.modes.items()
     ]
     plain = ("plain PySpark", f"{found.plain:,.0f}", "", "1")
-    said = (
-        f"Amnesia against plain PySpark **{found.ratio:.2f}** (to reach: at least 0.8), {found.tuples:,} tuples each."
-    )
+    ratio = f"Amnesia against plain PySpark **{found.ratio:.2f}** (to reach: at least 0.8)"
+    said = f"{ratio}, {found.tuples:,} tuples each."
     return _table(("tuples per second", "", "of amnesia", "of plain PySpark"), [*rows, plain]) + said
 
 
@@ -123,8 +140,15 @@ def shipping_text(found: Shipping) -> str:
     ]
     chain = _table(("four subjobs of two elements", "bytes/s", "ratio"), rows)
     goal = f"{found.savepoint / found.plain:.4f} (at most {SAVEPOINT_TARGET})"
-    rows = [("savepoint", f"{found.savepoint:,.0f}", goal), ("plain PySpark's checkpoint", f"{found.plain:,.0f}", "1")]
-    return chain + _table(("windows over heart beats", "bytes/s", "ratio"), rows) + f"{found.tuples:,} tuples a second."
+    rows = [
+        ("savepoint", f"{found.savepoint:,.0f}", goal),
+        ("plain PySpark's checkpoint", f"{found.plain:,.0f}", "1"),
+    ]
+    return (
+        chain
+        + _table(("windows over heart beats", "bytes/s", "ratio"), rows)
+        + f"{found.tuples:,} tuples a second."
+    )
 
 
 def suspicion_text(found: Suspicion) -> str:
@@ -145,7 +169,14 @@ def memory_text(found: Memory) -> str:
         )
         for mode, absence in found.modes.items()
     ]
-    head = ("while the sink was dead", "fullest queue", "waited for room", "largest process", "grown by", "arrived")
+    head = (
+        "while the sink was dead",
+        "fullest queue",
+        "waited for room",
+        "largest process",
+        "grown by",
+        "arrived",
+    )
     return _table(head, rows) + f"{found.tuples:,} tuples, made while there was nobody to take them."
 
 
@@ -188,7 +219,9 @@ def where_and_when() -> str:
 
 
 def _processor() -> str:
-    names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    names = [
+        line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")
+    ]
     return names[0] if names else platform.machine()
 
 

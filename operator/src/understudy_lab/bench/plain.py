@@ -1,4 +1,5 @@
-"""Runs the plain PySpark script: starts it, watches its output, kills it, starts it again from its checkpoint."""
+"""Runs the plain PySpark script: starts it, watches its output, kills it, starts it again from its
+checkpoint."""
 
 from __future__ import annotations
 
@@ -70,7 +71,9 @@ class Plain:
         if not self._output.exists():
             return set()
         with os.scandir(self._output) as found:
-            return {e.name for e in found if e.name.endswith(".json") and e.name[0] != "." and e.stat().st_size}
+            return {
+                e.name for e in found if e.name.endswith(".json") and e.name[0] != "." and e.stat().st_size
+            }
 
     def arrivals(self) -> list[int]:
         """When each output file that holds something was written, in order."""

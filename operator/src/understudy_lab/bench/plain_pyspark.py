@@ -1,6 +1,8 @@
-"""The other side of the comparison: the query of a benchmark as an ordinary PySpark script. Uses nothing of understudy.
+"""The other side of the comparison: the query of a benchmark as an ordinary PySpark script. Uses nothing of
+understudy.
 
-    python plain_pyspark.py QUERY --rate 500 --start-ms MS --output DIR --checkpoint DIR [--limit N] [--conf K=V …]
+    python plain_pyspark.py QUERY --rate 500 --start-ms MS --output DIR --checkpoint DIR [--limit N] [--conf
+    K=V …]
 
 The generator is a Python data source that yields Arrow batches of `_seq` and `ts`; its columns are Spark SQL.
 """
@@ -108,7 +110,9 @@ def beats(source: DataFrame) -> DataFrame:
 
 def rows(source: DataFrame) -> DataFrame:
     return (
-        source.selectExpr("_seq", "concat('p', _seq % 20) as patient", "hash(_seq) as h", "sin(_seq * 0.05) as mv")
+        source.selectExpr(
+            "_seq", "concat('p', _seq % 20) as patient", "hash(_seq) as h", "sin(_seq * 0.05) as mv"
+        )
         .where("h % 1000 = 0")
         .selectExpr("patient", "h", "mv * 2 as mv2")
     )

@@ -1,7 +1,7 @@
 """What `understudy plan` predicts against what kills cost: every mode with every class of operators.
 
-What was measured is kept in a file of its own, so that modes can be measured one after the other, and so that a change
-of the model is held against it without another run. A prediction is right within a factor of two.
+What was measured is kept in a file of its own, so that modes can be measured one after the other, and so that
+a change of the model is held against it without another run. A prediction is right within a factor of two.
 """
 
 from __future__ import annotations

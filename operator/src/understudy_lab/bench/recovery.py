@@ -74,10 +74,15 @@ def _understudy(mode: Mode, kills: int, folder: Folder, say: Say) -> Kills:
     job = two_subjobs(RATE, mode)
     record = perform(job, folder, KillEach(tuple(s.name for s in job.subjobs), kills, QUIET_MS), say)
     incidents = [i for i in incidents_of(record, job) if i.role == "primary"]
-    times = [a.at_ms for a in record.arrivals["out"] if a.at_ms != record.ended_ms]  # the end is looked at late
+    times = [
+        a.at_ms for a in record.arrivals["out"] if a.at_ms != record.ended_ms
+    ]  # the end is looked at late
     found = gaps(times, [i.at_ms for i in incidents], detections(incidents))
     for incident, silence, excess in zip(incidents, found.silence, found.excess, strict=True):
-        say(f"{incident.victim} killed: {silence} ms to the first new output at the sink, excess gap {excess} ms")
+        say(
+            f"{incident.victim} killed: {silence} ms to the first new output at the sink, excess gap "
+            f"{excess} ms"
+        )
     return found
 
 
@@ -112,8 +117,8 @@ def gaps(arrivals: Sequence[int], faults: Sequence[int], detected: tuple[int, ..
 
 
 def _silence(around: Sequence[tuple[int, int]], fault: int, steady: float) -> int:
-    """To the end of the longest gap that began before the fault, or so soon after it that tuples on their way explain
-    it: any later one is not the fault's."""
+    """To the end of the longest gap that began before the fault, or so soon after it that tuples on their way
+    explain it: any later one is not the fault's."""
     begun = [(before, after) for before, after in around if before <= fault + steady]
     return max(begun, key=lambda gap: gap[1] - gap[0], default=(fault, fault))[1] - fault
 

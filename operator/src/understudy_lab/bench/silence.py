@@ -1,4 +1,5 @@
-"""How soon a primary is suspected that falls silent without a closed connection: its whole session is stopped."""
+"""How soon a primary is suspected that falls silent without a closed connection: its whole session is
+stopped."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ def measure(modes: Sequence[Mode], stops: int, folder: Path, say: Say) -> Silenc
 
 def _silences(mode: Mode, stops: int, folder: Folder, say: Say) -> tuple[int, ...]:
     job = two_subjobs(RATE, mode)
-    record = perform(job, folder, SilenceEach(KillEach(tuple(s.name for s in job.subjobs), stops, QUIET_MS)), say)
+    record = perform(
+        job, folder, SilenceEach(KillEach(tuple(s.name for s in job.subjobs), stops, QUIET_MS)), say
+    )
     fell_silent = {done.at_ms for done in record.done if done.fault.stop_ms is not None}
     found = detections([i for i in incidents_of(record, job) if i.at_ms in fell_silent])
     say(f"{mode.value}: suspected after {', '.join(str(ms) for ms in found)} ms")
@@ -64,8 +67,8 @@ def _silences(mode: Mode, stops: int, folder: Folder, say: Say) -> tuple[int, ..
 
 @dataclass(frozen=True, slots=True)
 class SilenceEach:
-    """Stops primaries when they would be killed, and kills each after a while: who was suspected never comes back, so
-    that no detector learns patience from it."""
+    """Stops primaries when they would be killed, and kills each after a while: who was suspected never comes
+    back, so that no detector learns patience from it."""
 
     turns: KillEach
 

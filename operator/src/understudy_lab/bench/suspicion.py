@@ -51,7 +51,10 @@ def measure(seconds: int, folder: Path, say: Say) -> Suspicion:
         finally:
             load.end()
         found[mode.value] = len(record.takeovers)
-        say(f"{mode.value}: {found[mode.value]} take-overs in {seconds} s with {burners} busy processes beside it")
+        say(
+            f"{mode.value}: {found[mode.value]} take-overs in {seconds} s with {burners} busy processes "
+            "beside it"
+        )
     return Suspicion(seconds, burners, found)
 
 

@@ -36,7 +36,9 @@ class Teller:
         pass
 
 
-def perform(job: StreamJob, folder: Folder, nemesis: Nemesis, say: Say, planned: Sequence[Planned] = ()) -> Record:
+def perform(
+    job: StreamJob, folder: Folder, nemesis: Nemesis, say: Say, planned: Sequence[Planned] = ()
+) -> Record:
     folder.clear()
     write(job, folder.job)
     supervisor = Supervisor(job, folder, nemesis, Teller(say), planned=planned)
@@ -56,7 +58,8 @@ def detections(incidents: Sequence[Incident]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class KillEach:
-    """Kills primaries one after the other, each when all are protected again and have run quietly for a while."""
+    """Kills primaries one after the other, each when all are protected again and have run quietly for a
+    while."""
 
     subjobs: tuple[str, ...]
     kills: int

@@ -1,12 +1,12 @@
 """Measures understudy side by side with plain PySpark: the same query, on this machine, in the same run.
 
-recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint
-plan         what `understudy plan` predicts against what kills cost, every mode and class of operators
-silence      how soon a primary is suspected that is stopped and keeps its connections, each mode
-moves        for how long a planned move lets a primary stand still
-overhead     a micro-batch while nothing fails, one subjob and its standby against plain PySpark
-throughput   tuples per second, modes against amnesia, and amnesia against plain PySpark with the same generator
-bytes        what is sent so that a failure can be survived: checkpoint strategies against each other, savepoint
+recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint plan
+what `understudy plan` predicts against what kills cost, every mode and class of operators silence      how
+soon a primary is suspected that is stopped and keeps its connections, each mode moves        for how long a
+planned move lets a primary stand still overhead     a micro-batch while nothing fails, one subjob and its
+standby against plain PySpark throughput   tuples per second, modes against amnesia, and amnesia against plain
+PySpark with the same generator bytes        what is sent so that a failure can be survived: checkpoint
+strategies against each other, savepoint
              against Spark's checkpoint; the machine may be busy
 suspicion    take-overs that nothing called for, with two busy processes for each core beside the job
 memory       output queues and processes while a sink is dead and an hour's worth of tuples is made
@@ -103,7 +103,9 @@ def _show(text: str) -> None:
 def _recovery(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy_lab.bench import page, recovery
 
-    wanted = [Mode(name) for name in args.mode or ()] or [mode for mode in recovery.TARGETS if mode in AVAILABLE]
+    wanted = [Mode(name) for name in args.mode or ()] or [
+        mode for mode in recovery.TARGETS if mode in AVAILABLE
+    ]
     found = recovery.measure(wanted, args.runs or 10, folder, say)
     return found, page.recovery_text(found)
 

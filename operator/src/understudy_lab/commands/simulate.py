@@ -30,7 +30,9 @@ LONG = ("hwang-figure6", "planner", "osiris-backups")  # begun first, so that no
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an experiment, 'all', 'list' or 'faults'")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--runs", type=int, default=10, help="runs for each cell (default 10; the papers have 25)")
+    parser.add_argument(
+        "--runs", type=int, default=10, help="runs for each cell (default 10; the papers have 25)"
+    )
     parser.add_argument(
         "--into",
         type=Path,
@@ -43,7 +45,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=2_000, help="faults: how many")
     parser.add_argument("--first", type=int, default=0, help="faults: the first seed")
     parser.add_argument("--mode", help="faults: only this mode")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="faults: write progress there, and go on from it")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="faults: write progress there, and go on from it"
+    )
     parser.add_argument(
         "--histories",
         type=Path,
@@ -63,7 +67,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     names = list(EXPERIMENTS) if args.name == "all" else [args.name]
     if args.name != "all" and args.name not in EXPERIMENTS:
-        print(f"no experiment {args.name!r}: there are {', '.join(EXPERIMENTS)}, all, faults", file=sys.stderr)
+        print(
+            f"no experiment {args.name!r}: there are {', '.join(EXPERIMENTS)}, all, faults", file=sys.stderr
+        )
         return 2
     if args.runs < 1:
         print("--runs: write 1 or more", file=sys.stderr)
@@ -97,7 +103,9 @@ def _conduct_all(names: Sequence[str], args: argparse.Namespace) -> list[Experim
             found[name] = done.result()
             _write(found[name], args)
             spent = time.monotonic() - started
-            print(f"{len(found)} of {len(names)} done after {spent:.0f} s: {name}", file=sys.stderr, flush=True)
+            print(
+                f"{len(found)} of {len(names)} done after {spent:.0f} s: {name}", file=sys.stderr, flush=True
+            )
     ordered = [found[name] for name in names]
     _write_index(ordered, args, time.monotonic() - started)
     return ordered
@@ -110,7 +118,12 @@ def _begun_late(name: str) -> bool:
 def _progress(name: str) -> Callable[[str], None]:
     def show(text: str) -> None:
         end = "" if sys.stderr.isatty() else "\n"
-        print(f"{chr(13) + chr(27) + '[K' if not end else ''}{name}: {text} …", end=end, file=sys.stderr, flush=True)
+        print(
+            f"{chr(13) + chr(27) + '[K' if not end else ''}{name}: {text} …",
+            end=end,
+            file=sys.stderr,
+            flush=True,
+        )
 
     return show
 
@@ -152,7 +165,9 @@ def _write_index(found: Sequence[Experiment], args: argparse.Namespace, seconds:
     from understudy_lab.experiments import page
 
     if (folder := _folder(args)) is not None:
-        page.write_index(found, folder, f"{_made(args)} {seconds:.0f} s with {args.jobs} experiments at a time.")
+        page.write_index(
+            found, folder, f"{_made(args)} {seconds:.0f} s with {args.jobs} experiments at a time."
+        )
 
 
 def show(experiment: Experiment, console: Console) -> None:
@@ -167,7 +182,9 @@ def show(experiment: Experiment, console: Console) -> None:
     for cell in experiment.cells:
         paper, error, ratio = texts(cell)
         style = "" if is_close(cell) else "yellow"
-        table.add_row(cell.row, cell.column, cell.metric, paper, f"{cell.measured:.2f}", error, ratio, style=style)
+        table.add_row(
+            cell.row, cell.column, cell.metric, paper, f"{cell.measured:.2f}", error, ratio, style=style
+        )
     console.print(table)
     for check in experiment.checks:
         verdict = "[green]holds[/green]" if check.holds else "[red]does not hold[/red]"

@@ -1,7 +1,8 @@
-"""Compares the sinks of a run with an execution of the same query without failures: a batch in Spark over the same
-input, and a second one in plain Python where the query is simple enough; the two must agree. Tells precise, repeating,
-convergent, divergent and gap recovery apart and counts what was lost, duplicated and out of order. Where inputs meet in
-the order of arrival or tuples are drawn, a run is held to what all executions without failures have in common.
+"""Compares the sinks of a run with an execution of the same query without failures: a batch in Spark over the
+same input, and a second one in plain Python where the query is simple enough; the two must agree. Tells
+precise, repeating, convergent, divergent and gap recovery apart and counts what was lost, duplicated and out
+of order. Where inputs meet in the order of arrival or tuples are drawn, a run is held to what all executions
+without failures have in common.
 
 Exit code 1 if a sink got less than the subjobs on its path promise.
 """
@@ -62,7 +63,10 @@ def _check(found: Run) -> dict[str, Verdict] | str:
     sys.path.insert(0, str(found.folder.code))
     print("computing the result without failures, as a batch in Spark …", file=sys.stderr, flush=True)
     try:
-        with _spark_writes_to(found.folder.logs / "reference.log"), batch_reference(found.job.name) as reference:
+        with (
+            _spark_writes_to(found.folder.logs / "reference.log"),
+            batch_reference(found.job.name) as reference,
+        ):
             return check(found, reference)
     except Lacking as error:
         return str(error)

@@ -12,7 +12,25 @@ from typing import Final
 Progress = Callable[[str], None]
 
 # Student's t for a two-sided 95 % interval, by degrees of freedom; 1.96 beyond.
-_T: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11)
+_T: Final = (
+    12.71,
+    4.30,
+    3.18,
+    2.78,
+    2.57,
+    2.45,
+    2.36,
+    2.31,
+    2.26,
+    2.23,
+    2.20,
+    2.18,
+    2.16,
+    2.14,
+    2.13,
+    2.12,
+    2.11,
+)
 _T_MANY: Final = 2.0
 
 
@@ -59,11 +77,15 @@ class Experiment:
     x: str = ""  # what the columns are, for the plot
     against: str = "paper"  # where the figures come from that ours are compared with
 
-    def add(self, row: str, column: object, metric: str, paper: float | None, values: Sequence[float]) -> None:
+    def add(
+        self, row: str, column: object, metric: str, paper: float | None, values: Sequence[float]
+    ) -> None:
         self.cells.append(Cell(row, str(column), metric, paper, fmean(values), _half_width(values)))
 
     def value(self, row: str, column: object, metric: str) -> float:
-        return next(c.measured for c in self.cells if (c.row, c.column, c.metric) == (row, str(column), metric))
+        return next(
+            c.measured for c in self.cells if (c.row, c.column, c.metric) == (row, str(column), metric)
+        )
 
     def series(self, row: str, metric: str) -> list[float]:
         return [c.measured for c in self.cells if (c.row, c.metric) == (row, metric)]

@@ -1,10 +1,10 @@
 """The node of Hwang's experiments (§7): N between an upstream node and an application, parameters of Table 5.
 
-N fails once. Recovery time counts from the detection of the failure until N's state before it is reached again and
-shows in an output; for active standby, until the secondary has sent what N had sent. Overhead is what N and its
-secondary send or are sent for high availability over the tuples on N's inputs (Table 1, and §7.1: "the node transmits
-only one 8-byte tuple identifier for every 25 tuples it receives, yielding an overhead of 0.64 %").
-"""
+N fails once. Recovery time counts from the detection of the failure until N's state before it is reached
+again and shows in an output; for active standby, until the secondary has sent what N had sent. Overhead is
+what N and its secondary send or are sent for high availability over the tuples on N's inputs (Table 1, and
+§7.1: "the node transmits only one 8-byte tuple identifier for every 25 tuples it receives, yielding an
+overhead of 0.64 %")."""
 
 from __future__ import annotations
 
@@ -46,19 +46,28 @@ RECEIVE = TUPLE * 8 * SECOND / BANDWIDTH  # microseconds to take a tuple off the
 WARM = 701 * MS
 NOTES = (
     "Timers of the nodes have independent phases, as Table 3 supposes (M·λ + 2·d·λ tuples to process again).",
-    "With passive standby the application's acks come right after a checkpoint: what was released before one is not "
+    "With passive standby the application's acks come right after a checkpoint: what was released before one "
+    "is not "
     "shipped by this core, while the paper's checkpoint has all 'newly enqueued tuples'.",
-    "The aggregate costs 10 µs for each open window a tuple falls into: window/advance of them in normal running, as "
+    "The aggregate costs 10 µs for each open window a tuple falls into: window/advance of them in normal "
+    "running, as "
     "in Table 5, fewer while a restarted aggregate opens its windows again.",
-    "A node takes a tuple off the link (25 µs at 16 Mbit/s) and then processes it; the two do not overlap. The paper "
-    "does not say. It was chosen because passive standby's columns show it: they are r + d + (M/2 + advance/2) · "
-    "(25 µs + p) in all three tables. With overlap, upstream backup's recovery of aggregates is 16 to 19 % short.",
-    "Recovery ends with the first output at or after the state before the failure: only there an aggregate's state "
+    "A node takes a tuple off the link (25 µs at 16 Mbit/s) and then processes it; the two do not overlap. "
+    "The paper "
+    "does not say. It was chosen because passive standby's columns show it: they are r + d + (M/2 + "
+    "advance/2) · "
+    "(25 µs + p) in all three tables. With overlap, upstream backup's recovery of aggregates is 16 to 19 % "
+    "short.",
+    "Recovery ends with the first output at or after the state before the failure: only there an aggregate's "
+    "state "
     "can be seen.",
     "The cost of a union is not given in the paper: 10 µs per tuple, as for the filter.",
-    "Each position in a message is an identifier of 8 bytes: level-0 and level-1 ack (upstream backup); the primary's "
-    "ack, the secondary's progress, the queue-trimming message (active standby); positions of queues and state, "
-    "confirmation and ack of a checkpoint (passive standby). What the application sends to N is the application's.",
+    "Each position in a message is an identifier of 8 bytes: level-0 and level-1 ack (upstream backup); the "
+    "primary's "
+    "ack, the secondary's progress, the queue-trimming message (active standby); positions of queues and "
+    "state, "
+    "confirmation and ack of a checkpoint (passive standby). What the application sends to N is the "
+    "application's.",
     "The moments of failure and the phases of timers are spread evenly over M (a low-discrepancy sequence).",
     "Redirecting takes r = 40 ms until upstream starts to send; that includes the request on its way.",
     "A run is 2 to 4 simulated seconds around the failure, not a minute: nothing else happens in it.",
@@ -180,7 +189,8 @@ class Watch(Monitor):
 
 
 def run(setup: Setup, seed: int) -> tuple[float, float]:
-    """One run: bandwidth overhead in percent, recovery time in milliseconds (of replicas: nothing is recreated)."""
+    """One run: bandwidth overhead in percent, recovery time in milliseconds (of replicas: nothing is
+    recreated)."""
     moment, *others = _spread(seed)
     phases = iter(others)
     world = World(seed, Network(DELAY, BANDWIDTH))
@@ -233,7 +243,8 @@ def _sources(inputs: int, rate: int) -> list[SourceSpec]:
 
 
 def _spread(seed: int) -> list[float]:
-    """Parts of an interval, spread evenly over the runs in three dimensions: of the failure, of both timers."""
+    """Parts of an interval, spread evenly over the runs in three dimensions: of the failure, of both
+    timers."""
     return [(0.5 + seed * step) % 1 for step in (0.8191725134, 0.6710436067, 0.5497004779)]
 
 
@@ -245,7 +256,9 @@ def _fail(cluster: Cluster, watch: Watch) -> None:
 
 def _overhead(cluster: Cluster) -> float:
     primary = next(p for p in cluster.running["N"] if p.serving)
-    marks = cluster.id_size * cluster.source_marks / (cluster.tuple_size + cluster.id_size * cluster.source_marks)
+    marks = (
+        cluster.id_size * cluster.source_marks / (cluster.tuple_size + cluster.id_size * cluster.source_marks)
+    )
     payload = extra = 0.0
     for (kind, source, target), size in (cluster.world.network.flows or {}).items():
         from_source = source.startswith("host-I")
@@ -253,6 +266,8 @@ def _overhead(cluster: Cluster) -> float:
         if kind == "tuples" and from_source and first:
             payload += size * (1 - marks)
             extra += size * marks
-        elif (kind == "tuples" and not first) or (kind in ("acks", "checkpoints") and source.startswith("host-N")):
+        elif (kind == "tuples" and not first) or (
+            kind in ("acks", "checkpoints") and source.startswith("host-N")
+        ):
             extra += size
     return 100 * extra / payload

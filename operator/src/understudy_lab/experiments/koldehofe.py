@@ -1,7 +1,7 @@
 """Koldehofe et al. §8.1: what savepoints cost while nothing fails, Figures 10 to 12.
 
-Event-based simulation without the influence of a network, as in the paper: what counts is what is sent and kept.
-Every correlation step takes ten new events from the incoming streams and makes one; the consumer acks.
+Event-based simulation without the influence of a network, as in the paper: what counts is what is sent and
+kept. Every correlation step takes ten new events from the incoming streams and makes one; the consumer acks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ LIFETIME = "lifetime of events at the source (ms)"
 KEPT, ACKS = "greatest output queue at a source (events)", "sent for ACKs in 5 minutes (MB)"
 NOTES = (
     "The paper plots curves and gives no table: there are only trends and orderings to compare.",
-    "Ten new events make one, from all incoming streams in turn, in Figures 10 and 12 as in Figure 11: §8.3.1 says "
+    "Ten new events make one, from all incoming streams in turn, in Figures 10 and 12 as in Figure 11: "
+    "§8.3.1 says "
     "that with more sources fewer events of each go into a complex event.",
     "The simulated time is shorter; what is sent is scaled to five minutes. Rates are constant.",
     "Depth 3 is three levels of operators: n² leaves with a source each, n, and the root.",
@@ -46,7 +47,8 @@ NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Correlate(Operator):
-    """Takes events from its inputs in turn; every tenth ends a step, which consumes its selection and emits one."""
+    """Takes events from its inputs in turn; every tenth ends a step, which consumes its selection and emits
+    one."""
 
     kind: str = "deterministic"
 
@@ -113,10 +115,14 @@ class Found:
 def run(topology: Sequence[SubjobSpec], sources: int, millis: int, every: int = 1) -> Found:
     world = World(0, Network(0))
     books = Books()
-    cluster = Cluster(world, books, tick=SECOND, heartbeat=SECOND, batch=1, chunk=1, tuple_size=EVENT, id_size=4)
+    cluster = Cluster(
+        world, books, tick=SECOND, heartbeat=SECOND, batch=1, chunk=1, tuple_size=EVENT, id_size=4
+    )
     cluster.tails = "trim"
     rows = ((0, 0),) * (millis + 1)
-    consumer = SubjobSpec("C", (("C", Operator(cost=0), (topology[-1].name,)),), _consumer(every), "sink", replicas=1)
+    consumer = SubjobSpec(
+        "C", (("C", Operator(cost=0), (topology[-1].name,)),), _consumer(every), "sink", replicas=1
+    )
     cluster.build(
         [SourceSpec(f"s{i}", rows, EVERY, phase=EVERY * i // sources) for i in range(sources)],
         [*topology, consumer],
@@ -168,18 +174,22 @@ def figure10(progress: Progress, runs: int, widest: int = 5) -> Experiment:
         found.add(ROLLBACK, n, SENT, None, [_in_five_minutes(one.acks, millis)])
         found.add(REPLICATION, n, SENT, None, [_in_five_minutes(one.events, millis)])
     judge_figure10(found)
-    found.notes.append("Replication of factor 2 with one leader sends every event once more, as in the paper.")
+    found.notes.append(
+        "Replication of factor 2 with one leader sends every event once more, as in the paper."
+    )
     return found
 
 
 def judge_figure10(found: Experiment) -> None:
     rollback, replication = found.series(ROLLBACK, SENT), found.series(REPLICATION, SENT)
     found.check(
-        "rollback-recovery sends less at every n", all(a < b for a, b in zip(rollback, replication, strict=True))
+        "rollback-recovery sends less at every n",
+        all(a < b for a, b in zip(rollback, replication, strict=True)),
     )
     found.check("both grow with n", rises(rollback) and rises(replication))
     found.check(
-        "rollback-recovery grows faster than replication", rollback[-1] / rollback[0] > replication[-1] / replication[0]
+        "rollback-recovery grows faster than replication",
+        rollback[-1] / rollback[0] > replication[-1] / replication[0],
     )
 
 

@@ -1,8 +1,7 @@
 """Brettlecker et al. §4.4 to §4.6: unsynchronized, synchronized and extended backups (OSIRIS-SE).
 
-The paper argues without figures. A daisy chain A → B → C (its Figure 4) loses B, or B and C together; A and B feed a
-join C (its Figure 7), whose backups are counted.
-"""
+The paper argues without figures. A daisy chain A → B → C (its Figure 4) loses B, or B and C together; A and B
+feed a join C (its Figure 7), whose backups are counted."""
 
 from __future__ import annotations
 
@@ -32,8 +31,10 @@ QUEUE, BYTES = "output queue in a backup of A (elements)", "sent for backups (by
 NOTES = (
     "The paper has no figures: what it says of the three kinds is compared.",
     "Backups every 100 ms, 500 elements/s, 5 ms between nodes: not given.",
-    "In this core an unsynchronized backup holds the output that the consumers' backups do not cover yet, so that two "
-    "neighbours that fail together lose nothing either; what the paper saves with synchronized backups is that part.",
+    "In this core an unsynchronized backup holds the output that the consumers' backups do not cover yet, so "
+    "that two "
+    "neighbours that fail together lose nothing either; what the paper saves with synchronized backups is "
+    "that part.",
 )
 
 
@@ -43,7 +44,9 @@ class Watch(Monitor):
     queues: dict[str, list[float]] = field(default_factory=dict)
     backups: set[int] = field(default_factory=set)  # of the join; an extended one keeps its number
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
+    def delivered(
+        self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int
+    ) -> None:
         if process.spec.family == "sink":
             self.seen += [row[1] for row in rows if row is not None]
 
@@ -95,12 +98,16 @@ def _build(kind: str) -> Build:
     return make
 
 
-def _cluster(watch: Watch, sources: Sequence[str], subjobs: Sequence[SubjobSpec], seconds: int, seed: int) -> Cluster:
+def _cluster(
+    watch: Watch, sources: Sequence[str], subjobs: Sequence[SubjobSpec], seconds: int, seed: int
+) -> Cluster:
     world = World(seed, Network(5 * MS))
     cluster = Cluster(world, watch, interval=INTERVAL)
     count = seconds * SECOND // EVERY
     specs = [
-        SourceSpec(s, tuple((mix(n, i), 2 * n + i) for n in range(count)), EVERY, phase=world.random.randrange(EVERY))
+        SourceSpec(
+            s, tuple((mix(n, i), 2 * n + i) for n in range(count)), EVERY, phase=world.random.randrange(EVERY)
+        )
         for i, s in enumerate(sources)
     ]
     cluster.build(specs, list(subjobs), {"app": "C"})

@@ -52,7 +52,10 @@ def _page(experiment: Experiment, made: str) -> str:
 
 
 def _table(experiment: Experiment) -> list[str]:
-    rows = [f"| | | metric | {experiment.against} | measured | ± 95 % | ratio |", "|---|---|---|---:|---:|---:|---:|"]
+    rows = [
+        f"| | | metric | {experiment.against} | measured | ± 95 % | ratio |",
+        "|---|---|---|---:|---:|---:|---:|",
+    ]
     for cell in experiment.cells:
         paper, error, ratio = texts(cell)
         bold = "" if is_close(cell) else "**"

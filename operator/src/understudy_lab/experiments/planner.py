@@ -1,8 +1,8 @@
 """The planner's predictions (`model/costs`) against the simulator, on twenty random jobs.
 
-A job is a manifest like a user's: a generator, a subjob with a filter or an aggregate, intervals of its own. What
-`understudy plan` says of it is compared with what the protocol core does on simulated machines of Hwang's Table 5.
-"""
+A job is a manifest like a user's: a generator, a subjob with a filter or an aggregate, intervals of its own.
+What `understudy plan` says of it is compared with what the protocol core does on simulated machines of
+Hwang's Table 5."""
 
 from __future__ import annotations
 
@@ -41,11 +41,14 @@ MODES = {
 }
 WORST = 0.30
 NOTES = (
-    "Upstream backup with watermarks forwarded, as precise recovery needs them. Of replica backup only the overhead: "
+    "Upstream backup with watermarks forwarded, as precise recovery needs them. Of replica backup only the "
+    "overhead: "
     "it has nothing to recreate. A savepoint operator's replacement is ready on its node, as a standby is.",
-    "Rates 200 to 2000/s, windows of 50 to 300 ms of input, up to 12 of them open, ack intervals 20 to 100 ms, a "
+    "Rates 200 to 2000/s, windows of 50 to 300 ms of input, up to 12 of them open, ack intervals 20 to 100 "
+    "ms, a "
     "checkpoint every 1 to 4 of those.",
-    "The parameters of Hwang's Table 5 hold in both: 10 µs for a tuple and window, 16 Mbit/s, 5 ms, r = 40 ms.",
+    "The parameters of Hwang's Table 5 hold in both: 10 µs for a tuple and window, 16 Mbit/s, 5 ms, r = 40 "
+    "ms.",
 )
 
 
@@ -73,7 +76,11 @@ class Drawn:
         return cls(label, rate, aggregate(size, slide), {"aggregate": window}, ack, checkpoint)
 
     def manifest(self) -> dict[str, Any]:
-        ha = {"mode": "auto", "ackInterval": f"{self.ack}ms", "checkpoint": {"interval": f"{self.checkpoint}ms"}}
+        ha = {
+            "mode": "auto",
+            "ackInterval": f"{self.ack}ms",
+            "checkpoint": {"interval": f"{self.checkpoint}ms"},
+        }
         return {
             "apiVersion": "understudy.dev/v1alpha1",
             "kind": "StreamJob",
@@ -102,7 +109,9 @@ def planner(progress: Progress, runs: int, jobs: int = JOBS) -> Experiment:
     found = Experiment("planner", title, notes=list(NOTES), against="predicted")
     for seed in range(jobs):
         drawn, job = Drawn.at(seed), f"#{seed + 1}"
-        described = f"{job}: {drawn.label}, acks every {drawn.ack} ms, checkpoints every {drawn.checkpoint} ms."
+        described = (
+            f"{job}: {drawn.label}, acks every {drawn.ack} ms, checkpoints every {drawn.checkpoint} ms."
+        )
         progress(described)
         found.notes.append(described)
         for mode, price in drawn.predicted().items():
@@ -118,22 +127,31 @@ def planner(progress: Progress, runs: int, jobs: int = JOBS) -> Experiment:
 def judge(found: Experiment) -> None:
     for metric, most in ((OVERHEAD, 0.10), (RECOVERY, 0.15)):
         errors = _errors(found, metric)
-        found.check(f"{metric}: the median error of the prediction is below {most:.0%}", median(errors) < most)
+        found.check(
+            f"{metric}: the median error of the prediction is below {most:.0%}", median(errors) < most
+        )
         found.check(f"{metric}: no prediction is further off than 30 %", max(errors) < WORST)
         found.notes.append(
-            f"{metric}: error of the prediction {fmean(errors):.1%} on average, median {median(errors):.1%}, worst "
+            f"{metric}: error of the prediction {fmean(errors):.1%} on average, median {median(errors):.1%}, "
+            "worst "
             f"{max(errors):.1%}{' (without active standby, which takes a millisecond)' if metric == RECOVERY else ''}."
         )
     jobs = list(dict.fromkeys(c.column for c in found.cells))
-    agreed = [_least(found, job, OVERHEAD, "paper") == _least(found, job, OVERHEAD, "measured") for job in jobs]
-    found.check("the cheapest mode is the same in prediction and simulation", sum(agreed) >= 0.9 * len(agreed))
+    agreed = [
+        _least(found, job, OVERHEAD, "paper") == _least(found, job, OVERHEAD, "measured") for job in jobs
+    ]
+    found.check(
+        "the cheapest mode is the same in prediction and simulation", sum(agreed) >= 0.9 * len(agreed)
+    )
     quickest = all(_least(found, job, RECOVERY, "measured") == Mode.ACTIVE_STANDBY for job in jobs)
     found.check("active standby recovers first, as predicted", quickest)
 
 
 def _errors(found: Experiment, metric: str) -> list[float]:
     """Of each prediction; a recovery of less than a millisecond has no error worth a share."""
-    cells = [c for c in found.cells if c.metric == metric and (metric, c.row) != (RECOVERY, Mode.ACTIVE_STANDBY)]
+    cells = [
+        c for c in found.cells if c.metric == metric and (metric, c.row) != (RECOVERY, Mode.ACTIVE_STANDBY)
+    ]
     return [abs(c.ratio - 1) for c in cells if c.ratio]
 
 

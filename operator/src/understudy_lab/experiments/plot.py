@@ -1,4 +1,5 @@
-"""An experiment as SVG: a panel for each metric, dots for what was measured, diamonds for the paper's figures.
+"""An experiment as SVG: a panel for each metric, dots for what was measured, diamonds for the paper's
+figures.
 
 Bars are 95 % confidence intervals. Dots are joined where the columns are numbers.
 """
@@ -95,7 +96,9 @@ class _Panel:
         numbers = _numbers(columns)
         x = _x_scale(numbers) if numbers else Scale(-0.5, len(columns) - 0.5, LEFT, WIDTH - RIGHT)
         at = {c: x(numbers[i] if numbers else float(i)) for i, c in enumerate(columns)}
-        aside = 0.0 if numbers else min(14.0, (x(1.0) - x(0.0)) / (len(self.colours) + 1))  # names: side by side
+        aside = (
+            0.0 if numbers else min(14.0, (x(1.0) - x(0.0)) / (len(self.colours) + 1))
+        )  # names: side by side
         y = _y_scale(self.cells)
         parts = [
             _axes(y, self.label if numbers else "", self.metric),
@@ -105,7 +108,9 @@ class _Panel:
             shift = aside * (place - (len(self.colours) - 1) / 2)
             own = [c for c in self.cells if c.row == row]
             parts.append(
-                _series(own, {c: spot + shift for c, spot in at.items()}, y, colour, joined=numbers is not None)
+                _series(
+                    own, {c: spot + shift for c, spot in at.items()}, y, colour, joined=numbers is not None
+                )
             )
         known = any(c.paper is not None for c in self.cells)
         return "".join([*parts, _legend(self.colours, self.against if known else "")])
@@ -140,14 +145,17 @@ def _axes(y: Scale, label: str, metric: str) -> str:
     frame = f'<path d="M{LEFT},{TOP} V{HEIGHT - BOTTOM} H{WIDTH - RIGHT}" fill="none" stroke="#444"/>'
     names = (
         f'<text x="{LEFT}" y="{TOP - 8}" fill="#444">{html.escape(metric)}</text>'
-        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 8}" text-anchor="end" fill="#444">{html.escape(label)}</text>'
+        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 8}" text-anchor="end" '
+        f'fill="#444">{html.escape(label)}</text>'
     )
     return "".join(lines) + frame + names
 
 
 def _tick_x(x: float, text: str, *, many: bool) -> str:
     small = ' font-size="8"' if many else ""
-    return f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle"{small}>{html.escape(text)}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle"{small}>{html.escape(text)}</text>'
+    )
 
 
 def _series(cells: Sequence[Cell], at: Mapping[str, float], y: Scale, colour: str, *, joined: bool) -> str:
@@ -160,7 +168,9 @@ def _point(cell: Cell, x: float, y: Scale, colour: str) -> str:
     parts = [f'<circle cx="{x:.1f}" cy="{y(cell.measured):.1f}" r="3" fill="{colour}"/>']
     if cell.error:
         high, low = (y(max(cell.measured + e, y.low)) for e in (cell.error, -cell.error))
-        parts.append(f'<path d="M{x - 3:.1f},{high:.1f} h6 m-3,0 V{low:.1f} m-3,0 h6" fill="none" stroke="{colour}"/>')
+        parts.append(
+            f'<path d="M{x - 3:.1f},{high:.1f} h6 m-3,0 V{low:.1f} m-3,0 h6" fill="none" stroke="{colour}"/>'
+        )
     if cell.paper is not None and cell.paper >= y.low:
         spot = f"M{x:.1f},{y(cell.paper) - 6:.1f} l6,6 l-6,6 l-6,-6 z"
         parts.append(f'<path d="{spot}" fill="none" stroke="{colour}" stroke-width="1.4"/>')
@@ -174,4 +184,7 @@ def _legend(colours: Mapping[str, str], against: str) -> str:
         for n, (row, colour) in enumerate(colours.items())
     ]
     signs = f"● measured{f'   ◇ {against}' if against else ''}"
-    return "".join(lines) + f'<text x="{WIDTH - RIGHT}" y="{HEIGHT + 12}" text-anchor="end">{html.escape(signs)}</text>'
+    return (
+        "".join(lines)
+        + f'<text x="{WIDTH - RIGHT}" y="{HEIGHT + 12}" text-anchor="end">{html.escape(signs)}</text>'
+    )

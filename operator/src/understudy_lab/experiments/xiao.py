@@ -1,8 +1,7 @@
 """Xiao et al. §III-B to D: replica backup against upstream backup, Figures 3 to 5. (6, 7: `xiao_placement`.)
 
-R and R' between an upstream and a downstream operator, parameters of Table I. What the downstream operator sees is the
-time between tuples: it is what a failure costs a continuous stream.
-"""
+R and R' between an upstream and a downstream operator, parameters of Table I. What the downstream operator
+sees is the time between tuples: it is what a failure costs a continuous stream."""
 
 from __future__ import annotations
 
@@ -33,12 +32,18 @@ REPLICA, UPSTREAM = "replica backup", "upstream backup"
 MISSES = 3
 LONGEST, AFTER = "longest time between tuples (ms)", "of that, after the failure is detected (ms)"
 NOTES = (
-    "Upstream and downstream operators do not fail in these experiments: one that is reliable stands for each pair.",
-    f"A peer is suspected after {MISSES} missing heart-beats and a round trip ('a few consecutive responses').",
-    "Opening a TCP connection takes a round trip. The idle backup of upstream backup has none: it opens one to the "
-    "upstream operator before it can ask for the log, and one to the downstream operator when it has a first tuple for "
-    "it. The paper only says that it uses TCP sockets and that the backup 'keeps idle'; that the second connection "
-    "is opened that late, and not beside the first, was chosen after its 'over 70 ms' was seen (else it is 51 ms).",
+    "Upstream and downstream operators do not fail in these experiments: one that is reliable stands for "
+    "each pair.",
+    f"A peer is suspected after {MISSES} missing heart-beats and a round trip ('a few consecutive "
+    "responses').",
+    "Opening a TCP connection takes a round trip. The idle backup of upstream backup has none: it opens one "
+    "to the "
+    "upstream operator before it can ask for the log, and one to the downstream operator when it has a first "
+    "tuple for "
+    "it. The paper only says that it uses TCP sockets and that the backup 'keeps idle'; that the second "
+    "connection "
+    "is opened that late, and not beside the first, was chosen after its 'over 70 ms' was seen (else it is "
+    "51 ms).",
     "The paper plots 'interval time/tuple' and gives no table. Its upstream backup shows 'over 70 ms' with a "
     "heart-beat of 100 ms, so it leaves out the time until the failure is detected; both are shown here.",
 )
@@ -60,7 +65,9 @@ class Downstream(Monitor):
         self.arrivals: list[int] = []
         self.detected: list[int] = []
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
+    def delivered(
+        self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int
+    ) -> None:
         if process.spec.family == "sink":
             self.arrivals.append(process.world.now)
 
@@ -73,7 +80,9 @@ def watch(setup: Setup, seed: int) -> Downstream:
     world = World(seed, Network(setup.delay * MS, BANDWIDTH))
     world.lease_delay = 0
     seen = Downstream()
-    cluster = Cluster(world, seen, tick=MS, heartbeat=setup.heartbeat * MS, interval=TRIMMING, batch=1, chunk=1)
+    cluster = Cluster(
+        world, seen, tick=MS, heartbeat=setup.heartbeat * MS, interval=TRIMMING, batch=1, chunk=1
+    )
     cluster.tails = "trim"
     cluster.spares = 0  # what upstream backup has; replica backup elects among the candidates
     cluster.redirect = cluster.handshake = 2 * setup.delay * MS
@@ -166,7 +175,9 @@ def figure4(progress: Progress, runs: int, delays: Sequence[int] = (5, 10, 15, 2
     return found
 
 
-def figure5(progress: Progress, runs: int, heartbeats: Sequence[int] = (1, 5, 10, 50, 100, 150)) -> Experiment:
+def figure5(
+    progress: Progress, runs: int, heartbeats: Sequence[int] = (1, 5, 10, 50, 100, 150)
+) -> Experiment:
     title = "Time between tuples against the heart-beat interval, one crash (Xiao, Figure 5)"
     found = Experiment("xiao-figure5", title, notes=list(NOTES), x="heart-beat interval (ms)")
     for technique in (REPLICA, UPSTREAM):
@@ -177,7 +188,8 @@ def figure5(progress: Progress, runs: int, heartbeats: Sequence[int] = (1, 5, 10
     worse = zip(found.series(UPSTREAM, LONGEST), found.series(REPLICA, LONGEST), strict=True)
     found.check("upstream backup is worse at every interval", all(u > 5 * r for u, r in worse))
     found.check(
-        "its redirection depends on the server delay, not on the interval", flat(found.series(UPSTREAM, AFTER), 0.2)
+        "its redirection depends on the server delay, not on the interval",
+        flat(found.series(UPSTREAM, AFTER), 0.2),
     )
     return found
 

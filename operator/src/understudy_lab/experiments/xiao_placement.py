@@ -1,8 +1,7 @@
 """Xiao et al. §III-E and F: where the replacement goes, CLEA against random choice, Figures 6 and 7.
 
-Ten nodes: upstream, peer and downstream of the failed R, R itself, and six candidates. Every pair of nodes has a delay
-of its own, uniform between nothing and twice the average.
-"""
+Ten nodes: upstream, peer and downstream of the failed R, R itself, and six candidates. Every pair of nodes
+has a delay of its own, uniform between nothing and twice the average."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ CLEA, RANDOM = "CLEA", "random"
 COST, TIME = "network cost (tuples in flight)", "recovery time (ms)"
 DRAWS = 40  # networks for each run asked for
 NOTES = (
-    "The delays of the candidates are 'different' in the paper, without figures: drawn for each pair of nodes, uniform "
+    "The delays of the candidates are 'different' in the paper, without figures: drawn for each pair of "
+    "nodes, uniform "
     "between 0 and twice the average.",
     "Network cost counts the streams of the replacement: upstream to it and it to downstream.",
 )
@@ -57,7 +57,8 @@ def figure6(progress: Progress, runs: int) -> Experiment:
         found.add(RANDOM, average, COST, None, [n.cost(rng.choice(CANDIDATES)) for n, rng in drawn])
     clea, anywhere = found.series(CLEA, COST), found.series(RANDOM, COST)
     found.check(
-        "random choice costs more than CLEA at every delay", all(r > c for r, c in zip(anywhere, clea, strict=True))
+        "random choice costs more than CLEA at every delay",
+        all(r > c for r, c in zip(anywhere, clea, strict=True)),
     )
     found.check("both grow with the delay", rises(clea) and rises(anywhere))
     found.check("random choice grows faster", anywhere[-1] - anywhere[0] > clea[-1] - clea[0])
@@ -68,9 +69,12 @@ def figure7(progress: Progress, runs: int) -> Experiment:
     title = "Recovery time of the replacement (Xiao, Figure 7)"
     found = Experiment("xiao-figure7", title, notes=list(NOTES), x="average server delay (ms)")
     found.notes.append(
-        "Recovery time is the paper's: from the notification of R'u until the new operator has received a tuple. Each "
-        "candidate sends one ping to each of the three targets, one after another. The paper has CLEA slower by 'over "
-        "0.4 s' at every delay, which is more than the messages of Algorithm 1 take; how often and how far apart it "
+        "Recovery time is the paper's: from the notification of R'u until the new operator has received a "
+        "tuple. Each "
+        "candidate sends one ping to each of the three targets, one after another. The paper has CLEA slower "
+        "by 'over "
+        "0.4 s' at every delay, which is more than the messages of Algorithm 1 take; how often and how far "
+        "apart it "
         "pings is not said. The ordering is what is compared."
     )
     for average in (5.6, 11.3, 17.0, 22.7, 28.3):
@@ -80,7 +84,8 @@ def figure7(progress: Progress, runs: int) -> Experiment:
         found.add(RANDOM, average, TIME, None, [Election(n, rng).at_random() for n, rng in drawn])
     clea, anywhere = found.series(CLEA, TIME), found.series(RANDOM, TIME)
     found.check(
-        "CLEA takes longer than random choice at every delay", all(c > r for c, r in zip(clea, anywhere, strict=True))
+        "CLEA takes longer than random choice at every delay",
+        all(c > r for c, r in zip(clea, anywhere, strict=True)),
     )
     return found
 

@@ -1,4 +1,5 @@
-"""Zhang et al. (slides): checkpoint strategies over several elements, and hybrids of active and passive standby.
+"""Zhang et al. (slides): checkpoint strategies over several elements, and hybrids of active and passive
+standby.
 
 A job of four subjobs with two elements each, one machine per subjob, 1 Gbit/s.
 """
@@ -76,7 +77,9 @@ class Failure(Monitor):
         if self.crashed_at is not None and self.led_at is None:
             self.led_at = process.world.now
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
+    def delivered(
+        self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int
+    ) -> None:
         if process.spec.family == "sink" and self.led_at is not None and self.resumed_at is None:
             self.resumed_at = process.world.now
 
@@ -94,7 +97,12 @@ class Failure(Monitor):
 
 
 def _job(
-    monitor: Monitor, kinds: Sequence[str], strategy: Strategy, seconds: float, heartbeat: int = 100, seed: int = 0
+    monitor: Monitor,
+    kinds: Sequence[str],
+    strategy: Strategy,
+    seconds: float,
+    heartbeat: int = 100,
+    seed: int = 0,
 ) -> Cluster:
     """Subjob j1 … j4, the elements of each one after the other."""
     world = World(seed, Network(MS // 10, BANDWIDTH))
@@ -105,7 +113,9 @@ def _job(
     cluster.spares = 0
     rows = ((0, 0),) * int(RATE * seconds)
     source = SourceSpec("s", rows, BURST, burst=RATE * BURST // SECOND)
-    cluster.build([source], [_subjob(k, i + 1, strategy) for i, k in enumerate(kinds)], {"app": f"j{len(kinds)}"})
+    cluster.build(
+        [source], [_subjob(k, i + 1, strategy) for i, k in enumerate(kinds)], {"app": f"j{len(kinds)}"}
+    )
     return cluster
 
 
@@ -146,7 +156,10 @@ def sweeping(progress: Progress, runs: int, seconds: float = 6.0) -> Experiment:
 
 
 def hybrid(
-    progress: Progress, runs: int, seconds: float = 4.0, heartbeats: Sequence[int] = (50, 100, 200, 500, 1_000)
+    progress: Progress,
+    runs: int,
+    seconds: float = 4.0,
+    heartbeats: Sequence[int] = (50, 100, 200, 500, 1_000),
 ) -> Experiment:
     title = "Active and passive standby along a chain: messages and recovery (Zhang)"
     found = Experiment("zhang-hybrid", title, notes=list(NOTES), x="heart-beat interval (ms)")
@@ -163,10 +176,13 @@ def hybrid(
             found.add(name, heartbeat, DELAY, None, list(values))
     judge_hybrid(found)
     found.notes += [
-        "AS is the slides' variant in which both replicas send to both replicas downstream: replica backup here.",
-        "Links between subjobs are counted: source and application are not replicated. 'Almost 4 times' is put beside "
+        "AS is the slides' variant in which both replicas send to both replicas downstream: replica backup "
+        "here.",
+        "Links between subjobs are counted: source and application are not replicated. 'Almost 4 times' is "
+        "put beside "
         "AS-AS over PS-PS.",
-        "A passive standby is deployed before the failure here: the slides' time to deploy is not part of it.",
+        "A passive standby is deployed before the failure here: the slides' time to deploy is not part of "
+        "it.",
     ]
     return found
 

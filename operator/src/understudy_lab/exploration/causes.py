@@ -115,13 +115,17 @@ class Causes:
             del self._orders[key]
         if spec is None or spec.family != "lease" or spec.side_by_side:
             return
-        if not any(self._capable(spec, other) for other in self.lives.instances(spec.name) if other is not life):
+        if not any(
+            self._capable(spec, other) for other in self.lives.instances(spec.name) if other is not life
+        ):
             self._vacant.pop(spec.name, None)
         elif life.leads and self.lives.holds_the_lease(life):
             self._vacant.setdefault(spec.name, Vacancy(life.name, self._now))
 
     def _capable(self, spec: SubjobSpec, life: Life) -> bool:
-        return not life.leads and (spec.passive or spec.mode == "activeStandby") and self.lives.could_go_on(life)
+        return (
+            not life.leads and (spec.passive or spec.mode == "activeStandby") and self.lives.could_go_on(life)
+        )
 
     def _overdue(self) -> Iterator[str]:
         for subjob, vacancy in [*self._vacant.items()]:
@@ -174,8 +178,8 @@ class Causes:
             del self._orders[key]
 
     def open_moves(self) -> Iterator[str]:
-        """Those that have neither taken place nor been given up, though the target could take over and no fault was in
-        the way."""
+        """Those that have neither taken place nor been given up, though the target could take over and no
+        fault was in the way."""
         for (subjob, target), order in self._orders.items():
             life = self.lives.of[order.source]
             hampered = any(until > order.since for _, until in self._faults[subjob])

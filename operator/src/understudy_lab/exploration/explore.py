@@ -92,7 +92,8 @@ def run_chunk(first: int, seeds: int, only: str | None) -> Chunk:
 
 
 def digest_of(outcome: Outcome) -> str:
-    """Two versions of the core that do the same have the same digests. Reasons are left out: they are prose."""
+    """Two versions of the core that do the same have the same digests. Reasons are left out: they are
+    prose."""
     seen = ((at, replace(o, why="") if isinstance(o, Handled) else o) for at, o in outcome.observed)
     return sha256("\n".join(map(repr, seen)).encode()).hexdigest()[:16]
 
@@ -126,8 +127,10 @@ class Report:
             f"{self.seeds} seeds from {first} on: {len(failures)} with a broken promise\n"
             f"faults: {_listed(c.faults for c in self.chunks)}\n"
             f"subjobs: {_listed(c.modes for c in self.chunks)}\n"
-            f"{self.exceeded} seeds had more failures than some mode survives: there losses must only be reported\n"
-            f"losses were reported of {reports['all']} inputs, of {reports['in vain']} though nothing was missing"
+            f"{self.exceeded} seeds had more failures than some mode survives: there losses must only be "
+            "reported\n"
+            f"losses were reported of {reports['all']} inputs, of {reports['in vain']} though nothing was "
+            "missing"
         )
         told = [tale(shrink(seed, None, self.only, has_weather(seed))) for seed in list(failures)[:TOLD]]
         rest = [f"seed {seed}: {found[0]}" for seed, found in list(failures.items())[TOLD:]]
@@ -160,7 +163,8 @@ def explore(
     jobs: int = 1,
     record: Path | None = None,
 ) -> Report:
-    """`record`: a file to which every chunk is written when it is done; what is in it already is not run again."""
+    """`record`: a file to which every chunk is written when it is done; what is in it already is not run
+    again."""
     report = Report(only, _recorded(record))
     done = {c.first for c in report.chunks}
     starts = [s for s in range(first, first + seeds, CHUNK) if s not in done]

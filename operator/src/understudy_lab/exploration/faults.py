@@ -1,9 +1,10 @@
-"""Fault exploration: random jobs, random fault schedules, an oracle, and the shortest schedule that still fails.
+"""Fault exploration: random jobs, random fault schedules, an oracle, and the shortest schedule that still
+fails.
 
-The faults (the nemesis): crashes of a primary or a standby, at once in several subjobs, one after the other along the
-stream, during recovery, checkpoint and rejoin; partitions, delays and pauses (which make false suspicions); restarts of
-the control plane; an unreachable Lease store. Some seeds have weather, too (`weather`).
-"""
+The faults (the nemesis): crashes of a primary or a standby, at once in several subjobs, one after the other
+along the stream, during recovery, checkpoint and rejoin; partitions, delays and pauses (which make false
+suspicions); restarts of the control plane; an unreachable Lease store. Some seeds have weather, too
+(`weather`)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ from understudy_lab.simulation.world import MS, SECOND, Network, World
 
 LIMIT = 12 * SECOND
 QUIET = 3 * SECOND  # from the end of the last fault until all subjobs are protected again
-JOINING = 12 * SECOND  # the same where there are replicas: one that joins has 100 τ to confirm the state it was given
+JOINING = (
+    12 * SECOND
+)  # the same where there are replicas: one that joins has 100 τ to confirm the state it was given
 AFTERWARDS = 60  # milliseconds after the end of the last source in which faults still happen
 KINDS = (
     *("crash",) * 3,
@@ -170,7 +173,8 @@ class Nemesis:
             self.cluster.monitor.disturbed(fault.kind, touches, fault.over)
 
     def _apart(self, subjob: str, lasts: int) -> None:
-        """The instances of a subjob can't reach each other, everybody else reaches both: each suspects the other."""
+        """The instances of a subjob can't reach each other, everybody else reaches both: each suspects the
+        other."""
         self._cut(pairwise([p.host for p in self._processes(subjob)]), lasts)
 
     def _unlink(self, fault: Fault) -> None:
@@ -304,12 +308,14 @@ def run(
     problems = oracle.judge(finished, measured(cluster))
     history, ended = world.history or [], [move.ended for move in cluster.orders.moves]
     exceeded = bool(oracle.exceeded)
-    return Outcome(seed, problems, faults, job, weather, history, ended, exceeded, oracle.reports, recorder.history)
+    return Outcome(
+        seed, problems, faults, job, weather, history, ended, exceeded, oracle.reports, recorder.history
+    )
 
 
 def _until_quiet(cluster: Cluster, recorder: Recorder, oracle: Oracle) -> list[str]:
-    """All has arrived: queues must become short and subjobs protected, though rejoins may take their time. Says which
-    do not."""
+    """All has arrived: queues must become short and subjobs protected, though rejoins may take their time.
+    Says which do not."""
     world = cluster.world
     replicas = any(spec.mode == "replicaBackup" for spec in cluster.subjobs.values())
     patience = world.now + (JOINING if replicas else QUIET)
@@ -318,7 +324,12 @@ def _until_quiet(cluster: Cluster, recorder: Recorder, oracle: Oracle) -> list[s
         world.run(world.now + WINDOW * MS)
         oracle.look(recorder.history)
         stillness = oracle.stillness([*measured(cluster), *recorder.count(cluster)])
-        found = [*stillness.long_queues(), *stillness.unprotected(), *stillness.restless(), *oracle.causes.open_moves()]
+        found = [
+            *stillness.long_queues(),
+            *stillness.unprotected(),
+            *stillness.restless(),
+            *oracle.causes.open_moves(),
+        ]
         if not found:
             break
     return found
@@ -337,7 +348,12 @@ def shrink(seed: int, cores: Cores | None = None, only: str | None = None, weath
 
 def tale(outcome: Outcome) -> str:
     sky = " with weather" if outcome.weather else ""
-    lines = [f"seed {outcome.seed}{sky}", outcome.job.describe(), "faults:", *(f"  {f}" for f in outcome.faults)]
+    lines = [
+        f"seed {outcome.seed}{sky}",
+        outcome.job.describe(),
+        "faults:",
+        *(f"  {f}" for f in outcome.faults),
+    ]
     return "\n".join([*lines, "what happened:", *outcome.history, "what is wrong:", *outcome.problems])
 
 

@@ -33,13 +33,18 @@ class Life:
     waits: dict[str, bool] = field(default_factory=dict)  # input: whether it waits to hear from where
     answered: bool = False  # whether any producer has answered it
     taken: dict[str, int] = field(default_factory=dict)  # input: what it has, or began behind
-    handed_on: dict[str, int] = field(default_factory=dict)  # input: what was handed to its elements since it began
+    handed_on: dict[str, int] = field(
+        default_factory=dict
+    )  # input: what was handed to its elements since it began
     positions: dict[str, dict[str, int]] = field(default_factory=dict)  # element: its position on each input
-    released: dict[tuple[str, str], int] = field(default_factory=dict)  # stream, consumer: level-1 acks that it heard
+    released: dict[tuple[str, str], int] = field(
+        default_factory=dict
+    )  # stream, consumer: level-1 acks that it heard
     received: dict[tuple[str, str], int] = field(default_factory=dict)  # the same at level 0
     unanswered: set[str] = field(default_factory=set)  # inputs of which it has asked for a savepoint
     steps: dict[str, list[tuple[int, dict[str, int]]]] = field(default_factory=dict)
-    """While it runs: per element, where each step's output ends, and the positions on the subjob's inputs behind it."""
+    """While it runs: per element, where each step's output ends, and the positions on the subjob's inputs
+    behind it."""
 
     def begins(self, state: State | None) -> None:
         """With these positions, and no input."""
@@ -60,7 +65,9 @@ class Lives:
         self.spec: dict[str, SubjobSpec] = {s.name: s for s in job.subjobs}
         self.leases: dict[str, tuple[str, int]] = {}  # subjob: who took its Lease last, and the epoch
         self.acked: dict[tuple[str, str], int] = defaultdict(int)  # subjob, input: level-1 acks of any life
-        self.had: dict[tuple[str, str], int] = defaultdict(int)  # subjob, input: how far any life was handed it
+        self.had: dict[tuple[str, str], int] = defaultdict(
+            int
+        )  # subjob, input: how far any life was handed it
         self._subjobs: dict[str, list[Life]] = defaultdict(list)
         self._see: dict[type, Callable[[Any], None]] = {
             seen.Launched: self._launched,
@@ -111,27 +118,34 @@ class Lives:
         return epoch == life.epoch if self.spec[life.subjob].side_by_side else holder == life.name
 
     def replaced(self, life: Life) -> bool:
-        """Whether another leads in its place, and it does not know yet: what it takes, or says, may be for nothing."""
+        """Whether another leads in its place, and it does not know yet: what it takes, or says, may be for
+        nothing."""
         spec = self.spec.get(life.subjob)
         if spec is None or not life.leads or spec.family not in ("lease", "replica"):
             return False
         return not life.counts if spec.family == "replica" else not self.holds_the_lease(life)
 
     def fenced(self, life: Life, epoch: int) -> bool:
-        """Whether the primary took the Lease again since, to go on alone: it has sent what was chosen after that."""
+        """Whether the primary took the Lease again since, to go on alone: it has sent what was chosen after
+        that."""
         return self.spec[life.subjob].holds_back and epoch < self.leases.get(life.subjob, ("", 0))[1]
 
     def could_go_on(self, life: Life) -> bool:
         """Whether a life has what its subjob needs to go on without a loss."""
         spec = self.spec[life.subjob]
         if life.leads:
-            return spec.family != "lease" or self.holds_the_lease(life) or (life.handed and self._kept_back(life))
+            return (
+                spec.family != "lease"
+                or self.holds_the_lease(life)
+                or (life.handed and self._kept_back(life))
+            )
         if spec.passive:
             return life.state is not None and not self.fenced(life, life.state.epoch)
         return life.runs and not self.fenced(life, life.epoch)
 
     def _kept_back(self, life: Life) -> bool:
-        """Whether one that has handed over keeps a state from which it could go on: all that was released is behind."""
+        """Whether one that has handed over keeps a state from which it could go on: all that was released is
+        behind."""
         spec = self.spec[life.subjob]
         behind = all(life.position(s) >= self.acked[spec.name, s] for s in spec.inputs)
         return spec.passive and not spec.holds_back and behind

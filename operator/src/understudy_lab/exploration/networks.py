@@ -1,8 +1,8 @@
 """Random jobs: loop-free networks of up to eight subjobs, all operator classes, mixed modes, small workloads.
 
-What a mode promises for an operator follows Hwang's Tables 2 and 4. Behind a subjob that may repeat or lose tuples
-are only row-wise operators, so that what must come out can still be told row by row. Replica backup does not read a
-subjob that may repeat tuples, as in manifests: two replicas can have taken different ones.
+What a mode promises for an operator follows Hwang's Tables 2 and 4. Behind a subjob that may repeat or lose
+tuples are only row-wise operators, so that what must come out can still be told row by row. Replica backup
+does not read a subjob that may repeat tuples, as in manifests: two replicas can have taken different ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,17 @@ from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.modes.upstream_backup import UpstreamBackup
-from understudy_lab.simulation.operators import Aggregate, Filter, Join, Operator, RandomFilter, Row, Union, Zip, mix
+from understudy_lab.simulation.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Operator,
+    RandomFilter,
+    Row,
+    Union,
+    Zip,
+    mix,
+)
 from understudy_lab.simulation.specs import Build, Job, SourceSpec, SubjobSpec
 from understudy_lab.simulation.world import MS
 
@@ -35,8 +45,8 @@ MODES = (
 )
 INTERVAL = 40  # M, milliseconds
 Shape = Literal["one", "chain", "shared"]
-"""Of a subjob: one element, perhaps a second behind it, or perhaps one that reads the first and what that reads: only
-where the standby has a log of the steps."""
+"""Of a subjob: one element, perhaps a second behind it, or perhaps one that reads the first and what that
+reads: only where the standby has a log of the steps."""
 LOGGED = 0.4  # of the deterministic subjobs in upstream backup that could forward watermarks
 
 
@@ -92,7 +102,9 @@ def _subjob(
     recent = streams[-3:]
     inputs = [rng.choice(recent if rng.random() < 0.7 else streams)]
     exact = quality[inputs[0]] == "exact"
-    if len(streams) > 1 and rng.random() < (0.8 if only == "passiveStandby/extended" else 0.4):  # it is for joins
+    if len(streams) > 1 and rng.random() < (
+        0.8 if only == "passiveStandby/extended" else 0.4
+    ):  # it is for joins
         other = rng.choice([s for s in streams if s != inputs[0]])
         inputs.append(other)
         exact = exact and quality[other] == "exact"
@@ -103,7 +115,9 @@ def _subjob(
     build, fam, promise, shape = _mode(rng, mode, op, cores, exact)
     beside = mode == "replicaBackup" and fam == "lease"
     elements = _elements(rng, name, op, tuple(inputs), shape if exact else "one")
-    stand_in = Filter(5) if len(inputs) == 1 else Union(5)  # it reads what the subjob reads, as manifests have to say
+    stand_in = (
+        Filter(5) if len(inputs) == 1 else Union(5)
+    )  # it reads what the subjob reads, as manifests have to say
     simpler = ((name, stand_in, tuple(inputs)),) if rng.random() < 0.3 else None
     process = rng.random() < 0.3
     return SubjobSpec(
@@ -143,12 +157,13 @@ def _fits(mode: str, op: Operator, exact: bool, producers: list[SubjobSpec]) -> 
             return True
 
 
-def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool) -> tuple[Build, str, str, Shape]:
+def _mode(
+    rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
+) -> tuple[Build, str, str, Shape]:
     """How instances are made, how they are run, what they promise, and which elements are possible.
 
-    Replica backup and savepoint run with a Lease, as the runtimes have it, or without, as in the papers; replicas that
-    read a subjob which loses tuples run with one: it says which of them begins anew.
-    """
+    Replica backup and savepoint run with a Lease, as the runtimes have it, or without, as in the papers;
+    replicas that read a subjob which loses tuples run with one: it says which of them begins anew."""
     strong = rng.random() < 0.7 or isinstance(op, RandomFilter)
     m = INTERVAL
     match mode:
@@ -190,7 +205,12 @@ def _mode(rng: random.Random, mode: str, op: Operator, cores: Cores, exact: bool
             "one",
         )
     strategy = rng.choice(list(Strategy))
-    return (lambda n, w, d: cores.passive(n, w, d, interval=m, strategy=strategy)), "lease", "precise", "chain"
+    return (
+        (lambda n, w, d: cores.passive(n, w, d, interval=m, strategy=strategy)),
+        "lease",
+        "precise",
+        "chain",
+    )
 
 
 def _elements(
@@ -199,7 +219,9 @@ def _elements(
     if shape == "one" or rng.random() < 0.6:
         return ((name, op, inputs),)
     window = rng.randrange(2, 5)
-    last = rng.choice((Operator(7), Filter(9), Aggregate(11, window=window, advance=rng.randrange(1, window + 1))))
+    last = rng.choice(
+        (Operator(7), Filter(9), Aggregate(11, window=window, advance=rng.randrange(1, window + 1)))
+    )
     inner = f"{name}.a"
     if shape == "shared" and op.salt % 2:
         both = (Zip(13), Join(15), Union(17))[op.salt % 3]

@@ -1,8 +1,9 @@
-"""What came out, against what had to. Judges from the history of a run only: what was seen, and the injected faults.
+"""What came out, against what had to. Judges from the history of a run only: what was seen, and the injected
+faults.
 
-It knows no mode from inside, and asks no instance what it believes. What a mode promises, and what it survives, it
-knows as the papers do: from who was alive, who had stored or confirmed what, and who had been told what.
-"""
+It knows no mode from inside, and asks no instance what it believes. What a mode promises, and what it
+survives, it knows as the papers do: from who was alive, who had stored or confirmed what, and who had been
+told what."""
 
 from __future__ import annotations
 
@@ -42,9 +43,15 @@ class Oracle:
         self._stored: dict[tuple[str, str], int] = defaultdict(int)
         self._next: dict[str, int] = defaultdict(int)
         self._conflicts: dict[str, str] = {}
-        self._accounted: dict[tuple[str, str], set[int]] = defaultdict(set)  # input that was taken, or reported lost
-        self._given_up: dict[str, int] = {}  # seqs before were given up: what had them is sent again under later ones
-        self._by_the_replaced: set[tuple[str, str]] = set()  # who reported what as lost when another led already
+        self._accounted: dict[tuple[str, str], set[int]] = defaultdict(
+            set
+        )  # input that was taken, or reported lost
+        self._given_up: dict[
+            str, int
+        ] = {}  # seqs before were given up: what had them is sent again under later ones
+        self._by_the_replaced: set[tuple[str, str]] = (
+            set()
+        )  # who reported what as lost when another led already
         self._see: dict[type, Callable[[Any], None]] = {
             seen.Delivered: self._delivered,
             seen.LossReported: self._lost,
@@ -97,7 +104,9 @@ class Oracle:
         known = self.tuples[stream]
         for seq, row in enumerate(rows, start):
             if seq in known and known[seq] != row and stream not in self._conflicts:
-                self._conflicts[stream] = f"{stream}[{seq}] was two different tuples; {life.name} got the second"
+                self._conflicts[stream] = (
+                    f"{stream}[{seq}] was two different tuples; {life.name} got the second"
+                )
             known.setdefault(seq, row)
         if spec is None:
             self._written(life, stream, start, rows)
@@ -148,8 +157,9 @@ class Oracle:
         self._joins_up(spec, event.state)
 
     def _joins_up(self, spec: SubjobSpec, state: seen.State) -> None:
-        """A backup with which a consumer's does not match leaves a gap when both fail (Brettlecker, Figure 5c). Where
-        the queue was renumbered, its first tuple is the one that was held first under the seqs of before."""
+        """A backup with which a consumer's does not match leaves a gap when both fail (Brettlecker, Figure
+        5c). Where the queue was renumbered, its first tuple is the one that was held first under the seqs of
+        before."""
         if spec.promise != "precise" or spec.name in self.exceeded or not spec.passive:
             return
         stream = spec.stream
@@ -159,24 +169,28 @@ class Oracle:
                 covered = self._stored[other.name, stream]
                 if max(covered, self._given_up.get(stream, 0)) < start:
                     self.problem(
-                        f"a backup of {spec.name} holds {stream} from {start} on; {other.name}'s covers {covered}"
+                        f"a backup of {spec.name} holds {stream} from {start} on; {other.name}'s covers "
+                        f"{covered}"
                     )
 
     def _trimmed(self, event: seen.Trimmed) -> None:
-        """A queue may drop what each consumer's recovery no longer needs: for passive standby, what was stored; for
-        active standby and replica backup, what both replicas have processed."""
+        """A queue may drop what each consumer's recovery no longer needs: for passive standby, what was
+        stored; for active standby and replica backup, what both replicas have processed."""
         producer = self.job.maker.get(event.stream)
         if producer is not None and self.survival.renumbers(producer):
             return  # seqs may be given up
         for spec in self.job.subjobs:
-            replicated = spec.mode == "activeStandby" or (spec.side_by_side and spec.name not in self.exceeded)
+            replicated = spec.mode == "activeStandby" or (
+                spec.side_by_side and spec.name not in self.exceeded
+            )
             if replicated and event.stream in spec.inputs:
                 self._both_have(spec, event)
             if spec.passive and event.stream in spec.inputs and spec.name not in self.exceeded:
                 limit = max(self._stored[spec.name, event.stream], self.survival.begins.get(event.stream, 0))
                 if event.upto > limit:
                     self.problem(
-                        f"{event.stream} was trimmed up to {event.upto}; {spec.name} has stored only up to {limit}"
+                        f"{event.stream} was trimmed up to {event.upto}; {spec.name} has stored only up to "
+                        f"{limit}"
                     )
 
     def _both_have(self, spec: SubjobSpec, event: seen.Trimmed) -> None:
@@ -184,7 +198,9 @@ class Oracle:
             at = life.position(event.stream)
             beside = spec.side_by_side and life.leads and self.lives.holds_the_lease(life)
             if (beside or life.runs) and at < event.upto:
-                self.problem(f"{event.stream} was trimmed up to {event.upto}; {life.name} has only come to {at}")
+                self.problem(
+                    f"{event.stream} was trimmed up to {event.upto}; {life.name} has only come to {at}"
+                )
 
     def _handled(self, event: seen.Handled) -> None:
         if not event.runs:
@@ -206,10 +222,14 @@ class Oracle:
 
     def judge(self, finished: bool, measured: list[Observation]) -> list[str]:
         """`finished`: whether the run ended because all sinks had come to the end."""
-        at_the_end = {self.lives.of[m.life].subjob for m in measured if isinstance(m, seen.ReadToTheEnd) and m.all}
+        at_the_end = {
+            self.lives.of[m.life].subjob for m in measured if isinstance(m, seen.ReadToTheEnd) and m.all
+        }
         behind = {*self.exceeded, *self.stillness(measured).waits_in_vain()}
         waiting = [
-            s for s, stream in self.job.sinks.items() if s not in at_the_end and not self.job.behind(stream, behind)
+            s
+            for s, stream in self.job.sinks.items()
+            if s not in at_the_end and not self.job.behind(stream, behind)
         ]
         if not finished and waiting:
             self.problem(f"no progress: sinks {', '.join(waiting)} have not come to the end")
@@ -217,19 +237,25 @@ class Oracle:
         rows: dict[str, Any] = {s.name: list(s.rows) for s in self.job.sources}
         for spec in self.job.subjobs:
             self._judge(spec, quality, rows, finished)
-            for stream in spec.inputs if finished and spec.promise == "gap" and spec.name not in self.exceeded else ():
+            for stream in (
+                spec.inputs if finished and spec.promise == "gap" and spec.name not in self.exceeded else ()
+            ):
                 if quality[stream] == "exact" and spec.family == "lease":
                     self._judge_gap(spec, stream, len(rows[stream]))
         for sink, stream in self.job.sinks.items():
             self._judge_sink(sink, stream, quality[stream], rows.get(stream), finished)
-        for text in (*self.losses.silent(rows, at_the_end), *self.losses.unfounded(partial(self._sound, quality))):
+        for text in (
+            *self.losses.silent(rows, at_the_end),
+            *self.losses.unfounded(partial(self._sound, quality)),
+        ):
             self.problem(text)
         self.reports = self.losses.reports(rows)
         return self.problems
 
     def _sound(self, quality: dict[str, str], reader: str, stream: str, last: int) -> bool:
-        """Whether nothing that the reader needs of the stream can have been lost. Seqs that a renumbering gave up are
-        sent again under others; a backup does not say so, and who continues from it calls them lost."""
+        """Whether nothing that the reader needs of the stream can have been lost. Seqs that a renumbering
+        gave up are sent again under others; a backup does not say so, and who continues from it calls them
+        lost."""
         if last < self._given_up.get(stream, 0) or (reader, stream) in self._by_the_replaced:
             return False
         gaps = reader in self.spec and self.spec[reader].promise == "gap"
@@ -284,7 +310,9 @@ class Oracle:
         got = self.arrived[sink]
         if quality == "exact":
             if finished and list(got) != list(expected):
-                self.problem(f"sink {sink}: {len(got)} tuples of {stream}, {len(expected)} were expected, or others")
+                self.problem(
+                    f"sink {sink}: {len(got)} tuples of {stream}, {len(expected)} were expected, or others"
+                )
             return
         if expected is None or not finished:
             return
@@ -293,14 +321,17 @@ class Oracle:
             self.problem(f"sink {sink}: {len(missing)} tuples of {stream} never came, and no loss is allowed")
 
     def _judge_gap(self, spec: SubjobSpec, stream: str, made: int) -> None:
-        """Every input tuple was taken by some life, or its loss was reported. What a life had taken but not passed on
-        when it died nobody can count (Hwang §4): the take-over itself tells of that."""
+        """Every input tuple was taken by some life, or its loss was reported. What a life had taken but not
+        passed on when it died nobody can count (Hwang §4): the take-over itself tells of that."""
         skipped = set(range(made)) - self._accounted[spec.name, stream]
         if skipped:
-            self.problem(f"{spec.name} skipped {stream}[{min(skipped)}] and {len(skipped) - 1} more without a report")
+            self.problem(
+                f"{spec.name} skipped {stream}[{min(skipped)}] and {len(skipped) - 1} more without a report"
+            )
 
 
 def _diverges(spec: SubjobSpec) -> bool:
-    """Whether a restart from nothing makes other windows or pairs: the stream between the elements is numbered anew."""
+    """Whether a restart from nothing makes other windows or pairs: the stream between the elements is
+    numbered anew."""
     last = spec.elements[-1][1]
     return spec.mode == "upstreamBackup" and isinstance(last, Aggregate | Join) and len(spec.elements) > 1

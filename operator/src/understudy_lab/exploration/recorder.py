@@ -28,7 +28,9 @@ class Recorder(Monitor):
         self.history: list[Timed] = []
         self._world = world
         self._counted: dict[str, int] = {}  # messages, when they were counted last
-        self._logs: dict[tuple[str, str], int] = {}  # what was last said of a life's log: that is said again and again
+        self._logs: dict[
+            tuple[str, str], int
+        ] = {}  # what was last said of a life's log: that is said again and again
 
     def _see(self, event: Observation) -> None:
         self.history.append((self._world.now // MS, event))
@@ -69,7 +71,9 @@ class Recorder(Monitor):
     def handled(self, subjob: str, handling: Handling) -> None:
         branch = isinstance(handling, AlternativeBranch)
         gives_up = isinstance(handling, FailureProcess | Report)
-        self._see(seen.Handled(subjob, str(getattr(handling, "why", "")), branch or gives_up, branch, not gives_up))
+        self._see(
+            seen.Handled(subjob, str(getattr(handling, "why", "")), branch or gives_up, branch, not gives_up)
+        )
 
     # --- who leads
 
@@ -110,7 +114,9 @@ class Recorder(Monitor):
     def answered(self, process: Process, stream: str, start: int) -> None:
         self._see(seen.Answered(process.name, stream, start))
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
+    def delivered(
+        self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int
+    ) -> None:
         self._see(seen.Delivered(process.name, stream, start, tuple(rows), epoch))
 
     def skipped(self, process: Process, command: do.Skip) -> None:
@@ -120,7 +126,9 @@ class Recorder(Monitor):
         if process.spec.family == "sink":
             return
         positions = dict(zip(element.inputs, element.positions, strict=True))
-        self._see(seen.Processed(process.name, element.name, positions, process.outputs.stores[element.name].stop))
+        self._see(
+            seen.Processed(process.name, element.name, positions, process.outputs.stores[element.name].stop)
+        )
 
     def lost(self, process: Process, stream: str, missing: Range) -> None:
         self._see(seen.LossReported(process.name, stream, missing.start, missing.stop))
@@ -197,5 +205,7 @@ def _state_of(process: Process, checkpoint: Checkpoint | None) -> seen.State | N
         return None
     covers = {s: int(checkpoint.covers(Stream(s)) or 0) for s in process.spec.inputs}
     held = {name: (int(e.held.start), int(e.held.stop)) for name, e in checkpoint.elements.items()}
-    positions = {name: {str(s): int(p) for s, p in e.positions.items()} for name, e in checkpoint.elements.items()}
+    positions = {
+        name: {str(s): int(p) for s, p in e.positions.items()} for name, e in checkpoint.elements.items()
+    }
     return seen.State(checkpoint.epoch, covers, held, positions)

@@ -1,4 +1,5 @@
-"""When nothing is failing any more: queues become short, and subjobs are protected again. Says where they are not."""
+"""When nothing is failing any more: queues become short, and subjobs are protected again. Says where they are
+not."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ class Stillness:
     # --- messages
 
     def restless(self) -> Iterator[str]:
-        """Who has been answered asks no more, and what is told in turns is told as often as it was meant to be. Who
-        waits in vain may ask for ever."""
+        """Who has been answered asks no more, and what is told in turns is told as often as it was meant to
+        be. Who waits in vain may ask for ever."""
         asked = {m.kind: m.count for m in self.sent if m.kind in ASKING and m.count}
         if sum(asked.values()) > ASKED and not self.waits_in_vain():
             yield f"{asked} were sent within {WINDOW} ms when all is quiet"
@@ -63,9 +64,10 @@ class Stillness:
         return f"{life.name}'s log", _not_newest(life, found) if life.runs else 0
 
     def _late(self) -> set[str]:
-        """Streams that are released late, or not at all: to upstream backup and savepoint, which release what is behind
-        their newest acked output, and so nothing while they make none or it is not acked; to a subjob that has no
-        standby, or that can't begin anew; and all around a subjob that lost more than its mode survives."""
+        """Streams that are released late, or not at all: to upstream backup and savepoint, which release what
+        is behind their newest acked output, and so nothing while they make none or it is not acked; to a
+        subjob that has no standby, or that can't begin anew; and all around a subjob that lost more than its
+        mode survives."""
         beyond = [spec for spec in self.job.subjobs if self.job.behind(spec.stream, self.survival.exceeded)]
         late = {stream for spec in beyond for stream in (spec.stream, *spec.inputs)}
         stranded = self.waits_in_vain()
@@ -84,18 +86,23 @@ class Stillness:
     def _over(self, stream: str) -> bool:
         """Whether an element that reads the stream from outside has read it to its end."""
         readers = {
-            s.name: {n for n, _, ins in s.elements if stream in ins} for s in self.job.subjobs if stream in s.inputs
+            s.name: {n for n, _, ins in s.elements if stream in ins}
+            for s in self.job.subjobs
+            if stream in s.inputs
         }
         readers |= {sink: {sink} for sink, s in self.job.sinks.items() if s == stream}
         return any(readers.get(self.lives.of[m.life].subjob, set()) & {*m.elements} for m in self.ends)
 
     def _waits_for_acks(self, life: Life) -> bool:
-        """Whether what it releases depends on acks that it does not get: in upstream backup, those of level 0."""
+        """Whether what it releases depends on acks that it does not get: in upstream backup, those of level
+        0."""
         spec = self.job.maker[self.lives.spec[life.subjob].stream]
         if spec.mode != "upstreamBackup":
             return spec.mode == "savepoint"
         stop = max((m.stop for m in self.lengths if m.owner == life.name), default=0)
-        return life.leads and any(life.received.get((spec.stream, c), 0) < stop for c in self._consumers(spec))
+        return life.leads and any(
+            life.received.get((spec.stream, c), 0) < stop for c in self._consumers(spec)
+        )
 
     def _consumers(self, spec: SubjobSpec) -> set[str]:
         subjobs = {s.name for s in self.job.subjobs if spec.stream in s.inputs}
@@ -104,10 +111,12 @@ class Stillness:
     # --- who waits for whom
 
     def waits_in_vain(self) -> set[str]:
-        """Subjobs that nobody runs any more, and those that can't begin anew without one of them: a roll call waits for
-        every consumer, a replay and a savepoint recovery for every producer."""
+        """Subjobs that nobody runs any more, and those that can't begin anew without one of them: a roll call
+        waits for every consumer, a replay and a savepoint recovery for every producer."""
         found, others = set(self.dead), {s.name: s for s in self.job.subjobs}
-        while found and (more := {n for n, s in others.items() if n not in found and self._waits_for(s) & found}):
+        while found and (
+            more := {n for n, s in others.items() if n not in found and self._waits_for(s) & found}
+        ):
             found |= more
         return found
 
@@ -115,7 +124,9 @@ class Stillness:
         """The neighbours from which a new life has to hear before it begins."""
         lives = list(self.lives.instances(spec.name))
         asked = {s for life in lives for s in life.unanswered}
-        rolls = [life for life in lives if life.leads and life.epoch > 1 and self._consumers(spec) - life.settled]
+        rolls = [
+            life for life in lives if life.leads and life.epoch > 1 and self._consumers(spec) - life.settled
+        ]
         if any(not life.begun for life in lives if life.leads) and spec.mode == "upstreamBackup":
             asked |= set(spec.inputs)
         consumers = {c for life in rolls for c in self._consumers(spec) - life.settled}
@@ -159,8 +170,8 @@ class Stillness:
 
 
 def _not_newest(life: Life, log: QueueMeasured) -> int:
-    """How much of an active secondary's log has lower watermarks than its end: the rest is never certain to be
-    duplicate (Hwang §5.3), as several tuples may come of the same input."""
+    """How much of an active secondary's log has lower watermarks than its end: the rest is never certain to
+    be duplicate (Hwang §5.3), as several tuples may come of the same input."""
     steps = life.steps.get(log.stream, [])
     newest = steps[-1][1] if steps else {}
     older = [stop for stop, behind in steps if behind != newest]

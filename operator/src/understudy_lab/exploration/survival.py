@@ -1,8 +1,8 @@
-"""Where more failed than a mode survives: told from who was alive, who had which state, and who had been told what.
+"""Where more failed than a mode survives: told from who was alive, who had which state, and who had been told
+what.
 
-Each mode survives the failures that it is made for: Hwang §2 and Xiao one at a time; any number is savepoint's promise
-only. Beyond that, losses must be reported, and nothing else is asked.
-"""
+Each mode survives the failures that it is made for: Hwang §2 and Xiao one at a time; any number is
+savepoint's promise only. Beyond that, losses must be reported, and nothing else is asked."""
 
 from __future__ import annotations
 
@@ -15,18 +15,26 @@ from understudy_lab.exploration.history import Observation
 from understudy_lab.exploration.lives import Life, Lives
 from understudy_lab.simulation.specs import Job, SubjobSpec
 
-LASTING = 1_500  # milliseconds for which an engine has to stand still before its state may be given up with it
+LASTING = (
+    1_500  # milliseconds for which an engine has to stand still before its state may be given up with it
+)
 
 
 class Survival:
     def __init__(self, job: Job, lives: Lives) -> None:
         self.job, self.lives, self.spec = job, lives, lives.spec
         self.exceeded: dict[str, str] = {}  # subjob: why more failed than its mode survives
-        self.divergent: set[str] = set()  # subjobs that were taken over by a standby without the log of their steps
+        self.divergent: set[str] = (
+            set()
+        )  # subjobs that were taken over by a standby without the log of their steps
         self.begins: dict[str, int] = {}  # stream: where the queue of a restarted producer begins
         self._without_log: set[tuple[str, int]] = set()  # life, epoch
-        self._told: dict[tuple[str, str], int] = defaultdict(int)  # how much a subjob's producer has heard that it has
-        self._said: dict[tuple[str, str, str], seen.Subscribed] = {}  # what consumers told a life that they have
+        self._told: dict[tuple[str, str], int] = defaultdict(
+            int
+        )  # how much a subjob's producer has heard that it has
+        self._said: dict[
+            tuple[str, str, str], seen.Subscribed
+        ] = {}  # what consumers told a life that they have
         self._see: dict[type, Callable[[Any], str | None]] = {
             seen.LeaseTaken: self._lease_taken,
             seen.Led: self._led,
@@ -105,9 +113,11 @@ class Survival:
     # --- what a mode does not survive
 
     def _last(self, life: Life, spec: SubjobSpec, event: seen.Crashed) -> str | None:
-        """Is there still someone who could go on? A primary that ends by itself has to be sure of that; a standby may
-        not have noticed yet that its primary is dead."""
-        if any(self.lives.could_go_on(other) for other in self.lives.instances(spec.name) if other is not life):
+        """Is there still someone who could go on? A primary that ends by itself has to be sure of that; a
+        standby may not have noticed yet that its primary is dead."""
+        if any(
+            self.lives.could_go_on(other) for other in self.lives.instances(spec.name) if other is not life
+        ):
             return None
         self._forgot(spec)
         if self._untouched(spec):
@@ -115,7 +125,9 @@ class Survival:
         self.exceeded[spec.name] = f"{life.name} was the last with the state of {spec.name}"
         hasty = event.gives_up and (life.hung or 0) < LASTING and life.leads and self.lives.could_go_on(life)
         return (
-            f"{life.name} gave up the state of {spec.name}: a hang of {life.hung} ms was no reason" if hasty else None
+            f"{life.name} gave up the state of {spec.name}: a hang of {life.hung} ms was no reason"
+            if hasty
+            else None
         )
 
     def _forgot(self, spec: SubjobSpec) -> None:
@@ -127,8 +139,9 @@ class Survival:
                 self.exceeded.setdefault(producer.name, f"its consumer {spec.name} has forgotten what it had")
 
     def _served_by_a_new_life(self, spec: SubjobSpec) -> None:
-        """Upstream backup makes again what consumers had not *received* (Hwang §5.2.1: level-1 acks follow level-0
-        acks). One that fails before it has released what it received from the earlier life asks for what is gone."""
+        """Upstream backup makes again what consumers had not *received* (Hwang §5.2.1: level-1 acks follow
+        level-0 acks). One that fails before it has released what it received from the earlier life asks for
+        what is gone."""
         for stream in spec.inputs:
             producer, begins = self.job.maker.get(stream), self.begins.get(stream, 0)
             if producer is None or producer.mode != "upstreamBackup":
@@ -143,39 +156,61 @@ class Survival:
         return max(heard, default=self.lives.acked[spec.name, stream])
 
     def _answered_by_another_life(self, life: Life, stream: str) -> None:
-        """As above, where the producer still asked: the life that was replaced has answered for one that has less."""
+        """As above, where the producer still asked: the life that was replaced has answered for one that has
+        less."""
         spec = self.spec[life.subjob]
-        readers = (s.name for s in self.job.subjobs if stream in s.inputs) if spec.mode == "upstreamBackup" else ()
-        for consumer in (c for reader in readers for c in self.lives.leading(reader) if self.lives.holds_the_lease(c)):
+        readers = (
+            (s.name for s in self.job.subjobs if stream in s.inputs) if spec.mode == "upstreamBackup" else ()
+        )
+        for consumer in (
+            c for reader in readers for c in self.lives.leading(reader) if self.lives.holds_the_lease(c)
+        ):
             said = self._said.get((life.name, stream, consumer.subjob))
-            if said is not None and said.epoch < consumer.epoch and consumer.taken.get(stream, 0) < said.start:
-                self.exceeded.setdefault(consumer.subjob, f"it failed while its producer of {stream} recovered")
+            if (
+                said is not None
+                and said.epoch < consumer.epoch
+                and consumer.taken.get(stream, 0) < said.start
+            ):
+                self.exceeded.setdefault(
+                    consumer.subjob, f"it failed while its producer of {stream} recovered"
+                )
 
     def _needed_again(self, producer: SubjobSpec) -> None:
-        """A consumer that goes on from its checkpoint, or from zero, needs what its earlier life had received. That is
-        in the queue of its producer in upstream backup; another life of the producer does not make it again."""
+        """A consumer that goes on from its checkpoint, or from zero, needs what its earlier life had
+        received. That is in the queue of its producer in upstream backup; another life of the producer does
+        not make it again."""
         stream = producer.stream
-        for spec in (s for s in self.job.subjobs if stream in s.inputs and s.mode not in ("upstreamBackup", "amnesia")):
+        for spec in (
+            s for s in self.job.subjobs if stream in s.inputs and s.mode not in ("upstreamBackup", "amnesia")
+        ):
             living = self.lives.instances(spec.name)
-            if max((self.lives.goes_on_from(p, stream) for p in living), default=0) < self._told[spec.name, stream]:
-                self.exceeded.setdefault(spec.name, f"its producer of {stream} failed before it had again what it had")
+            if (
+                max((self.lives.goes_on_from(p, stream) for p in living), default=0)
+                < self._told[spec.name, stream]
+            ):
+                self.exceeded.setdefault(
+                    spec.name, f"its producer of {stream} failed before it had again what it had"
+                )
 
     def _moved(self, life: Life) -> bool:
         """Whether the former primary handed over: that is no failure."""
         return any(other.handed for other in self.lives.instances(life.subjob) if other is not life)
 
     def _untouched(self, spec: SubjobSpec) -> bool:
-        """Nothing was released and nothing non-deterministic was sent: a start from zero does the same again."""
+        """Nothing was released and nothing non-deterministic was sent: a start from zero does the same
+        again."""
         return not spec.arbitrary and all(self.lives.acked[spec.name, s] == 0 for s in spec.inputs)
 
     def _failed_with_a_sink(self, spec: SubjobSpec) -> None:
-        """A sink that was started again has no watermarks, only a position, until its producer has told it."""
+        """A sink that was started again has no watermarks, only a position, until its producer has told
+        it."""
         for sink in (sink for sink, stream in self.job.sinks.items() if stream == spec.stream):
             if any(life.epoch > 1 and not life.answered for life in self.lives.instances(sink)):
                 self.exceeded.setdefault(spec.name, f"its sink {sink} was started again at the same time")
 
     def _failed_together(self, spec: SubjobSpec) -> None:
-        """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same time."""
+        """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same
+        time."""
         if spec.mode == "upstreamBackup":
             self._needed_again(spec)
         for other in self.job.subjobs:

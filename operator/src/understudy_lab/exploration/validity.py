@@ -1,4 +1,5 @@
-"""Whether rows can come of other rows, for operators whose choices nobody foretells. Each check says what is wrong."""
+"""Whether rows can come of other rows, for operators whose choices nobody foretells. Each check says what is
+wrong."""
 
 from __future__ import annotations
 
@@ -7,14 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from understudy_lab.simulation.operators import Aggregate, Join, RandomFilter, Row, made_alone, reference, rowwise
+from understudy_lab.simulation.operators import (
+    Aggregate,
+    Join,
+    RandomFilter,
+    Row,
+    made_alone,
+    reference,
+    rowwise,
+)
 from understudy_lab.simulation.specs import SubjobSpec
 
 Known = Mapping[str, Any]  # stream: its rows; in order where that can be told; None where nothing can be told
 
 
 def wrong_choice(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any], whole: bool) -> str | None:
-    """What an arbitrary subjob chose must be a choice that it has. `whole`: its stream was read to the end."""
+    """What an arbitrary subjob chose must be a choice that it has. `whole`: its stream was read to the
+    end."""
     if len(spec.elements) == 1:
         return _wrong_order(spec, inputs, made, whole)
     return (_wrong_chain if len(spec.elements[-1][2]) == 1 else _wrong_shared)(spec, inputs, made, whole)
@@ -54,8 +64,8 @@ def _wrong_rows(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any], 
 
 
 def _wrong_chain(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any], whole: bool) -> str | None:
-    """As above, where another element follows: rows that look at one row each come once; windows are as many as the
-    rows make. That a seq names one tuple is asked elsewhere."""
+    """As above, where another element follows: rows that look at one row each come once; windows are as many
+    as the rows make. That a seq names one tuple is asked elsewhere."""
     (_, first, _), (_, last, _) = spec.elements
     images = [image for rows in inputs for row in rows for image in made_alone(first, row)]
     found = None
@@ -74,14 +84,16 @@ def _wrong_chain(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any],
 
 
 def _wrong_shared(spec: SubjobSpec, inputs: list[list[Row]], made: Sequence[Any], whole: bool) -> str | None:
-    """As above, where the other element reads what the first one makes and its input, too: each row of both once. What
-    a join makes of a choice can't be told."""
+    """As above, where the other element reads what the first one makes and its input, too: each row of both
+    once. What a join makes of a choice can't be told."""
     (_, first, _), (_, last, _) = spec.elements
     if isinstance(last, Join):
         return None
     alone = (image for rows in inputs for row in rows for image in made_alone(first, row))
     inner = list(alone) if first.arbitrary else reference(first, inputs)
-    wanted = Counter(m for i, rows in enumerate((inputs[0], inner)) for row in rows for m in made_alone(last, row, i))
+    wanted = Counter(
+        m for i, rows in enumerate((inputs[0], inner)) for row in rows for m in made_alone(last, row, i)
+    )
     got = Counter(made)
     if got - wanted or (whole and not isinstance(first, RandomFilter) and wanted - got):
         return f"{spec.name} did not pass on each row of its inputs once"
@@ -105,7 +117,9 @@ def rows_of(spec: SubjobSpec, known: Known) -> set[Row] | None:
     inner = dict(known)
     for name, op, ins in spec.elements:
         if rowwise(op):
-            inner[name] = {made for i, s in enumerate(ins) for row in inner[s] for made in made_alone(op, row, i)}
+            inner[name] = {
+                made for i, s in enumerate(ins) for row in inner[s] for made in made_alone(op, row, i)
+            }
         elif all(isinstance(inner[s], list) for s in ins) and not op.arbitrary:
             inner[name] = reference(op, [inner[s] for s in ins])
         else:
@@ -114,7 +128,8 @@ def rows_of(spec: SubjobSpec, known: Known) -> set[Row] | None:
 
 
 def in_no_window(spec: SubjobSpec, known: Known, made: Iterable[Row | None]) -> str | None:
-    """Which windows there are can't be told; but each row lies in one, except the last ones that fill none."""
+    """Which windows there are can't be told; but each row lies in one, except the last ones that fill
+    none."""
     inner = dict(known)
     for name, op, ins in spec.elements[:-1]:
         inner[name] = reference(op, [inner[s] for s in ins])
@@ -124,5 +139,11 @@ def in_no_window(spec: SubjobSpec, known: Known, made: Iterable[Row | None]) -> 
     for row in made:
         seen |= row[1] if row is not None else 0
     rows = inner[between]
-    missing = [seq for seq, row in enumerate(rows[: max(0, len(rows) - windows.window + 1)]) if row[1] & ~seen]
-    return f"{spec.name}: {between}[{missing[0]}] and {len(missing) - 1} more are in no window" if missing else None
+    missing = [
+        seq for seq, row in enumerate(rows[: max(0, len(rows) - windows.window + 1)]) if row[1] & ~seen
+    ]
+    return (
+        f"{spec.name}: {between}[{missing[0]}] and {len(missing) - 1} more are in no window"
+        if missing
+        else None
+    )

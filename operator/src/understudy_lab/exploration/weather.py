@@ -96,7 +96,9 @@ class Weather:
             case "paused sink":
                 self._pause_sink(fault)
             case "paused control":
-                self.cluster.control.migrate(fault.subjob, "planned", elsewhere=fault.silent, late=fault.lasts)
+                self.cluster.control.migrate(
+                    fault.subjob, "planned", elsewhere=fault.silent, late=fault.lasts
+                )
             case "clock":
                 for source in self.cluster.sources.values():
                     source.set_clock(fault.lasts if fault.silent else -fault.lasts)

@@ -1,4 +1,5 @@
-"""Coordinated backups on simulated machines: requests downstream, what a secondary keeps (Brettlecker §4.5, §4.6)."""
+"""Coordinated backups on simulated machines: requests downstream, what a secondary keeps (Brettlecker §4.5,
+§4.6)."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class Backups:
     def _make_permanent(self, command: do.MakePermanent) -> None:
         if self.process.peers.secondary is not None:
             args = (command.epoch, command.number, command.extended, command.trees)
-            self.process.send(self.process.peers.secondary, "acks", self.cluster.id_size, "rx_permanent", *args)
+            self.process.send(
+                self.process.peers.secondary, "acks", self.cluster.id_size, "rx_permanent", *args
+            )
 
     def rx_permanent(self, epoch: Epoch, number: int, extended: Any, trees: Trees) -> None:
         self.process.post(on.PermanentRequested(epoch, number, extended, trees))

@@ -1,4 +1,5 @@
-"""A job on simulated machines: its processes, sources and sinks, who serves what, and a control plane that restarts."""
+"""A job on simulated machines: its processes, sources and sinks, who serves what, and a control plane that
+restarts."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ class Monitor:
 
     def leads(self, process: Process, command: do.Lead) -> None: ...
 
-    def delivered(self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int) -> None:
+    def delivered(
+        self, process: Process, stream: str, start: int, rows: list[Row | None], epoch: int
+    ) -> None:
         """By a producer of that epoch."""
 
     def processed(self, process: Process, element: Any) -> None: ...
@@ -215,7 +218,9 @@ class Source(Endpoint):
         sub = self.subscriptions[target.name] = Subscription(stream, consumer, target, start)
         self._push(sub)
 
-    def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
+    def rx_ack(
+        self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any
+    ) -> None:
         self.queue, held = self.queue.acked(consumer, level, upto, epoch).trim()
         if held > self.store.base:
             self.cluster.monitor.trimmed(self, do.Trim(stream, held))  # type: ignore[arg-type]
@@ -294,10 +299,14 @@ class Cluster:
         self.control.begin()
 
     def wiring(self, spec: SubjobSpec) -> Wiring:
-        inner = {n: tuple(Consumer(r) for r, _, ins in spec.elements if n in ins) for n, _, _ in spec.elements}
+        inner = {
+            n: tuple(Consumer(r) for r, _, ins in spec.elements if n in ins) for n, _, _ in spec.elements
+        }
         last = spec.stream
         readers = tuple(Consumer(c) for c in self._consumers.get(last, ()))
-        return Wiring({n: tuple(Stream(s) for s in ins) for n, _, ins in spec.elements}, {**inner, last: readers})
+        return Wiring(
+            {n: tuple(Stream(s) for s in ins) for n, _, ins in spec.elements}, {**inner, last: readers}
+        )
 
     def launch(self, spec: SubjobSpec, instance: str, host: str, event: Event | None) -> Process:
         self._lives += 1
@@ -329,7 +338,9 @@ class Cluster:
         begins = self.folders[sink].next if life > 1 else 0
 
         def build(name: str, wiring: Wiring, detector: Detector) -> Instance:
-            return Client(name, wiring, detector, interval=self.interval, life=Epoch(life), begins=Seq(begins))
+            return Client(
+                name, wiring, detector, interval=self.interval, life=Epoch(life), begins=Seq(begins)
+            )
 
         spec = SubjobSpec(sink, ((sink, Operator(cost=0.0), (stream,)),), build, "sink")
         wiring = Wiring({sink: (Stream(stream),)}, {sink: ()})
@@ -365,7 +376,8 @@ class Cluster:
         return self._known.get(key, [])
 
     def epoch_of(self, stream: str) -> Epoch:
-        """Of the instance that serves the stream; where several do, or none has a Lease, there is none to go by."""
+        """Of the instance that serves the stream; where several do, or none has a Lease, there is none to go
+        by."""
         subjob = self._producer_of.get(stream)
         lease = None if subjob is None or self.subjobs[subjob].side_by_side else self.world.lease(subjob)
         return lease.epoch if lease is not None else Epoch(0)
@@ -380,7 +392,9 @@ class Cluster:
         """Who gets what is sent to it: a process that was started again in its place, if it is dead."""
         if target.alive or not isinstance(target, Process):
             return target
-        return next((p for p in self.running.get(target.spec.name, ()) if p.host == target.host and p.alive), target)
+        return next(
+            (p for p in self.running.get(target.spec.name, ()) if p.host == target.host and p.alive), target
+        )
 
     def crash(self, process: Process, silent: bool, restart: int | None) -> None:
         self.control.crash(process, silent, restart)
@@ -398,5 +412,7 @@ class Cluster:
     def _cut_off(self, streams: tuple[str, ...]) -> bool:
         """Whether a stream comes from a subjob that no one runs any more."""
         dead = self.control.dead
-        makers = (self.subjobs[self._producer_of[s]] for s in streams if s in self._producer_of) if dead else ()
+        makers = (
+            (self.subjobs[self._producer_of[s]] for s in streams if s in self._producer_of) if dead else ()
+        )
         return any(m.name in dead or self._cut_off(m.inputs) for m in makers)

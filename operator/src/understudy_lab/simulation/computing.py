@@ -43,7 +43,9 @@ class Computing:
         self.standing, self._under_way = False, {}
         self.elements = {n: Element.empty(n, op, ins) for n, op, ins in self.process.spec.elements}
 
-    def restore(self, name: str, state: ElementState, saved: dict[str, Any] | None, ahead: Mapping[str, Shelf]) -> None:
+    def restore(
+        self, name: str, state: ElementState, saved: dict[str, Any] | None, ahead: Mapping[str, Shelf]
+    ) -> None:
         element = self.elements[name]
         for i, stream in enumerate(element.inputs):
             at = int(state.positions[Stream(stream)])
@@ -88,7 +90,9 @@ class Computing:
     def number(self, command: do.Number) -> None:
         element = self.elements[command.element]
         element.waiting = False
-        element.until = [int(command.until[Stream(s)]) for s in element.inputs] if command.until is not None else None
+        element.until = (
+            [int(command.until[Stream(s)]) for s in element.inputs] if command.until is not None else None
+        )
         if element.until == element.positions:
             element.until = None
         self.world.at(0, self.kick, element)
@@ -105,7 +109,13 @@ class Computing:
             self.kick(element)
 
     def kick(self, element: Element) -> None:
-        if element.busy or element.waiting or element.finished or not self.process.processing or self.standing:
+        if (
+            element.busy
+            or element.waiting
+            or element.finished
+            or not self.process.processing
+            or self.standing
+        ):
             return
         order, cost = element.batch(self.cluster.batch)
         if not order:
@@ -188,7 +198,9 @@ class Computing:
         positions: dict[Stream, Seq] = {}
         kept: dict[Stream, Seq] = {}
         selection = element.op.selection(element.positions)
-        for name, first, shelf, at in zip(element.inputs, selection, element.inbox, element.positions, strict=True):
+        for name, first, shelf, at in zip(
+            element.inputs, selection, element.inbox, element.positions, strict=True
+        ):
             positions[Stream(name)] = Seq(at)
             kept[Stream(name)] = Seq(max(first, min(shelf.base, at)))
         self.process.outputs.made(element.name, out, ended)

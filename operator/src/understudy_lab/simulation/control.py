@@ -1,4 +1,5 @@
-"""The simulated control plane: restarts, replacements, planned moves, and what is done when nothing is left."""
+"""The simulated control plane: restarts, replacements, planned moves, and what is done when nothing is
+left."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ class ControlPlane:
         """`restart`: after how long it is started again in its place; None: never, its node is gone."""
         if not process.alive:
             return
-        self.world.note(f"{process.name} dies{' silently' if silent else ''}{' for good' if restart is None else ''}")
+        self.world.note(
+            f"{process.name} dies{' silently' if silent else ''}{' for good' if restart is None else ''}"
+        )
         self.cluster.monitor.crashed(process, gives_up=gives_up)
         process.crash(silent)
         if not silent:
@@ -122,7 +125,8 @@ class ControlPlane:
     # --- planned moves
 
     def migrate(self, subjob: str, why: str, *, elsewhere: bool = False, late: int = 0) -> None:
-        """Move the primary to its standby's node, or to a new one. `late`: it acts so long after it has looked."""
+        """Move the primary to its standby's node, or to a new one. `late`: it acts so long after it has
+        looked."""
         self._when_up(self._migrate, subjob, why, elsewhere, late)
 
     def _migrate(self, subjob: str, why: str, elsewhere: bool, late: int) -> None:
@@ -243,5 +247,7 @@ class ControlPlane:
     def _replace_operator(self, name: str) -> None:
         life = self._next_epoch(name)
         event = on.Started(life, fresh=False)
-        process = self.cluster.launch(self.cluster.subjobs[name], f"{name}-{life}", f"host-{name}-{life}", event)
+        process = self.cluster.launch(
+            self.cluster.subjobs[name], f"{name}-{life}", f"host-{name}-{life}", event
+        )
         self.deployed(process, life)

@@ -11,7 +11,8 @@ from understudy_lab.simulation.operators import Operator, Row
 
 @dataclass(slots=True)
 class Shelf:
-    """Consecutive rows from `base` on: an output queue, or an input with its tail. None marks what was skipped."""
+    """Consecutive rows from `base` on: an output queue, or an input with its tail. None marks what was
+    skipped."""
 
     base: int = 0
     rows: list[Row | None] = field(default_factory=list)

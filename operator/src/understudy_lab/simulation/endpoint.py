@@ -1,4 +1,5 @@
-"""Something with a name and a machine that receives messages, and what it remembers of those who read from it."""
+"""Something with a name and a machine that receives messages, and what it remembers of those who read from
+it."""
 
 from __future__ import annotations
 

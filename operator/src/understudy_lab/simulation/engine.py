@@ -1,4 +1,5 @@
-"""The engine of a simulated process, which may stand still while the process lives; and its watch, as in real ones."""
+"""The engine of a simulated process, which may stand still while the process lives; and its watch, as in real
+ones."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Engine:
         return self.world.now < self.hung_until
 
     def hang(self, until: int) -> None:
-        """Where there is no Lease, as in the papers, nobody watches engines: there it does not hang for ever."""
+        """Where there is no Lease, as in the papers, nobody watches engines: there it does not hang for
+        ever."""
         watched = self.hung_until > 0
         if self.process.spec.family != "lease":
             until = min(until, self.world.now + SECOND)

@@ -80,7 +80,11 @@ class Inputs:
     def _watch(self, stream: str, connection: Connection) -> None:
         """Keep a subscription with whoever serves the stream now."""
         now = self.world.now
-        if self.connections.get(stream) is not connection or now < connection.not_before or not self.process.alive:
+        if (
+            self.connections.get(stream) is not connection
+            or now < connection.not_before
+            or not self.process.alive
+        ):
             return
         patience = self.cluster.patience if connection.answered else 4 * self.cluster.patience
         for producer in self.cluster.producers(stream, self.process):
@@ -105,7 +109,9 @@ class Inputs:
         spoke = connection.heard.get(producer) if connection is not None else None
         return spoke is not None and self.world.now - spoke <= self.cluster.patience
 
-    def rx_held(self, stream: str, start: int, by: str, anew: Seq | None = None, released: Seq | None = None) -> None:
+    def rx_held(
+        self, stream: str, start: int, by: str, anew: Seq | None = None, released: Seq | None = None
+    ) -> None:
         connection = self.connections.get(stream)
         if connection is not None and not connection.answered and connection.start == HELD:
             connection.answered = True
@@ -168,7 +174,9 @@ class Inputs:
         if by in connection.targets:
             connection.targets[by] = connection.heard[by] = self.world.now
         self._arriving = (start, rows, epoch)
-        self.process.post(on.Arrived(Stream(stream), Range(Seq(start), Seq(start + len(rows))), epoch, mark, anew))
+        self.process.post(
+            on.Arrived(Stream(stream), Range(Seq(start), Seq(start + len(rows))), epoch, mark, anew)
+        )
         self.process.outputs.align()
         admitted = self.process.core.ledger.admits(Stream(stream), epoch)
         if end is not None and admitted and self._received(stream) >= end:

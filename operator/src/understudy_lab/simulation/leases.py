@@ -1,4 +1,5 @@
-"""A simulated process and the Lease of its subjob: reading it, taking it, waiting while the store is unreachable."""
+"""A simulated process and the Lease of its subjob: reading it, taking it, waiting while the store is
+unreachable."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ class Leases:
 
     def _unreachable(self) -> bool:
         process, world = self.process, self.world
-        return world.lease_down or not world.network.reaches(process.host, "lease") or world.now < process.paused
+        return (
+            world.lease_down or not world.network.reaches(process.host, "lease") or world.now < process.paused
+        )
 
     # --- the store, as this process reaches it
 

@@ -1,8 +1,8 @@
 """What elements compute. A row is (value, lineage): lineage has one bit for each source tuple behind the row.
 
-An operator is a function of positions: given the same rows and the same order of inputs it makes the same rows,
-wherever batches are cut. `order` says which input the next tuple comes from; for arbitrary operators that is a choice.
-"""
+An operator is a function of positions: given the same rows and the same order of inputs it makes the same
+rows, wherever batches are cut. `order` says which input the next tuple comes from; for arbitrary operators
+that is a choice."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ class Join(Zip):
         for seq in range(max(0, positions[1 - i] - self.window), positions[1 - i]):
             other = read(1 - i, seq)
             if mine is not None and other is not None and (mine[0] + other[0] + self.salt) % 3:
-                found.append((mix(mine[0], other[0]) if i == 0 else mix(other[0], mine[0]), mine[1] | other[1]))
+                found.append(
+                    (mix(mine[0], other[0]) if i == 0 else mix(other[0], mine[0]), mine[1] | other[1])
+                )
         return found
 
     def selection(self, positions: Sequence[int]) -> tuple[int, ...]:

@@ -1,4 +1,5 @@
-"""Planned moves by the Lease, as the operator and `understudy run` order them, with the same end: `protocol.moves`."""
+"""Planned moves by the Lease, as the operator and `understudy run` order them, with the same end:
+`protocol.moves`."""
 
 from __future__ import annotations
 

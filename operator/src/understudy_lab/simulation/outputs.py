@@ -26,7 +26,9 @@ class Outputs:
         self.given_up: dict[str, Range] = {}  # stream: seqs that a renumbering gave up
         self.subscriptions: dict[tuple[str, str], Subscription] = {}
         self.waiting: dict[tuple[str, str], tuple[Any, ...]] = {}
-        self._early: dict[tuple[Stream, Consumer, int], on.Acked] = {}  # acks that came before this process serves
+        self._early: dict[
+            tuple[Stream, Consumer, int], on.Acked
+        ] = {}  # acks that came before this process serves
         process.carry |= {
             do.Publish: self._publish,
             do.Trim: self._trim,
@@ -105,11 +107,16 @@ class Outputs:
             rows = store.slice(sub.next, stop)
             mark = core.mark(Stream(stream), Seq(stop))
             told = end if stop == end else None
-            size = len(rows) * (cluster.tuple_size + (cluster.id_size * len(mark.high) if mark is not None else 0))
+            size = len(rows) * (
+                cluster.tuple_size + (cluster.id_size * len(mark.high) if mark is not None else 0)
+            )
             by, at, anew = self._shift(stream, sub.consumer), sub.next, core.anew.get(Stream(stream))
             if by:  # a consumer that counts from further on
                 at, told = at + by, told + by if told is not None else None
-                mark, anew = mark.renumbered(by) if mark else None, Seq(anew + by) if anew is not None else None
+                mark, anew = (
+                    mark.renumbered(by) if mark else None,
+                    Seq(anew + by) if anew is not None else None,
+                )
             args = (stream, at, rows, process.epoch, mark, told, process.name, anew)
             process.send(sub.target, "tuples", size, "rx_data", *args)
             sub.next, sub.end_told = stop, told is not None
@@ -135,7 +142,8 @@ class Outputs:
         epoch: Epoch,
         asked: Epoch = Epoch(0),
     ) -> None:
-        """`asked`: whom the request was meant for; the call ends if this process has led in another epoch since."""
+        """`asked`: whom the request was meant for; the call ends if this process has led in another epoch
+        since."""
         process = self.process
         request = (stream, consumer, target, start, mark, epoch, asked)
         if not process.serving:
@@ -165,8 +173,8 @@ class Outputs:
             self._tell_the_mark(stream, consumer, target, start)
 
     def _tell_the_mark(self, stream: str, consumer: str, target: Endpoint, position: int) -> None:
-        """A consumer that begins amid a stream learns what is behind the tuple before: a sink that was started again
-        has nothing but its position."""
+        """A consumer that begins amid a stream learns what is behind the tuple before: a sink that was
+        started again has nothing but its position."""
         process, by = self.process, self._shift(stream, consumer)
         mark = process.core.mark(Stream(stream), Seq(position - by))
         if mark is not None:
@@ -186,12 +194,16 @@ class Outputs:
             process.send(target, "control", 0, "rx_held", stream, start_at + by, process.name, anew, known)
         elif start is None:
             released = self._released(stream, consumer)
-            process.send(target, "control", 0, "rx_resumes", stream, released + by, start_at + by, process.name)
+            process.send(
+                target, "control", 0, "rx_resumes", stream, released + by, start_at + by, process.name
+            )
         elif start_at < trimmed:
             queue = process.core.ledger.queues[Stream(stream)]
             known_from = int(queue.known_until(Seq(start_at), self.given_up.get(stream)))
             start_at = trimmed
-            process.send(target, "control", 0, "rx_resumes", stream, known_from + by, start_at + by, process.name)
+            process.send(
+                target, "control", 0, "rx_resumes", stream, known_from + by, start_at + by, process.name
+            )
         sub = self.subscriptions[stream, target.name] = Subscription(stream, consumer, target, start_at)
         self._push(sub)
 
@@ -270,7 +282,9 @@ class Outputs:
 
     # --- acks
 
-    def rx_ack(self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any) -> None:
+    def rx_ack(
+        self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any
+    ) -> None:
         ack = on.Acked(stream, consumer, level, self.process.core.ours(stream, consumer, upto), epoch, tree)
         if self.process.serving:
             self.cluster.monitor.ack_heard(self.process, ack)

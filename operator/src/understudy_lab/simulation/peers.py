@@ -1,4 +1,5 @@
-"""What the instances of one simulated subjob tell each other: keep-alives, checkpoints, progress, determinants."""
+"""What the instances of one simulated subjob tell each other: keep-alives, checkpoints, progress,
+determinants."""
 
 from __future__ import annotations
 
@@ -94,14 +95,21 @@ class Peers:
             self._secondary_gone(self.secondary)
 
     def rx_keep_alive(
-        self, by: Process, epoch: Epoch, positions: Any, connection: int | None = None, stalled: str | None = None
+        self,
+        by: Process,
+        epoch: Epoch,
+        positions: Any,
+        connection: int | None = None,
+        stalled: str | None = None,
     ) -> None:
         if connection not in (None, self._connection):
             return
         self._heard, self._primary_works, self._behind_until = True, stalled is None, 0
         self.process.post(on.KeepAlive(self.process.millis, epoch, positions, stalled))
         if self.process.spec.family == "lease":
-            self.process.send(by, "keep-alive", 0, "rx_follower_alive", self.process, self.process.engine.stalled)
+            self.process.send(
+                by, "keep-alive", 0, "rx_follower_alive", self.process, self.process.engine.stalled
+            )
 
     def rx_follower_alive(self, by: Process, stalled: str | None = None) -> None:
         """A secondary whose engine stands still could not take over: it counts as gone."""
@@ -129,7 +137,9 @@ class Peers:
     def _ended(self, end: End) -> None:
         """Of the connection to the primary; the same translation as in real processes."""
         leads = self.process.core.role is Role.PRIMARY
-        match next_step(verdict(end, heard=self._heard), leads=leads, behind=self.world.now < self._behind_until):
+        match next_step(
+            verdict(end, heard=self._heard), leads=leads, behind=self.world.now < self._behind_until
+        ):
             case Step.SAY_CLOSED:
                 self.process.post(on.PeerClosed(self.process.millis))
             case Step.SAY_UNREACHABLE:
@@ -141,7 +151,9 @@ class Peers:
                 self._look_again()
 
     def _look_again(self) -> None:
-        self.world.at(LOOK_AGAIN, self.process.leases.read_now, do.ReadLease("the connection to the primary ended"))
+        self.world.at(
+            LOOK_AGAIN, self.process.leases.read_now, do.ReadLease("the connection to the primary ended")
+        )
 
     def _unreachable(self, connection: int) -> None:
         if self.process.alive and connection == self._connection and self.primary is not None:
@@ -187,7 +199,9 @@ class Peers:
                 tail = state.tail(Stream(stream))
                 tails.append(element.inbox[i].copy(tail.start, tail.stop))
                 have = known.tail(Stream(stream)) if known else None
-                size += len(missing(tail, have)) * cluster.tuple_size + cluster.id_size * (2 if len(tail) else 1)
+                size += len(missing(tail, have)) * cluster.tuple_size + cluster.id_size * (
+                    2 if len(tail) else 1
+                )
             queue = missing(state.held, known.held if known else None)
             size += len(queue) * cluster.tuple_size + cluster.id_size
             cluster.monitor.shipped(process, name, len(queue), len(state.held))
@@ -195,7 +209,9 @@ class Peers:
             rows[name] = {"tails": tails, "queue": kept, "ends": list(element.ends)}
         return rows, size
 
-    def rx_checkpoint(self, by: Process, connection: int, checkpoint: Checkpoint, rows: dict[str, Any]) -> None:
+    def rx_checkpoint(
+        self, by: Process, connection: int, checkpoint: Checkpoint, rows: dict[str, Any]
+    ) -> None:
         if connection != self._connection:
             return
         self.shelves.take(rows)
@@ -235,7 +251,9 @@ class Peers:
     def _send_trimming(self, command: do.SendQueueTrimming) -> None:
         if self.secondary is not None:
             size = self.cluster.id_size * sum(len(m) for m in command.high.values())
-            self.process.send(self.secondary, "acks", size, "rx_trimming", command.epoch, command.high, command.trees)
+            self.process.send(
+                self.secondary, "acks", size, "rx_trimming", command.epoch, command.high, command.trees
+            )
 
     def rx_trimming(self, epoch: Epoch, high: Any, trees: Any) -> None:
         self.process.post(on.QueueTrimming(epoch, high, trees))

@@ -67,7 +67,8 @@ class Process(Endpoint):
 
     @property
     def leads(self) -> bool:
-        """Whether the Lease is its own: a primary that was replaced forgets its state as soon as it learns of it."""
+        """Whether the Lease is its own: a primary that was replaced forgets its state as soon as it learns of
+        it."""
         record = self.world.lease(self.spec.name)
         if self.spec.side_by_side:
             return record is not None and record.epoch == self.core.epoch
@@ -83,7 +84,8 @@ class Process(Endpoint):
 
     @property
     def epoch(self) -> Epoch:
-        """What its messages carry. The lives of a savepoint operator are equals: nobody is fenced (Koldehofe §7.2)."""
+        """What its messages carry. The lives of a savepoint operator are equals: nobody is fenced (Koldehofe
+        §7.2)."""
         return Epoch(1) if self.spec.family == "savepoint" else self.core.epoch
 
     @property

@@ -13,7 +13,9 @@ from understudy_lab.simulation.element import Shelf
 class Shelved:
     checkpoint: Checkpoint
     rows: dict[str, Any]  # per element: tails, queue, ends of inputs
-    ahead: dict[str, Shelf] = field(default_factory=dict)  # per input: what an extended backup holds beyond positions
+    ahead: dict[str, Shelf] = field(
+        default_factory=dict
+    )  # per input: what an extended backup holds beyond positions
 
 
 class Shelves:
@@ -24,7 +26,8 @@ class Shelves:
         self._more: dict[str, Shelf] = {}
 
     def take(self, rows: dict[str, Any]) -> None:
-        """Rows arrive before the core decides about their checkpoint; None stands for what is here already."""
+        """Rows arrive before the core decides about their checkpoint; None stands for what is here
+        already."""
         known = self.permanent.rows if self.permanent is not None else {}
         self._incoming = {n: r if r is not None else known.get(n) for n, r in rows.items()}
 

@@ -17,7 +17,8 @@ Build = Callable[..., Any]
 
 @dataclass(frozen=True)
 class SubjobSpec:
-    """A subjob: its elements in order (the last one's stream leaves it), and how an instance of its mode is made."""
+    """A subjob: its elements in order (the last one's stream leaves it), and how an instance of its mode is
+    made."""
 
     name: str
     elements: Elements
@@ -29,7 +30,8 @@ class SubjobSpec:
     side_by_side: bool = False
     """Whether all instances serve at once, though one of them holds the Lease (replica backup)."""
     alternative: Elements | None = None
-    """The alternative branch: elements that make the same stream with less accuracy, on the upstream's machine."""
+    """The alternative branch: elements that make the same stream with less accuracy, on the upstream's
+    machine."""
     process: bool = False
     """Whether a failure process is declared."""
     logged: bool = False
@@ -87,10 +89,15 @@ class Job:
     def behind(self, stream: str, subjobs: Collection[str]) -> bool:
         """Whether one of these subjobs is before this stream."""
         spec = self.maker.get(stream)
-        return spec is not None and (spec.name in subjobs or any(self.behind(s, subjobs) for s in spec.inputs))
+        return spec is not None and (
+            spec.name in subjobs or any(self.behind(s, subjobs) for s in spec.inputs)
+        )
 
     def describe(self) -> str:
-        lines = [f"source {s.name}: {len(s.rows)} tuples, {s.burst} every {s.every / MS:g} ms" for s in self.sources]
+        lines = [
+            f"source {s.name}: {len(s.rows)} tuples, {s.burst} every {s.every / MS:g} ms"
+            for s in self.sources
+        ]
         for spec in self.subjobs:
             ops = " → ".join(f"{type(op).__name__}({', '.join(ins)})" for _, op, ins in spec.elements)
             lines.append(f"subjob {spec.name}: {spec.mode}, {spec.promise}: {ops}")

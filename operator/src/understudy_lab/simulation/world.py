@@ -78,7 +78,9 @@ class World:
         if self.history is not None:
             self.history.append(f"{self.now / MS:9.2f} ms  {text}")
 
-    def send(self, kind: str, source: str, target: str, size: int, act: Callable[..., None], *args: Any) -> None:
+    def send(
+        self, kind: str, source: str, target: str, size: int, act: Callable[..., None], *args: Any
+    ) -> None:
         """Deliver after transmission and latency; `kind` is only for the count of bytes."""
         net = self.network
         net.bytes[kind] = net.bytes.get(kind, 0) + size
@@ -130,7 +132,9 @@ class World:
             self.leases[subjob] = replace(found, successor=None)
         return found is None or found.address != successor
 
-    def take_lease(self, subjob: str, expected: LeaseRecord | None, name: str, address: str) -> LeaseRecord | None:
+    def take_lease(
+        self, subjob: str, expected: LeaseRecord | None, name: str, address: str
+    ) -> LeaseRecord | None:
         """Compare-and-set; the record if it was won."""
         found = self.leases.get(subjob)
         if not is_as_expected(found, expected):

@@ -1,1 +1,2 @@
-"""What a job without failures would have written, computed in two other ways, and the sinks held against it."""
+"""What a job without failures would have written, computed in two other ways, and the sinks held against
+it."""

@@ -1,9 +1,9 @@
-"""The whole job over the whole, finite input, as ordinary Spark batch queries: what a failure-free execution makes.
+"""The whole job over the whole, finite input, as ordinary Spark batch queries: what a failure-free execution
+makes.
 
-Row-wise operators are the same Spark expressions as in the streaming plan; all that the engine does by positions, tails
-and batch plans is done here another way: merges by a sort, lateness by a running maximum, windows and joins over all
-rows at once.
-"""
+Row-wise operators are the same Spark expressions as in the streaming plan; all that the engine does by
+positions, tails and batch plans is done here another way: merges by a sort, lateness by a running maximum,
+windows and joins over all rows at once."""
 
 from __future__ import annotations
 
@@ -24,16 +24,30 @@ from understudy.engine.schemas import stream_schemas
 from understudy.engine.sql import query
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import Merge, StreamJob
-from understudy.model.operators import Aggregate, Filter, Join, Map, Operator, Python, Sample, Sql, Union, WindowOn
+from understudy.model.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Map,
+    Operator,
+    Python,
+    Sample,
+    Sql,
+    Union,
+    WindowOn,
+)
 from understudy.model.sources import Files, Generator, Source
 from understudy.protocol.selection import micros
 from understudy.sources.reading import FileRows
 
 
-def reference(spark: SparkSession, job: StreamJob, folder: Path, ahead: str | None = None) -> dict[str, pa.Table]:
+def reference(
+    spark: SparkSession, job: StreamJob, folder: Path, ahead: str | None = None
+) -> dict[str, pa.Table]:
     """Stream that a sink reads → its tuples in order, with `_seq`. Every generator needs a limit.
 
-    Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes first."""
+    Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes
+    first."""
     schemas = stream_schemas(spark, job)
     streams = {s.name: _source(spark, s, schemas[s.name], folder) for s in job.sources}
     waiting = [element for subjob in job.subjobs for element in elements_of(subjob)]
@@ -41,7 +55,9 @@ def reference(spark: SparkSession, job: StreamJob, folder: Path, ahead: str | No
         ready = [e for e in waiting if all(name in streams for name in e.inputs)]
         for element in ready:
             made = _numbered(_element(element, streams, ahead).result())
-            streams[element.name] = spark.createDataFrame(made.toArrow())  # computed once, however many read it
+            streams[element.name] = spark.createDataFrame(
+                made.toArrow()
+            )  # computed once, however many read it
         waiting = [e for e in waiting if e not in ready]
     wanted = {sink.input for sink in job.sinks}
     return {name: streams[name].drop("_ts").orderBy("_seq").toArrow() for name in wanted}
@@ -78,7 +94,9 @@ def _numbered(rows: DataFrame) -> DataFrame:
 
 def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | None) -> Frame:
     leads = ahead is not None and ahead in element.inputs and element.merge is Merge.ARRIVAL
-    inputs = _merged([streams[name] for name in element.inputs], element.inputs.index(ahead) if leads else None)
+    inputs = _merged(
+        [streams[name] for name in element.inputs], element.inputs.index(ahead) if leads else None
+    )
     frames = [_frame(df, table) for df, table in zip(inputs, element.tables, strict=True)]
     first, rest = element.operators[:1], element.operators[1:]
     match first:
@@ -93,7 +111,8 @@ def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | No
 
 
 def _merged(inputs: Sequence[DataFrame], ahead: int | None) -> list[DataFrame]:
-    """Each input with `_wm`, the greatest event time before each row, and `_pos`, its place in the merged input."""
+    """Each input with `_wm`, the greatest event time before each row, and `_pos`, its place in the merged
+    input."""
     before, upto = Over.unboundedPreceding, Over.currentRow
     by_seq = Over.orderBy("_seq")
     marked = [
@@ -140,7 +159,9 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions:
         case Join(with_=name):
             return _join(frame, next(f for f in frames[1:] if f.table == name), operator)
         case _:
-            raise ValueError(f"{type(operator).__name__.lower()} has no reference: its result is different every time")
+            raise ValueError(
+                f"{type(operator).__name__.lower()} has no reference: its result is different every time"
+            )
 
 
 # --- windows and joins over everything
@@ -163,7 +184,9 @@ def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame
         return rows.selectExpr("*", number).where(f"{inside} AND NOT ({late}) AND {full}")
 
     chosen = [F.expr(text).alias(name) for name, text in operator.select.items()]
-    in_order = spread(frame.df).repartition("_k").sortWithinPartitions("_pos")  # a sum's last digits depend on it
+    in_order = (
+        spread(frame.df).repartition("_k").sortWithinPartitions("_pos")
+    )  # a sum's last digits depend on it
     made = in_order.groupBy("_k", *map(quoted, operator.group_by)).agg(*chosen)
     times = spread(positions).groupBy("_k").agg(F.max("_ts").alias("_greatest"))
     bound = (lambda text: text) if counted else (lambda text: f"timestamp_micros({text})")
@@ -203,7 +226,9 @@ def _join(left: Frame, right: Frame, operator: Join) -> Frame:
     columns = operator.select or {
         **{name: f"{quoted(left.table)}.{quoted(name)}" for name in left.payload},
         **{
-            (f"{right.table}_{name}" if name.lower() in clash else name): f"{quoted(right.table)}.{quoted(name)}"
+            (
+                f"{right.table}_{name}" if name.lower() in clash else name
+            ): f"{quoted(right.table)}.{quoted(name)}"
             for name in right.payload
         },
     }

@@ -1,4 +1,5 @@
-"""How far two executions without failures may differ: what a run of a query with many results is held to. Pure.
+"""How far two executions without failures may differ: what a run of a query with many results is held to.
+Pure.
 
 What is left to chance, and how it spreads along the streams:
 
@@ -8,9 +9,9 @@ What is left to chance, and how it spreads along the streams:
 | their order | merge: arrival | the same | everything | what is in a window, not which windows there are |
 | everything | rand(), undeclared functions, `_seq` where places are chance | everything | everything | everything |
 
-A join's pairs do not depend on the order of arrival if event times only grow on both inputs. If they do not, and for
-windows on `ts`, a tuple may come too late; then what is sure is what comes whichever input is far ahead of the others.
-"""
+A join's pairs do not depend on the order of arrival if event times only grow on both inputs. If they do not,
+and for windows on `ts`, a tuple may come too late; then what is sure is what comes whichever input is far
+ahead of the others."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ class Chance:
     order: bool = False
     """In which order they come."""
     windows: Aggregate | None = None
-    """They are windows over tuples that are left to chance: sure is which windows there are, not what is in them."""
+    """They are windows over tuples that are left to chance: sure is which windows there are, not what is in
+    them."""
     sparse: bool = False
     """Tuples are left out on the way into windows: some of these may be empty, and those are not there."""
     content: bool = False
@@ -128,14 +130,17 @@ def _joined(element: Element, operator: Join, left: Chance, right: Chance) -> Ch
     places = any(map(mentions_seq, (operator.on, *(operator.select or {}).values())))
     if met.content or not _foretold(operator) or (not sure and (places or not timely)):
         return ANYTHING
-    return replace(met, share=met.share if met.share == 1 else 0.0, late=met.order and not timely, paired=met.order)
+    return replace(
+        met, share=met.share if met.share == 1 else 0.0, late=met.order and not timely, paired=met.order
+    )
 
 
 # --- one operator
 
 
 def _windowed(operator: Aggregate, found: Chance, passing: bool) -> Chance:
-    """`passing`: no operator of its element leaves tuples out before it, so that there is a tuple in every window."""
+    """`passing`: no operator of its element leaves tuples out before it, so that there is a tuple in every
+    window."""
     counted = operator.window.on is WindowOn.SEQ
     if not _foretold(operator) or found.content or found.windows or found.late:
         return ANYTHING

@@ -24,8 +24,9 @@ from understudy_lab.verify.variants import without_draws, without_last_operator
 
 
 class Reference(Protocol):
-    """A stream's tuples without failures, in order, as a sink writes them; samples that draw let everything pass.
-    Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes first."""
+    """A stream's tuples without failures, in order, as a sink writes them; samples that draw let everything
+    pass. Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead`
+    comes first."""
 
     def __call__(self, job: StreamJob, stream: str, ahead: str | None = None, /) -> Sequence[Row]: ...
 
@@ -63,7 +64,9 @@ class Run:
 
 def read_run(folder: Folder) -> Run:
     if not folder.job.is_file():
-        raise NotARun(f"there is no {folder.job.name} in {folder.path}; name a folder that understudy run wrote to")
+        raise NotARun(
+            f"there is no {folder.job.name} in {folder.path}; name a folder that understudy run wrote to"
+        )
     job = load(folder.job.read_text())
     if not isinstance(job, StreamJob):
         raise NotARun(f"{folder.job}: " + "; ".join(refusal.message for refusal in job))
@@ -109,7 +112,9 @@ def _many(chance: Chance) -> str:
     if chance.content:
         return "what is in the tuples of this query may differ each time; compared is how many there are"
     if chance.windows:
-        return "what is in the windows of this query may differ each time; compared is which windows there are"
+        return (
+            "what is in the windows of this query may differ each time; compared is which windows there are"
+        )
     may = (("which tuples pass", chance.share < 1 or chance.late), ("order", chance.order))
     differ = " and ".join(what for what, does in may if does)
     return f"executions of this query may differ in {differ}; it is compared with all that they may give"
@@ -130,4 +135,6 @@ def second_opinion(job: StreamJob, stream: str, expected: Sequence[Row]) -> Opin
     found = compare(*alike(expected, plain))
     if found.recovery is Recovery.PRECISE:
         return Opinion("Spark and plain Python agree on the reference")
-    return Opinion(objection=f"Spark and plain Python do not agree on the reference ({describe(found)}); report this")
+    return Opinion(
+        objection=f"Spark and plain Python do not agree on the reference ({describe(found)}); report this"
+    )

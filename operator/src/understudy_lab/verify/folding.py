@@ -31,8 +31,8 @@ class Folded:
 
 
 def fold(rows: Sequence[Row], windows: Aggregate, late: bool) -> Folded:
-    """Bounds, and how many tuples all groups of a window have: a full window is full whatever is in it, unless tuples
-    come too late for it. A group that comes again begins the window again."""
+    """Bounds, and how many tuples all groups of a window have: a full window is full whatever is in it,
+    unless tuples come too late for it. A group that comes again begins the window again."""
     counts = [] if late else counts_of(windows)
     starts: list[int] = []
     before: Any = None

@@ -158,6 +158,12 @@ def _groups(
     for row in rows:
         groups[tuple(row.columns[name] for name in group_by)].append(row)
     return [
-        Row(0, ts, dict(zip(group_by, key, strict=True)) | {"window_start": start, "window_end": end} | select(members))
+        Row(
+            0,
+            ts,
+            dict(zip(group_by, key, strict=True))
+            | {"window_start": start, "window_end": end}
+            | select(members),
+        )
         for key, members in sorted(groups.items(), key=lambda item: [(v is not None, v) for v in item[0]])
     ]

@@ -45,7 +45,9 @@ def one_of_many(
     """None where tuples tell nothing; then only what processes declared lost is known to be lost."""
     found = _compare(references, observed, chance, open_end)
     if declared:
-        return replace(found, recovery=Recovery.GAP, lost=max(declared, found.lost), duplicated=0, surplus=(), holes=())
+        return replace(
+            found, recovery=Recovery.GAP, lost=max(declared, found.lost), duplicated=0, surplus=(), holes=()
+        )
     return None if chance.content and not chance.share else found
 
 
@@ -58,18 +60,23 @@ def _compare(references: References, observed: Sequence[Row], chance: Chance, op
     if chance.sparse:
         fewest = least(references.inside, chance.share)
         return compare_sparse(fewest, references.inside, observed, chance.windows, open_end)
-    return _by_window(references, fold(observed, chance.windows, chance.late), chance, chance.windows, open_end)
+    return _by_window(
+        references, fold(observed, chance.windows, chance.late), chance, chance.windows, open_end
+    )
 
 
 def _excused(found: Comparison, chance: Chance, lags: bool) -> Comparison:
-    """What differs from the reference only by chance is no fault, nor what a stopped run was still to make."""
+    """What differs from the reference only by chance is no fault, nor what a stopped run was still to
+    make."""
     matched = found.tuples - len(found.surplus)
     lost = 0 if lags else max(0, least(found.expected, chance.share) - matched)
     reordered = 0 if chance.order else found.reordered
     recovery = _recovery(lost, len(found.surplus), found.foreign, reordered)
     holes = found.holes if lost and chance.share == 1 else ()
     duplicated = len(found.surplus) - (found.foreign if lost else 0)
-    return replace(found, recovery=recovery, lost=lost, duplicated=duplicated, reordered=reordered, holes=holes)
+    return replace(
+        found, recovery=recovery, lost=lost, duplicated=duplicated, reordered=reordered, holes=holes
+    )
 
 
 def _recovery(lost: int, surplus: int, foreign: int, reordered: int) -> Recovery:
@@ -81,7 +88,8 @@ def _recovery(lost: int, surplus: int, foreign: int, reordered: int) -> Recovery
 
 
 def least(count: int, share: float) -> int:
-    """How many of so many draws succeed at least, but for once in a million million times (Hoeffding's bound)."""
+    """How many of so many draws succeed at least, but for once in a million million times (Hoeffding's
+    bound)."""
     if share == 1:
         return count
     return max(0, ceil(count * share - sqrt(count * log(1 / UNLIKELY) / 2)))

@@ -1,8 +1,7 @@
 """Rows as values that can be compared: what a sink wrote against what it should have written.
 
-Numbers computed in another order differ in their last bits (a sum of doubles is not associative), so two rows are
-alike if everything but their doubles is equal and the doubles are close.
-"""
+Numbers computed in another order differ in their last bits (a sum of doubles is not associative), so two rows
+are alike if everything but their doubles is equal and the doubles are close."""
 
 from __future__ import annotations
 
@@ -24,7 +23,9 @@ class Torn(ValueError):
 
 def read_sink(folder: Path) -> list[dict[str, Any]]:
     """The tuples of a sink, in the order in which they were written."""
-    return [_parse(line, path, number) for path in sorted(folder.glob("*.jsonl")) for number, line in _lines(path)]
+    return [
+        _parse(line, path, number) for path in sorted(folder.glob("*.jsonl")) for number, line in _lines(path)
+    ]
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
@@ -72,7 +73,9 @@ class _Close:
 
 
 def _near(one: list[float], other: list[float]) -> bool:
-    return all(math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) for a, b in zip(one, other, strict=True))
+    return all(
+        math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _exact(row: Row) -> str:

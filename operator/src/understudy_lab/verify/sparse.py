@@ -1,8 +1,9 @@
-"""Windows of which some may be empty, and so not there: held to what so many tuples must give in any order. Pure.
+"""Windows of which some may be empty, and so not there: held to what so many tuples must give in any order.
+Pure.
 
-Of P tuples at most slide - 1 come after the last full window, and no window has more than size: at least
-(P - slide + 1) / size windows have one. Where windows tile the stream and count their tuples, all of these are counted.
-"""
+Of P tuples at most slide - 1 come after the last full window, and no window has more than size: at least (P -
+slide + 1) / size windows have one. Where windows tile the stream and count their tuples, all of these are
+counted."""
 
 from __future__ import annotations
 
@@ -17,8 +18,11 @@ from understudy_lab.verify.folding import counts_of, extent, fold
 from understudy_lab.verify.rows import Row
 
 
-def compare_sparse(fewest: int, most: int, observed: Sequence[Row], windows: Aggregate, open_end: bool) -> Comparison:
-    """`fewest`, `most`: how many tuples go into windows. Such windows as came are expected, and those that lack."""
+def compare_sparse(
+    fewest: int, most: int, observed: Sequence[Row], windows: Aggregate, open_end: bool
+) -> Comparison:
+    """`fewest`, `most`: how many tuples go into windows. Such windows as came are expected, and those that
+    lack."""
     folded = fold(observed, windows, late=True)
     seen = [(row["window_start"], row["window_end"]) for row in folded.rows]
     possible = sorted({bounds for bounds in seen if _is_window(*bounds, windows)})

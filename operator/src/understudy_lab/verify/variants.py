@@ -19,7 +19,9 @@ def without_draws(job: StreamJob) -> StreamJob:
         s.model_copy(
             update={
                 "operators": tuple(_kept(s.operators)),
-                "elements": tuple(e.model_copy(update={"operators": tuple(_kept(e.operators))}) for e in s.elements),
+                "elements": tuple(
+                    e.model_copy(update={"operators": tuple(_kept(e.operators))}) for e in s.elements
+                ),
             }
         )
         for s in job.subjobs

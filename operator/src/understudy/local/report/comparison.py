@@ -10,9 +10,9 @@ Hwang §3.1, Figure 2, by what remains when O and E are matched tuple by tuple:
 | divergent  | ≥ 0  | other tuples in place of those of E, or another order | never identical again, but no less of it |
 | gap        | > 0  | anything          | |
 
-A tuple of E that O lacks, with another in its place, is either a result computed from less (a gap) or one that is as
-good (divergent). They differ in how it ends: after a gap O becomes identical to E again, divergent recovery never does.
-"""
+A tuple of E that O lacks, with another in its place, is either a result computed from less (a gap) or one
+that is as good (divergent). They differ in how it ends: after a gap O becomes identical to E again, divergent
+recovery never does."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ class Comparison:
 
 
 def compare(expected: Sequence[Hashable], observed: Sequence[Hashable], open_end: bool = False) -> Comparison:
-    """Match O with E. With an open end (a run that was stopped) what E has after the last tuple of O is not lost."""
+    """Match O with E. With an open end (a run that was stopped) what E has after the last tuple of O is not
+    lost."""
     if open_end:
         expected = expected[: _reach(expected, observed)]
     places = _match(expected, observed)
@@ -95,7 +96,9 @@ def _holes(places: Sequence[int | None], length: int) -> tuple[tuple[int, int], 
     """Per run of places of E that nothing matched: before which tuple of O it is missing."""
     matched = sorted((place, at) for at, place in enumerate(places) if place is not None)
     ends = [(-1, -1), *matched, (length, len(places))]
-    return tuple((at, place - before - 1) for (before, _), (place, at) in pairwise(ends) if place - before > 1)
+    return tuple(
+        (at, place - before - 1) for (before, _), (place, at) in pairwise(ends) if place - before > 1
+    )
 
 
 def _ends_alike(expected: Sequence[Hashable], observed: Sequence[Hashable]) -> bool:
@@ -119,9 +122,8 @@ def _classify(ends_alike: bool, missing: int, surplus: int, foreign: int, reorde
 def _match(expected: Sequence[Hashable], observed: Sequence[Hashable]) -> list[int | None]:
     """For each tuple of O its place in E, each place once; None for what is too much.
 
-    Equal beginnings and endings are matched as they stand, so that of several equal tuples around a fault the right
-    ones are found; in between the n-th of equal tuples matches the n-th.
-    """
+    Equal beginnings and endings are matched as they stand, so that of several equal tuples around a fault the
+    right ones are found; in between the n-th of equal tuples matches the n-th."""
     head = _common(expected, observed)
     tail = _common(expected[head:][::-1], observed[head:][::-1])
     free: dict[Hashable, deque[int]] = defaultdict(deque)

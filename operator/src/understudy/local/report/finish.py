@@ -47,7 +47,9 @@ class Telling:
         late = too_late(self.report.record, self.report.incidents, self.report.job)
         if self.verdicts is None:
             return ["the sinks could not be checked", *late]
-        wrong = [f"{name}: {verdict.sentence()}" for name, verdict in self.verdicts.items() if not verdict.kept]
+        wrong = [
+            f"{name}: {verdict.sentence()}" for name, verdict in self.verdicts.items() if not verdict.kept
+        ]
         return [*wrong, *late]
 
 
@@ -57,14 +59,17 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Tel
     if isinstance(record.outcome, Finish) and not record.outcome.complete:
         write(cut_at(job, due(job, record.started_ms, record.clock.wall_now())), folder.job)
     verdicts = _check(folder, notes) if job.sinks else {}
-    report = Report(job, record, incidents, {n: v.comparison for n, v in (verdicts or {}).items() if v.comparison})
+    report = Report(
+        job, record, incidents, {n: v.comparison for n, v in (verdicts or {}).items() if v.comparison}
+    )
     folder.report.write_text(json.dumps(report.to_json(), indent=2) + "\n")
     folder.page.write_text(render(report))
     return Telling(report, verdicts)
 
 
 def due(job: StreamJob, started_ms: int | None, now: WallMillis) -> dict[str, int]:
-    """No process is left, so none has read further than what is due by now; what they did not reach is an open end."""
+    """No process is left, so none has read further than what is due by now; what they did not reach is an
+    open end."""
     clocks = {
         s.name: GeneratorClock(s.generator, WallMillis(started_ms or now))
         for s in job.sources
@@ -74,7 +79,8 @@ def due(job: StreamJob, started_ms: int | None, now: WallMillis) -> dict[str, in
 
 
 def _check(folder: Folder, notes: Notes) -> dict[str, Verdict] | None:
-    """In a process of its own: it needs a Spark session, and nothing of that should outlive it. None if it failed."""
+    """In a process of its own: it needs a Spark session, and nothing of that should outlive it. None if it
+    failed."""
     notes.note("computing the result without failures, as a batch in Spark, to compare the sinks with")
     reaper = Reaper()
     command = [sys.executable, "-m", "understudy.cli", "verify", str(folder.path), "--json"]

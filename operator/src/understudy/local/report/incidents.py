@@ -45,7 +45,8 @@ class _Loss:
 
 
 def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
-    """One for each process that was lost, each take-over from a process that lived, and each sink that stood still."""
+    """One for each process that was lost, each take-over from a process that lived, and each sink that stood
+    still."""
     losses = [loss for loss in _losses(record) if loss.process.kind is Kind.SUBJOB]
     found = [_incident(loss, _next(loss, losses), record, job) for loss in losses]
     told = {(i.subjob, i.successor, i.at_ms + i.promoted_ms) for i in found if i.promoted_ms is not None}
@@ -71,7 +72,12 @@ def _stalls(record: Record, job: StreamJob) -> Iterator[Incident]:
             at_ms=stall.at_ms,
             detected_ms=0,
             first_output_ms=next(
-                (a.at_ms - stall.at_ms for a in record.arrivals.get(process.owner, ()) if a.at_ms > stall.at_ms), None
+                (
+                    a.at_ms - stall.at_ms
+                    for a in record.arrivals.get(process.owner, ())
+                    if a.at_ms > stall.at_ms
+                ),
+                None,
             ),
         )
 
@@ -107,7 +113,9 @@ def _losses(record: Record) -> Iterator[_Loss]:
 def _of_death(death: Death, engine: Mapping[str, Any]) -> _Loss:
     """`engine`: the last word of its status page on Spark."""
     if engine.get("state") == "stalled":
-        return _Loss(death.process, engine["sinceMs"], f"its engine stood still: {engine['why']}", death.had_standby)
+        return _Loss(
+            death.process, engine["sinceMs"], f"its engine stood still: {engine['why']}", death.had_standby
+        )
     cause = f"signal {-death.exit_code}" if death.exit_code < 0 else f"exit code {death.exit_code}"
     return _Loss(death.process, death.at_ms, f"process ended by itself ({cause})", death.had_standby)
 
@@ -136,11 +144,18 @@ def _incident(loss: _Loss, until: float, record: Record, job: StreamJob) -> Inci
         detected_ms=_since(noticed, loss.at_ms),
         reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms, until), loss.at_ms),
     )
-    return _with_story(incident, successor, story, noticed if not loss.had_standby else None) if story else incident
+    return (
+        _with_story(incident, successor, story, noticed if not loss.had_standby else None)
+        if story
+        else incident
+    )
 
 
-def _with_story(incident: Incident, successor: str | None, story: Mapping[str, Any], noticed: int | None) -> Incident:
-    """Without a standby nobody but the supervisor sees the loss (`noticed`); the replacement only hears of it."""
+def _with_story(
+    incident: Incident, successor: str | None, story: Mapping[str, Any], noticed: int | None
+) -> Incident:
+    """Without a standby nobody but the supervisor sees the loss (`noticed`); the replacement only hears of
+    it."""
     detected = story["detectedMs"] if noticed is None else min(noticed, story["detectedMs"])
     return replace(
         incident,

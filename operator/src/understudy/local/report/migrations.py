@@ -87,6 +87,8 @@ def _unplanned(move: Underway) -> str:
 def _arrival(move: Underway, record: Record) -> Mapping[str, Any]:
     """The take-over by which the target became primary."""
     found = (
-        s for (name, _), s in record.takeovers.items() if name == move.target.name and s["from"] == move.source.name
+        s
+        for (name, _), s in record.takeovers.items()
+        if name == move.target.name and s["from"] == move.source.name
     )
     return next((story for story in found if story.get("planned")), {})

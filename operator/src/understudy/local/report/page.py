@@ -34,7 +34,9 @@ def render(report: Report) -> str:
         subtitle=html.escape(_subtitle(report)),
         verdict=_verdict(report),
         body="\n".join(s for s in sections if s),
-        footer=html.escape(f"understudy {__version__}, Python {platform.python_version()}, {platform.platform()}"),
+        footer=html.escape(
+            f"understudy {__version__}, Python {platform.python_version()}, {platform.platform()}"
+        ),
     )
 
 
@@ -48,13 +50,23 @@ def _subtitle(report: Report) -> str:
 def _verdict(report: Report) -> str:
     found = report.comparisons
     late = too_late(report.record, report.incidents, report.job)
-    right = all(keeps(c.recovery, promised(report.job, s.input)) for s in report.job.sinks if (c := found.get(s.name)))
+    right = all(
+        keeps(c.recovery, promised(report.job, s.input)) for s in report.job.sinks if (c := found.get(s.name))
+    )
     kept = right and not late
-    words = "; ".join([*(f"{html.escape(name)}: {_sentence(c)}" for name, c in found.items()), *map(html.escape, late)])
+    words = "; ".join(
+        [*(f"{html.escape(name)}: {_sentence(c)}" for name, c in found.items()), *map(html.escape, late)]
+    )
     if not found:
-        words = "; ".join(["The sinks were not compared with an execution without failures", *map(html.escape, late)])
+        words = "; ".join(
+            ["The sinks were not compared with an execution without failures", *map(html.escape, late)]
+        )
         return f"{words}."
-    mark = '<b class="good">Every promise was kept.</b>' if kept else '<b class="bad">A promise was not kept.</b>'
+    mark = (
+        '<b class="good">Every promise was kept.</b>'
+        if kept
+        else '<b class="bad">A promise was not kept.</b>'
+    )
     return f"{mark} {words}"
 
 
@@ -91,7 +103,8 @@ def _failovers(report: Report) -> str:
 def _failover(incident: Incident, report: Report) -> str:
     at = (incident.at_ms - (report.record.started_ms or incident.at_ms)) / 1000
     said = (
-        f"<p><b>{html.escape(incident.subjob)}</b>: {html.escape(incident.victim)}, {html.escape(incident.cause)} at "
+        f"<p><b>{html.escape(incident.subjob)}</b>: {html.escape(incident.victim)}, "
+        f"{html.escape(incident.cause)} at "
         f"{at:.1f} s; {html.escape(incident.successor or '')} took over</p>"
     )
     steps = (
@@ -107,12 +120,25 @@ def _failover(incident: Incident, report: Report) -> str:
 def _sinks(report: Report) -> str:
     def row(name: str) -> Row:
         found = report.comparisons.get(name)
-        counts = (found.lost, found.duplicated, found.reordered, found.recovery.value) if found else ("?",) * 4
+        counts = (
+            (found.lost, found.duplicated, found.reordered, found.recovery.value) if found else ("?",) * 4
+        )
         lags = report.record.lags.get(name)
         return (name, report.received(name), *counts, *((lags.most, lags.last) if lags else ("?", "?")))
 
-    head = ("sink", "tuples", "lost", "duplicated", "out of order", "recovery", "furthest behind", "behind at the end")
-    return "<h2>Sinks</h2>" + _table(head, [row(s.name) for s in report.job.sinks]) if report.job.sinks else ""
+    head = (
+        "sink",
+        "tuples",
+        "lost",
+        "duplicated",
+        "out of order",
+        "recovery",
+        "furthest behind",
+        "behind at the end",
+    )
+    return (
+        "<h2>Sinks</h2>" + _table(head, [row(s.name) for s in report.job.sinks]) if report.job.sinks else ""
+    )
 
 
 def _incidents(report: Report) -> str:
@@ -124,7 +150,14 @@ def _incidents(report: Report) -> str:
     )
     rows = [
         (
-            *(i.subjob, i.cause, _ms(i.detected_ms), _ms(i.promoted_ms), _ms(i.first_output_ms), _ms(i.caught_up_ms)),
+            *(
+                i.subjob,
+                i.cause,
+                _ms(i.detected_ms),
+                _ms(i.promoted_ms),
+                _ms(i.first_output_ms),
+                _ms(i.caught_up_ms),
+            ),
             *(_ms(i.reprotected_ms), _ms(i.recovery_ms), i.replayed, caused.lost, caused.duplicated),
         )
         for i, caused in zip(report.incidents, blame(report), strict=True)
@@ -135,7 +168,18 @@ def _incidents(report: Report) -> str:
 def _migrations(report: Report) -> str:
     if not report.migrations:
         return ""
-    head = ("subjob", "from", "to", "why", "pause", "moved bytes", "stood still", "handed over", "promoted", "output")
+    head = (
+        "subjob",
+        "from",
+        "to",
+        "why",
+        "pause",
+        "moved bytes",
+        "stood still",
+        "handed over",
+        "promoted",
+        "output",
+    )
     rows = [
         (
             *(m.subjob, m.source, m.target, m.failure or m.why, _ms(m.pause_ms), m.moved_bytes),
@@ -148,7 +192,10 @@ def _migrations(report: Report) -> str:
 
 def _subjobs(report: Report) -> str:
     given = [(s, promises(report.job)[s.name]) for s in report.job.subjobs]
-    rows = [(s.name, p.mode.value, p.operator_class.value, p.guarantee.value, ", ".join(s.inputs)) for s, p in given]
+    rows = [
+        (s.name, p.mode.value, p.operator_class.value, p.guarantee.value, ", ".join(s.inputs))
+        for s, p in given
+    ]
     return "<h2>Subjobs</h2>" + _table(("subjob", "mode", "class", "guarantee", "reads"), rows)
 
 

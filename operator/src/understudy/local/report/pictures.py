@@ -26,7 +26,8 @@ def steps(found: Sequence[tuple[str, int]]) -> str:
         x, wide = LEFT + before * scale, max((at - before) * scale, 2)
         parts.append(f'<text x="0" y="{y + 13}">{html.escape(name)}</text>')
         parts.append(
-            f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="16" rx="3" fill="{COLOURS[place % len(COLOURS)]}"/>'
+            f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="16" rx="3" '
+            f'fill="{COLOURS[place % len(COLOURS)]}"/>'
         )
         parts.append(f'<text x="{x + wide + 8:.1f}" y="{y + 13}" class="soft">{at:,} ms</text>')
         before = at
@@ -39,7 +40,8 @@ def steps(found: Sequence[tuple[str, int]]) -> str:
 
 
 def rates(arrivals: Sequence[tuple[int, int]], length_ms: int, faults: Sequence[tuple[int, str]]) -> str:
-    """Tuples per second over the run, a line for every fault. `arrivals`: (milliseconds since start, tuples so far)."""
+    """Tuples per second over the run, a line for every fault. `arrivals`: (milliseconds since start, tuples
+    so far)."""
     bottom, top = 170, 26
     wide = max(length_ms / BINS, 1)
     bins = _binned(arrivals, wide)
@@ -54,11 +56,14 @@ def rates(arrivals: Sequence[tuple[int, int]], length_ms: int, faults: Sequence[
     lines = [
         f'<line x1="{(x := 50 + at / wide * scale):.1f}" x2="{x:.1f}" y1="{top - 8}" y2="{bottom}" '
         f'stroke="var(--fault)" stroke-width="1.5" stroke-dasharray="4 3"/>'
-        f'<text x="{x:.1f}" y="{top - 12}" text-anchor="middle" class="soft">{html.escape(name)} killed</text>'
+        f'<text x="{x:.1f}" y="{top - 12}" text-anchor="middle" class="soft">{html.escape(name)} '
+        "killed</text>"
         for at, name in faults
     ]
     return _svg(
-        bottom + 24, "tuples per second at the sink", [*_axes(bottom, top, length_ms, highest / wide), *bars, *lines]
+        bottom + 24,
+        "tuples per second at the sink",
+        [*_axes(bottom, top, length_ms, highest / wide), *bars, *lines],
     )
 
 
@@ -72,11 +77,14 @@ def _binned(arrivals: Sequence[tuple[int, int]], wide: float) -> list[int]:
 def _axes(bottom: int, top: int, length_ms: int, per_ms: float) -> list[str]:
     seconds = max(length_ms, 1) / 1000
     step = next(
-        s for s in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 86400) if seconds / s <= 10 or s == 86400
+        s
+        for s in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 86400)
+        if seconds / s <= 10 or s == 86400
     )
     per_second = (WIDTH - 60) / seconds
     marks = [
-        f'<text x="{50 + s * per_second:.1f}" y="{bottom + 18}" text-anchor="middle" class="soft">{s} s</text>'
+        f'<text x="{50 + s * per_second:.1f}" y="{bottom + 18}" text-anchor="middle" class="soft">{s} '
+        "s</text>"
         for s in range(0, int(seconds) + 1, step)
     ]
     return [

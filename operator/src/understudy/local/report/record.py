@@ -94,7 +94,12 @@ class Record:
     def _new_deaths(self, observed: Observed) -> Iterator[Death]:
         known = {death.process for death in self.deaths}
         for seen in observed.seen:
-            if seen.exit_code is not None and not seen.hurt and seen.process not in known and not _finished(seen):
+            if (
+                seen.exit_code is not None
+                and not seen.hurt
+                and seen.process not in known
+                and not _finished(seen)
+            ):
                 yield Death(seen.process, observed.now_ms, seen.exit_code, observed.covered(seen.process))
 
     def _remember_lags(self, observed: Observed) -> None:

@@ -1,4 +1,5 @@
-"""What is told of a run: `report.json` as users and checks know it, and `run.json` with everything that was seen."""
+"""What is told of a run: `report.json` as users and checks know it, and `run.json` with everything that was
+seen."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class Report:
         return {
             "job": self.job.name,
             "sinks": {s.name: self._sink(s.name) for s in self.job.sinks},
-            "incidents": [_incident(i, caused) for i, caused in zip(self.incidents, blame(self), strict=True)],
+            "incidents": [
+                _incident(i, caused) for i, caused in zip(self.incidents, blame(self), strict=True)
+            ],
             "migrations": [migration_to_json(m) for m in self.migrations],
             "subjobs": {name: self._subjob(name, promise) for name, promise in promises(self.job).items()},
         }
@@ -75,7 +78,11 @@ class Report:
 
     def received(self, sink: str) -> int:
         arrivals = self.record.arrivals.get(sink)
-        return arrivals[-1].tuples if arrivals else int(self.record.last.get(f"sink-{sink}", {}).get("tuples", 0))
+        return (
+            arrivals[-1].tuples
+            if arrivals
+            else int(self.record.last.get(f"sink-{sink}", {}).get("tuples", 0))
+        )
 
 
 def _incident(incident: Incident, caused: Blame) -> dict[str, Any]:
@@ -129,7 +136,9 @@ def _subjob(promise: SubjobPromise) -> dict[str, Any]:
 
 def too_late(record: Record, incidents: Sequence[Incident], job: StreamJob) -> list[str]:
     """A sentence for every take-over that did not keep the `maxRecovery` of its subjob."""
-    return [sentence for i in incidents if (sentence := _too_late(i, job.subjob(i.subjob), record)) is not None]
+    return [
+        sentence for i in incidents if (sentence := _too_late(i, job.subjob(i.subjob), record)) is not None
+    ]
 
 
 def _too_late(incident: Incident, subjob: Subjob | None, record: Record) -> str | None:
@@ -173,7 +182,8 @@ def blame(report: Report) -> list[Blame]:
             _charge(duplicated, _before(suspects, report, arrived_at(arrivals, place)), likely, 1)
     compared = [sinks & report.comparisons.keys() for sinks in behind]
     return [
-        Blame(lost[n] if compared[n] else incident.lost, duplicated[n]) for n, incident in enumerate(report.incidents)
+        Blame(lost[n] if compared[n] else incident.lost, duplicated[n])
+        for n, incident in enumerate(report.incidents)
     ]
 
 

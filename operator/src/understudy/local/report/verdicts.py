@@ -28,7 +28,9 @@ class Verdict:
         return self.comparison is None or keeps(self.comparison.recovery, self.promised)
 
     def sentence(self) -> str:
-        said = self.objection or (describe(self.comparison) if self.comparison else self.remark or "not compared")
+        said = self.objection or (
+            describe(self.comparison) if self.comparison else self.remark or "not compared"
+        )
         return f"{said}; promised {self.promised}"
 
 

@@ -1,5 +1,5 @@
-"""The Python functions of a run. Modules beside the manifest are copied into its folder, so that it is whole: whoever
-verifies it later needs them too."""
+"""The Python functions of a run. Modules beside the manifest are copied into its folder, so that it is whole:
+whoever verifies it later needs them too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from understudy.model.job import StreamJob
 
 def collect(job: StreamJob, beside: Path, folder: Path) -> str | None:
     """Copies what is beside the manifest; why a function is not to be had, if one is not."""
-    called = {function.function.partition(":")[0] for subjob in job.subjobs for function in functions_of(subjob)}
+    called = {
+        function.function.partition(":")[0] for subjob in job.subjobs for function in functions_of(subjob)
+    }
     for module in sorted(called):
         file = beside / f"{module}.py"
         if file.is_file():

@@ -1,4 +1,5 @@
-"""Observe → decide: whom to start, when the streams begin, whom to hurt, when it is over. No I/O, no clock."""
+"""Observe → decide: whom to start, when the streams begin, whom to hurt, when it is over. No I/O, no
+clock."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ class Observed:
     told: frozenset[tuple[Process, str]] = frozenset()
     """Who has been told of which settings."""
     killed: frozenset[Process] = frozenset()
-    """Those that were killed because they stood still. One that waits for a disk dies only when that comes back."""
+    """Those that were killed because they stood still. One that waits for a disk dies only when that comes
+    back."""
     moving: frozenset[Process] = frozenset()
     """Both sides of every move that is not over, and the targets of those that have failed."""
 
@@ -100,7 +102,8 @@ class Observed:
         return primary is not None and bool(primary.status.get("protected"))
 
     def lag(self, sink: str) -> Lag | None:
-        """By how much a sink is behind. The primary of its producer says so: a sink that hangs says nothing."""
+        """By how much a sink is behind. The primary of its producer says so: a sink that hangs says
+        nothing."""
         for primary in (found for subjob in self.holders if (found := self.primary(subjob))):
             for queue in primary.status.get("outputs", {}).values():
                 if (acks := queue["consumers"].get(sink_consumer(sink))) is not None:
@@ -135,7 +138,8 @@ class Hurt:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A sink whose disk stands still, an instance whose Spark does not start: the next process may find it working."""
+    """A sink whose disk stands still, an instance whose Spark does not start: the next process may find it
+    working."""
 
     process: Process
     why: str
@@ -242,7 +246,11 @@ def victim_of(fault: Fault, observed: Observed) -> Process | None:
             found = observed.standby(fault.owner)
         case Target.PROTECTED:
             primary = observed.primary(fault.owner)
-            found = primary if primary and all(_protected(n, observed) for n in _around(primary, observed)) else None
+            found = (
+                primary
+                if primary and all(_protected(n, observed) for n in _around(primary, observed))
+                else None
+            )
         case Target.RECOVERING:
             primary = observed.primary(fault.owner)
             found = primary if primary and _recovers(primary, observed) else None
@@ -255,9 +263,13 @@ def victim_of(fault: Fault, observed: Observed) -> Process | None:
 
 
 def _around(primary: Seen, observed: Observed) -> set[str]:
-    """Its subjob and those that it reads or that read it: where neighbours fail together, some modes promise less."""
+    """Its subjob and those that it reads or that read it: where neighbours fail together, some modes promise
+    less."""
     outputs = primary.status.get("outputs", {}).values()
-    near = {*primary.status.get("inputs", {}), *(consumer for queue in outputs for consumer in queue["consumers"])}
+    near = {
+        *primary.status.get("inputs", {}),
+        *(consumer for queue in outputs for consumer in queue["consumers"]),
+    }
     subjobs = {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}
     return {primary.process.owner, *(near & subjobs)}
 
@@ -369,8 +381,8 @@ def _failure(members: Members, observed: Observed) -> Fail | StandIn | LastResor
 
 
 def _death(members: Members, seen: Seen, observed: Observed) -> Fail | StandIn | LastResort | None:
-    """A process that died by itself is replaced, unless that keeps happening before one is ready or at the same place,
-    or it cannot run here at all."""
+    """A process that died by itself is replaced, unless that keeps happening before one is ready or at the
+    same place, or it cannot run here at all."""
     if seen.process.kind is Kind.SINK and seen.exit_code == 0:
         return None
     said = f"{seen.process.name} ended with {_how(seen.exit_code)}"
@@ -392,8 +404,8 @@ def _death(members: Members, seen: Seen, observed: Observed) -> Fail | StandIn |
 
 
 def poison_of(members: Members, mates: list[Seen]) -> str | None:
-    """What is said of a subjob whose primaries were killed at the same place. A SIGKILL that we did not send comes from
-    the kernel, which has no memory left, or from a person."""
+    """What is said of a subjob whose primaries were killed at the same place. A SIGKILL that we did not send
+    comes from the kernel, which has no memory left, or from a person."""
     killed = [s for s in _stuck(mates) if s.exit_code == -signal.SIGKILL]
     if len(killed) < TWICE:
         return None
@@ -420,7 +432,9 @@ def _stuck(mates: list[Seen]) -> list[Seen]:
 def _reached(primary: Seen) -> dict[str, int]:
     """How far it has come on its inputs, and with its output."""
     inputs = {f"in {stream}": int(at["position"]) for stream, at in primary.status.get("inputs", {}).items()}
-    return inputs | {f"out {stream}": int(at["next"]) for stream, at in primary.status.get("outputs", {}).items()}
+    return inputs | {
+        f"out {stream}": int(at["next"]) for stream, at in primary.status.get("outputs", {}).items()
+    }
 
 
 def _for_good(members: Members, last: Process, why: str, observed: Observed) -> Fail | StandIn | LastResort:
@@ -445,7 +459,8 @@ def _starts(members: Members, at_once: int, observed: Observed) -> Iterator[Star
     running = observed.started_ms is not None
 
     def patience(post: tuple[Kind, str, int]) -> tuple[bool, int]:
-        """Who has nobody comes first; then who was replaced least, so that nobody waits for ever behind the others."""
+        """Who has nobody comes first; then who was replaced least, so that nobody waits for ever behind the
+        others."""
         return (living[post[0], post[1]] > 0, numbers[post[0], post[1]]) if running else (False, 0)
 
     for kind, owner, wanted in sorted(members.order(), key=patience):

@@ -1,4 +1,5 @@
-"""The failure process of a local run: what the Job's first container would run, as a process of this machine."""
+"""The failure process of a local run: what the Job's first container would run, as a process of this
+machine."""
 
 from __future__ import annotations
 

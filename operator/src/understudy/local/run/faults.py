@@ -1,12 +1,11 @@
 """What to hurt, and when.
 
-`beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15 s or as
-soon after as somebody could take over from it and from its neighbours, `beats@recovering@15s` the first primary since
-then that has taken over and not caught up yet, `beats@joining@15s` the first standby since then that is new and not
-ready yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between, drawn from the run's seed. A stop, a
-hang and an overload may add for how long: `beats@15s+2s`. A migration hurts nobody: `beats@15s` moves the primary of
-beats to a new instance.
-"""
+`beats@15s` is the primary of beats, `beats@standby@15s` its standby, `beats@protected@15s` the primary at 15
+s or as soon after as somebody could take over from it and from its neighbours, `beats@recovering@15s` the
+first primary since then that has taken over and not caught up yet, `beats@joining@15s` the first standby
+since then that is new and not ready yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between,
+drawn from the run's seed. A stop, a hang and an overload may add for how long: `beats@15s+2s`. A migration
+hurts nobody: `beats@15s` moves the primary of beats to a new instance."""
 
 from __future__ import annotations
 
@@ -29,7 +28,9 @@ HANG_MS: Final = 20_000  # at least: twice the engine timeout, where that is giv
 class Target(StrEnum):
     PRIMARY = "primary"
     STANDBY = "standby"
-    PROTECTED = "protected"  # the primary, as soon as somebody could take over from it and from its neighbours
+    PROTECTED = (
+        "protected"  # the primary, as soon as somebody could take over from it and from its neighbours
+    )
     RECOVERING = "recovering"  # the primary that has taken over, and has not caught up
     JOINING = "joining"  # the new standby whose session is up, and which is not ready yet
     SINK = "sink"
@@ -58,7 +59,8 @@ class Harm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A signal to one process and all that it started: the one that plays `target` for `owner` at that moment."""
+    """A signal to one process and all that it started: the one that plays `target` for `owner` at that
+    moment."""
 
     owner: str
     target: Target
@@ -119,7 +121,9 @@ def parse_stop(text: str, job: StreamJob, random: Random) -> Fault | str:
     """The fault that `--stop TEXT` asks for, or why it cannot be."""
     found = _lasting("--stop", text, job, random)
     return (
-        replace(found, stop_ms=_noticed(found.owner, job)) if isinstance(found, Fault) and not found.stop_ms else found
+        replace(found, stop_ms=_noticed(found.owner, job))
+        if isinstance(found, Fault) and not found.stop_ms
+        else found
     )
 
 

@@ -57,7 +57,9 @@ class JobFile:
 def judged(running: StreamJob, edited: StreamJob) -> StreamJob | Refused | None:
     found = edits(running, edited)
     refused = [
-        f"{e.field} {e.needs.value}; stop this run and start another" for e in found if e.needs is not Needs.LIVE
+        f"{e.field} {e.needs.value}; stop this run and start another"
+        for e in found
+        if e.needs is not Needs.LIVE
     ]
     if refused:
         return Refused(tuple(refused))

@@ -57,9 +57,12 @@ class Members:
         )
 
     def order(self) -> list[tuple[Kind, str, int]]:
-        """Who must live, most urgent first, as (kind, owner, how many): sinks, a primary each, then the standbys."""
+        """Who must live, most urgent first, as (kind, owner, how many): sinks, a primary each, then the
+        standbys."""
         ranks = range(1, 1 + max(self.instances.values(), default=0))
-        instances = [(Kind.SUBJOB, s, rank) for rank in ranks for s in self.subjobs if self.instances[s] >= rank]
+        instances = [
+            (Kind.SUBJOB, s, rank) for rank in ranks for s in self.subjobs if self.instances[s] >= rank
+        ]
         return [*((Kind.SINK, s, 1) for s in self.sinks), *instances]
 
 

@@ -88,7 +88,8 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Take the target out of the Lease; if it holds the Lease already, the move goes on. Else it has failed."""
+    """Take the target out of the Lease; if it holds the Lease already, the move goes on. Else it has
+    failed."""
 
     move: Underway
     failure: str
@@ -150,7 +151,9 @@ def _left_over(members: Members, moves: Sequence[Underway], observed: Observed) 
     for move in moves:
         subjob = move.planned.subjob
         living, primary = observed.living(Kind.SUBJOB, subjob), observed.primary(subjob)
-        target = next((s for s in living if s.process == move.target and not s.hurt and s is not primary), None)
+        target = next(
+            (s for s in living if s.process == move.target and not s.hurt and s is not primary), None
+        )
         if move.failure is not None and target is not None and len(living) > members.instances[subjob]:
             yield Retire(target.process, "its move has failed", by_force=True)
 
@@ -164,11 +167,15 @@ def _has_told(move: Underway, source: Seen, now_ms: int) -> bool:
 
 def _succeeded(move: Underway, primary: Seen) -> Step:
     if move.planned.resource:
-        return GiveUp(move, f"{move.source.name} is no longer primary: {primary.process.name} has taken over instead")
+        return GiveUp(
+            move, f"{move.source.name} is no longer primary: {primary.process.name} has taken over instead"
+        )
     return Follow(move, primary.process)
 
 
-def _hand_over(move: Underway, primary: Seen | None, others: list[Seen], observed: Observed) -> Iterator[Step]:
+def _hand_over(
+    move: Underway, primary: Seen | None, others: list[Seen], observed: Observed
+) -> Iterator[Step]:
     if others:
         yield from (Retire(s.process, f"{move.target.name} takes its place") for s in others if not s.hurt)
     elif primary is not None and (move.asked_ms is None or observed.now_ms - move.asked_ms >= ASK_MS):

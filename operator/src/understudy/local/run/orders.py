@@ -14,7 +14,8 @@ SECONDS = 2.0
 
 
 def tell(address: str, ha: Ha, failed: Callable[[], None]) -> None:
-    """What the manifest says of its subjob now. Returns at once: an instance that hangs must not delay the others."""
+    """What the manifest says of its subjob now. Returns at once: an instance that hangs must not delay the
+    others."""
     threading.Thread(target=_tell, args=(address, ha, failed), name="order", daemon=True).start()
 
 

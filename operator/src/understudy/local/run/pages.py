@@ -1,4 +1,5 @@
-"""Reads the status pages of the job's processes, each in a thread of its own, so that a slow one delays nobody."""
+"""Reads the status pages of the job's processes, each in a thread of its own, so that a slow one delays
+nobody."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """`--partition A|B@15s+5s`: no byte passes between A and B for a while.
 
-A side is `SUBJOB` (all its instances), `SUBJOB@primary`, `SUBJOB@standby`, `sink/NAME`, or `*`: everybody else, and the
-store of the Leases. Who plays a role is decided when the cut begins.
-"""
+A side is `SUBJOB` (all its instances), `SUBJOB@primary`, `SUBJOB@standby`, `sink/NAME`, or `*`: everybody
+else, and the store of the Leases. Who plays a role is decided when the cut begins."""
 
 from __future__ import annotations
 
@@ -99,7 +98,12 @@ class Partitions:
         elapsed = observed.now_ms - (observed.started_ms or observed.now_ms)
         for partition in self.planned:
             pairs = self.begun.get(partition)
-            if pairs is None and elapsed >= partition.at_ms and observed.started_ms and partition.pairs(observed):
+            if (
+                pairs is None
+                and elapsed >= partition.at_ms
+                and observed.started_ms
+                and partition.pairs(observed)
+            ):
                 self.begun[partition] = partition.pairs(observed)
                 yield f"cut apart: {partition}, for {partition.lasts_ms / 1000:g} s"
             elif pairs and elapsed >= partition.at_ms + partition.lasts_ms:

@@ -1,4 +1,5 @@
-"""Act: starts the processes of a job, hurts them, replaces them as the operator would, until the job is over."""
+"""Act: starts the processes of a job, hurts them, replaces them as the operator would, until the job is
+over."""
 
 from __future__ import annotations
 
@@ -158,7 +159,9 @@ class Supervisor:
         for step in steps(self._members, planned, self.record.moves, observed):
             match step:
                 case Begin(move):
-                    self._audience.note(f"{move.source.name} is to move to {move.target.name}: {move.planned.why}")
+                    self._audience.note(
+                        f"{move.source.name} is to move to {move.target.name}: {move.planned.why}"
+                    )
                     self.record.moves.append(move)
                     self._start(move.target)
                 case Follow(move, source):
@@ -202,7 +205,9 @@ class Supervisor:
             now_ms=now,
             started_ms=self.record.started_ms,
             seen=tuple(self._see(r, now) for r in self._running),
-            holders={s: lease.holder for s in self._members.subjobs if (lease := self._surroundings.read_lease(s))},
+            holders={
+                s: lease.holder for s in self._members.subjobs if (lease := self._surroundings.read_lease(s))
+            },
             done=tuple(self.record.done),
             resumed=frozenset(self._resumed),
             asked_to_stop=self._asked_to_stop,
@@ -275,7 +280,9 @@ class Supervisor:
         self._audience.note(f"starting {process.name}")
 
     def _environment(self, process: Process) -> dict[str, str]:
-        relays = {FOLDER: str(self._folder.surroundings), ME: process.name} if self._partitions.planned else {}
+        relays = (
+            {FOLDER: str(self._folder.surroundings), ME: process.name} if self._partitions.planned else {}
+        )
         found = for_children()
         return {**found, **finding(self._folder.code, found), **relays}
 
@@ -346,7 +353,9 @@ class Supervisor:
         write(self._job, self._folder.job)
 
     def _stand_in(self, intent: StandIn) -> None:
-        mine = [r for r in self._running if r.process.kind is Kind.SUBJOB and r.process.owner == intent.subjob]
+        mine = [
+            r for r in self._running if r.process.kind is Kind.SUBJOB and r.process.owner == intent.subjob
+        ]
         for running in mine:
             running.hurt = True
             running.child.ask_to_stop()
@@ -362,7 +371,9 @@ class Supervisor:
         self._audience.note(f"the failure process of {intent.subjob} is run: {intent.why}")
         log = self._folder.logs / f"process-{intent.subjob}.log"
         how = run_process(declared.process.job_template, for_children(), log)
-        self.record.outcome = Fail(1, f"{intent.subjob} has failed for good; its failure process was run: {how}")
+        self.record.outcome = Fail(
+            1, f"{intent.subjob} has failed for good; its failure process was run: {how}"
+        )
 
     def _tell(self, intent: Tell) -> None:
         subjob, order = self._job.subjob(intent.process.owner), (intent.process, intent.settings)
@@ -382,7 +393,8 @@ class Supervisor:
         return running.child.last_lines(count)
 
     def _end(self) -> None:
-        """A sink finishes the line it writes. A subjob has nothing to finish: losing it is what it is made for."""
+        """A sink finishes the line it writes. A subjob has nothing to finish: losing it is what it is made
+        for."""
         self.record.ended_ms = self.record.clock.wall_now()
         end_all([r.child for r in self._running if r.process.kind is Kind.SINK], GRACE_SECONDS)
         self._reaper.close()

@@ -27,15 +27,18 @@ def _why_not(walk: Walk, subjob: Subjob, name: str) -> str | None:
         known = [s.name for s in job.subjobs if s is not subjob]
         return f"there is no other subjob {name!r}{did_you_mean(name, known)}; write the name of one"
     if reader := next(iter(consumers(job, name)), None):
-        return f"{reader.name} reads {name}, which only stands in for {subjob.name}; read {subjob.name} instead"
+        return (
+            f"{reader.name} reads {name}, which only stands in for {subjob.name}; read {subjob.name} instead"
+        )
     if alternative_of(found) is not None or _shared(job, name):
         return f"{name} stands in for one subjob, and nothing stands in for it; write another subjob"
     if found.inputs != subjob.inputs:
         return f"{name} must read what {subjob.name} reads ({', '.join(subjob.inputs)}, in this order)"
     given, wanted = walk.columns.get(name), walk.columns.get(subjob.name)
     if given and wanted and given != wanted:
+        columns = ", ".join(wanted)
         return (
-            f"{name} must give the columns that {subjob.name} gives ({', '.join(wanted)}); it gives {', '.join(given)}"
+            f"{name} must give the columns that {subjob.name} gives ({columns}); it gives {', '.join(given)}"
         )
     return None
 

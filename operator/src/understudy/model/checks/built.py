@@ -67,17 +67,22 @@ def promises(job: StreamJob) -> Iterator[Refusal]:
 
 
 def replicas(job: StreamJob) -> Iterator[Refusal]:
-    """Both replicas of a subjob send. A producer that goes on with other tuples than before asks one of them how far it
-    had come: what the other made of more is then sent too, and hides what is made of the tuples that came instead."""
+    """Both replicas of a subjob send. A producer that goes on with other tuples than before asks one of them
+    how far it had come: what the other made of more is then sent too, and hides what is made of the tuples
+    that came instead."""
     load_of = loads(job)
-    found = {s.name: choose(s, load_of[s.name], path("spec", "subjobs", n)) for n, s in enumerate(job.subjobs)}
+    found = {
+        s.name: choose(s, load_of[s.name], path("spec", "subjobs", n)) for n, s in enumerate(job.subjobs)
+    }
     taken = {name: choice for name, choice in found.items() if isinstance(choice, Choice)}
     for n, subjob in enumerate(job.subjobs):
         if subjob.name not in taken or taken[subjob.name].mode is not Mode.REPLICA_BACKUP:
             continue
         for name in subjob.inputs:
             if name in taken and taken[name].guarantee is Guarantee.ROLLBACK:
-                yield refuse("ModeNotAvailable", path("spec", "subjobs", n, "ha", "mode"), _two_readers(name, taken))
+                yield refuse(
+                    "ModeNotAvailable", path("spec", "subjobs", n, "ha", "mode"), _two_readers(name, taken)
+                )
 
 
 def _two_readers(name: str, taken: Mapping[str, Choice]) -> str:
@@ -93,4 +98,6 @@ def spark_settings(job: StreamJob) -> Iterator[Refusal]:
         for name in subjob.spark.conf:
             if not name.startswith("spark."):
                 field = path("spec", "subjobs", n, "spark", "conf", name)
-                yield refuse("InvalidSetting", field, f"{name} is no Spark setting; write one that begins with spark.")
+                yield refuse(
+                    "InvalidSetting", field, f"{name} is no Spark setting; write one that begins with spark."
+                )

@@ -59,5 +59,7 @@ def shared_paths(job: StreamJob) -> Iterator[Refusal]:
             what = f"the sink {taken[place]} writes to {sink.files.path} already; write another path"
             yield refuse("SharedPath", field, what)
         if ".." in PurePosixPath(place).parts:
-            yield refuse("InvalidPath", field, f"{sink.files.path} leads out of its folder; write a path without ..")
+            yield refuse(
+                "InvalidPath", field, f"{sink.files.path} leads out of its folder; write a path without .."
+            )
         taken[place] = sink.name

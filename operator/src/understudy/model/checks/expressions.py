@@ -54,7 +54,9 @@ def _faults(step: Step) -> Iterator[tuple[str, Fault]]:
 def schema_faults(schema: str) -> Iterator[Fault]:
     columns = parse_columns(schema)
     if isinstance(columns, Malformed):
-        what = f"{shown(schema)} {columns.why}; write names and Spark types, such as patient string, mv double"
+        what = (
+            f"{shown(schema)} {columns.why}; write names and Spark types, such as patient string, mv double"
+        )
         yield Fault("InvalidSchema", what)
     else:
         yield from column_name_faults(tuple(column.name for column in columns))
@@ -106,7 +108,9 @@ def column_name_faults(columns: Columns) -> Iterator[Fault]:
             yield Fault("ReservedName", what)
     counts = Counter(name.lower() for name in columns)
     for name in [name for name, count in counts.items() if count > 1]:
-        yield Fault("DuplicateColumn", f"the column {name} comes out twice; write select with different names")
+        yield Fault(
+            "DuplicateColumn", f"the column {name} comes out twice; write select with different names"
+        )
 
 
 # ---- generators and elements -----------------------------------------------------------------------------
@@ -120,7 +124,9 @@ def generator_fields(job: StreamJob) -> Iterator[Refusal]:
             yield from (fault.at(field) for fault in row_faults(text, Scope({source.name: ()})))
             tree = parse_expression(text)
             if not isinstance(tree, Malformed) and (why := why_arbitrary(tree, text)):
-                what = f"{why}, so tuple n would not be a function of n; write one of _seq, such as hash(_seq)"
+                what = (
+                    f"{why}, so tuple n would not be a function of n; write one of _seq, such as hash(_seq)"
+                )
                 yield refuse("NotRepeatable", field, what)
 
 
@@ -130,7 +136,9 @@ def generator_names(job: StreamJob) -> Iterator[Refusal]:
         field = path("spec", "sources", n, "generator", "fields")
         yield from (fault.at(field) for fault in column_name_faults(names))
         if "ts" in (name.lower() for name in names):
-            yield refuse("ReservedName", f"{field}.ts", "ts is the event time of every generator; write another name")
+            yield refuse(
+                "ReservedName", f"{field}.ts", "ts is the event time of every generator; write another name"
+            )
 
 
 def stateful_elements(job: StreamJob) -> Iterator[Refusal]:

@@ -35,7 +35,8 @@ def duplicate_elements(job: StreamJob) -> Iterator[Refusal]:
     for n, subjob in enumerate(job.subjobs):
         taken = [("", name) for name in subjob.inputs]
         places = [
-            (path("spec", "subjobs", n, "elements", m, "name"), spec.name) for m, spec in enumerate(subjob.elements)
+            (path("spec", "subjobs", n, "elements", m, "name"), spec.name)
+            for m, spec in enumerate(subjob.elements)
         ]
         yield from _duplicates([*taken, *places], "an element or an input of this subjob is called so")
 
@@ -49,7 +50,9 @@ def duplicate_inputs(job: StreamJob) -> Iterator[Refusal]:
             yield from _duplicates(places, "it is an input already", "leave it out")
 
 
-def _duplicates(places: Sequence[tuple[str, str]], why: str, instead: str = "write another name") -> Iterator[Refusal]:
+def _duplicates(
+    places: Sequence[tuple[str, str]], why: str, instead: str = "write another name"
+) -> Iterator[Refusal]:
     seen: set[str] = set()
     for field, name in places:
         if name in seen and field:
@@ -60,7 +63,9 @@ def _duplicates(places: Sequence[tuple[str, str]], why: str, instead: str = "wri
 def reserved_streams(job: StreamJob) -> Iterator[Refusal]:
     for field, name in [*_places("sources", job.sources), *_places("subjobs", job.subjobs)]:
         if _RESERVED.fullmatch(name):
-            yield refuse("ReservedName", field, f"{name} is reserved for inputs in a plan; write another name")
+            yield refuse(
+                "ReservedName", field, f"{name} is reserved for inputs in a plan; write another name"
+            )
 
 
 def too_long(job: StreamJob) -> Iterator[Refusal]:

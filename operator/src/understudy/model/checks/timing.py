@@ -29,11 +29,15 @@ _WANTED: Final = {WindowOn.SEQ: "a number of tuples, such as 100", WindowOn.TS: 
 
 def _window(window: Window) -> Iterator[tuple[str, Fault]]:
     extents = {"size": window.size, "slide": window.slide}
-    wrong = [name for name, extent in extents.items() if isinstance(extent, int) != (window.on is WindowOn.SEQ)]
+    wrong = [
+        name for name, extent in extents.items() if isinstance(extent, int) != (window.on is WindowOn.SEQ)
+    ]
     if wrong:
         yield (
             wrong[0],
-            Fault("WrongWindow", f"a window on {window.on} is measured otherwise; write {_WANTED[window.on]}"),
+            Fault(
+                "WrongWindow", f"a window on {window.on} is measured otherwise; write {_WANTED[window.on]}"
+            ),
         )
         return
     empty = [name for name, extent in extents.items() if _amount(extent) <= 0]
@@ -46,7 +50,10 @@ def _window(window: Window) -> Iterator[tuple[str, Fault]]:
 def _proportions(window: Window) -> Iterator[tuple[str, Fault]]:
     overlap = _amount(window.size) / _amount(window.slide)
     if overlap < 1:
-        yield "slide", Fault("WrongWindow", "longer than size, so tuples would be left out; write at most the size")
+        yield (
+            "slide",
+            Fault("WrongWindow", "longer than size, so tuples would be left out; write at most the size"),
+        )
     if overlap > MAX_OVERLAP:
         yield "slide", Fault("WrongWindow", f"more than {MAX_OVERLAP} windows overlap; write a longer slide")
     if window.on is WindowOn.SEQ and window.lateness:
@@ -60,7 +67,9 @@ def _amount(extent: int | timedelta) -> float:
 def event_time(walk: Walk) -> Iterator[Refusal]:
     for step in walk.steps:
         if not step.has_event_time and (needs := _needs_event_time(step)):
-            what = f"{needs} needs event time, and an input has none; write eventTime at its source, or on: _seq"
+            what = (
+                f"{needs} needs event time, and an input has none; write eventTime at its source, or on: _seq"
+            )
             yield refuse("NoEventTime", step.field, what)
 
 

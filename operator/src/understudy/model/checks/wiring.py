@@ -1,4 +1,5 @@
-"""Wiring: every input exists, nothing feeds itself, every input is used, several inputs meet in an operator."""
+"""Wiring: every input exists, nothing feeds itself, every input is used, several inputs meet in an
+operator."""
 
 from __future__ import annotations
 
@@ -36,9 +37,13 @@ def operators_or_elements(job: StreamJob) -> Iterator[Refusal]:
     for n, subjob in enumerate(job.subjobs):
         here = path("spec", "subjobs", n)
         if subjob.operators and subjob.elements:
-            yield refuse("NotExactlyOne", f"{here}.elements", "operators are there too; write operators or elements")
+            yield refuse(
+                "NotExactlyOne", f"{here}.elements", "operators are there too; write operators or elements"
+            )
         elif not subjob.operators and not subjob.elements:
-            yield refuse("Empty", f"{here}.operators", "there is nothing to compute; write at least one operator")
+            yield refuse(
+                "Empty", f"{here}.operators", "there is nothing to compute; write at least one operator"
+            )
 
 
 def chains(job: StreamJob) -> Iterator[Refusal]:
@@ -60,7 +65,9 @@ def _chain(here: str, inputs: Sequence[str], operators: Sequence[Operator]) -> I
         yield refuse("UnusedInput", f"{here}.inputs", what)
 
 
-def _joins(here: str, inputs: Sequence[str], operators: Sequence[Operator], left: Sequence[str]) -> Iterator[Refusal]:
+def _joins(
+    here: str, inputs: Sequence[str], operators: Sequence[Operator], left: Sequence[str]
+) -> Iterator[Refusal]:
     for n, operator in enumerate(operators):
         if not isinstance(operator, Join):
             continue
@@ -90,7 +97,9 @@ def element_inputs(job: StreamJob) -> Iterator[Refusal]:
         for m, spec in enumerate(subjob.elements):
             for k, name in enumerate(spec.inputs):
                 if name not in known:
-                    what = f"{name} is neither an input nor an element before; write one of {', '.join(known)}"
+                    what = (
+                        f"{name} is neither an input nor an element before; write one of {', '.join(known)}"
+                    )
                     yield refuse("UnknownInput", path("spec", "subjobs", n, "elements", m, "inputs", k), what)
             known.append(spec.name)
 

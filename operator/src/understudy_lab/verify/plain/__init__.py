@@ -1,7 +1,7 @@
 """A job's streams without Spark: expressions and operators as ordinary Python, for a second opinion on a run.
 
-It knows filter, map, union, sample with a seed and count windows over generators, and the expressions that such jobs
-mostly use. For everything else it says so (`NotPlain`) instead of guessing.
+It knows filter, map, union, sample with a seed and count windows over generators, and the expressions that
+such jobs mostly use. For everything else it says so (`NotPlain`) instead of guessing.
 
 | module | what |
 |---|---|

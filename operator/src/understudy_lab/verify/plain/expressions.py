@@ -151,7 +151,8 @@ def _divide(node: exp.Expr, columns: Columns) -> Term:
         return Term(DOUBLE, _strict(lambda a, b: a / _nonzero(b), _double(left), _double(right)))
     unit = Decimal(1).scaleb(-type_.scale)
     return Term(
-        type_, _strict(lambda a, b: (Decimal(a) / Decimal(_nonzero(b))).quantize(unit, ROUND_HALF_UP), left, right)
+        type_,
+        _strict(lambda a, b: (Decimal(a) / Decimal(_nonzero(b))).quantize(unit, ROUND_HALF_UP), left, right),
     )
 
 

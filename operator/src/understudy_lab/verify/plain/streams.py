@@ -25,7 +25,8 @@ MOST_TUPLES = 500_000  # a second opinion should not take longer than the first
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows in order. Each has `_seq` and `ts` besides its columns; `length` is where the stream has got to."""
+    """Rows in order. Each has `_seq` and `ts` besides its columns; `length` is where the stream has got
+    to."""
 
     columns: Columns
     rows: Sequence[Row]
@@ -83,7 +84,9 @@ def _merged(element: Element, inputs: Sequence[Table]) -> Table:
     if not isinstance(element.operators[0], Union) or not (named and timed):
         raise NotPlain(f"how the inputs of {element.name} meet")
     columns = {name: reduce(common, (table.columns[name] for table in inputs)) for name in inputs[0].columns}
-    rows = sorted((_widened(row, columns) for table in inputs for row in table.rows), key=lambda row: row["ts"])
+    rows = sorted(
+        (_widened(row, columns) for table in inputs for row in table.rows), key=lambda row: row["ts"]
+    )
     return Table(columns, [{**row, "_seq": seq} for seq, row in enumerate(rows)], len(rows))
 
 
@@ -103,7 +106,8 @@ def _apply(table: Table, operator: Operator) -> Table:
         case Map(select=select) if "ts" not in select:
             terms = {name: term(text, table.visible) for name, text in select.items()}
             rows = [
-                {"_seq": row["_seq"], "ts": row["ts"], **{n: t.of(row) for n, t in terms.items()}} for row in table.rows
+                {"_seq": row["_seq"], "ts": row["ts"], **{n: t.of(row) for n, t in terms.items()}}
+                for row in table.rows
             ]
             return Table({name: t.type for name, t in terms.items()}, rows, table.length)
         case Aggregate():

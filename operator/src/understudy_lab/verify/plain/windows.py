@@ -46,7 +46,9 @@ def total(text: str, columns: Columns) -> Total:
     value = compiled(tree.this, columns)
     if value.type.kind is Kind.DECIMAL:
         raise NotPlain(f"{text!r}: an aggregate of decimals")
-    return Total(_type_of(tree, value.type), lambda rows: fold([v for v in map(value.of, rows) if v is not None]))
+    return Total(
+        _type_of(tree, value.type), lambda rows: fold([v for v in map(value.of, rows) if v is not None])
+    )
 
 
 def _count(tree: exp.Count, columns: Columns) -> Total:
@@ -64,11 +66,13 @@ def _type_of(tree: exp.Expr, of: Type) -> Type:
     return LONG if isinstance(tree, exp.Sum) and of.whole else of
 
 
-def windows(operator: Aggregate, rows: Sequence[Row], length: int) -> Iterator[tuple[int, int, Sequence[Row]]]:
+def windows(
+    operator: Aggregate, rows: Sequence[Row], length: int
+) -> Iterator[tuple[int, int, Sequence[Row]]]:
     """(start, end, rows) of every full window that has rows, of a stream that is `length` long.
 
-    A window is emitted when the stream reaches its end, however few of its tuples came through the filters before.
-    """
+    A window is emitted when the stream reaches its end, however few of its tuples came through the filters
+    before."""
     size, slide = operator.window.size, operator.window.slide
     if not isinstance(size, int) or not isinstance(slide, int):
         raise NotPlain("a window in event time")
