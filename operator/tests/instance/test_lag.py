@@ -17,8 +17,9 @@ from tests.sinks.test_sink_lives import HA, spawn
 from understudy.control.pages import InstancePage, Lag, read
 from understudy.modes.build import sink_consumer
 from understudy.protocol.ids import Stream
-from understudy.sinks.fence import Life
+from understudy.sinks.port import Life, Opening
 from understudy.sinks.sink import SinkProcess
+from understudy.sinks.writers import writer_of
 
 BEHIND = 200  # tuples: about three seconds of this stream
 SLACK = 30  # tuples that may be written, and not acked yet, or made between two looks
@@ -83,10 +84,11 @@ def test_the_page_of_a_sink_whose_write_stands_still_tells_its_lag(
     running: InProcessJob, tmp_path: Path
 ) -> None:
     output, job = tmp_path / "slow", job_of(CHAIN, HA)
-    sink = SinkProcess(job, job.sinks[0], output, running.surroundings, Life("a", 1))
+    opening = Opening(job, job.sinks[0], output, Life("a", 1))
+    sink = SinkProcess(opening, writer_of(opening), running.surroundings)
     writer = threading.Thread(target=sink.run, daemon=True)
     writer.start()
-    until(lambda: sink.log.next > 10)
+    until(lambda: sink.writer.next > 10)
     with sink._lock:
         until(lambda: sink.status()["lag"] > BEHIND)
         lag, most = sink.status(), counted(running, output)

@@ -25,8 +25,9 @@ def run(args: argparse.Namespace) -> int:
     from understudy.process.http import StatusPage
     from understudy.process.logs import configure
     from understudy.sinks.disk import Disk
-    from understudy.sinks.fence import Life, Superseded
+    from understudy.sinks.port import Life, Opening, Superseded
     from understudy.sinks.sink import SinkProcess, status_of
+    from understudy.sinks.writers import writer_of
 
     configure(sink=args.sink)
     job = load_or_refuse(args.job)
@@ -47,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     )
     surroundings.announce(f"sink/{sink.name}", f"sink-{sink.name}", page.address, page.address)
     try:
-        process = SinkProcess(job, sink, args.output, surroundings, Life(args.run_id, args.life), disk)
+        opening = Opening(job, sink, args.output, Life(args.run_id, args.life), disk)
+        process = SinkProcess(opening, writer_of(opening), surroundings)
     except Superseded as error:
         print(f"sink {sink.name} does not start: {error}")
         return 1

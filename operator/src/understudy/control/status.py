@@ -291,8 +291,8 @@ def _sink(seen: Observed, sink: Sink, found: Sequence[SubjobView]) -> SinkStatus
         next=page.next if page else before.get("next"),
         lag=lag.tuples if lag else None,
         lag_seconds=lag.milliseconds / 1000 if lag else None,
-        durable=sink.files is not None and sink.files.dies_with_the_pod is None,
-        note=(sink.files and sink.files.dies_with_the_pod) or "",
+        durable=sink.target.durable,
+        note=sink.target.note,
     )
 
 

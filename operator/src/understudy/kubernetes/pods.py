@@ -95,7 +95,7 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
     if sink is None:
         raise LookupError(f"there is no sink {intent.sink}")
     labels = {names.SINK: sink.name, names.ROLE: str(Role.SINK), names.INSTANCE: intent.name}
-    volume = dict(sink.files.volume) if sink.files and sink.files.volume else {"emptyDir": {}}
+    volume = dict(sink.target.pod_volume or {"emptyDir": {}})
     spec = _spec(owner, intent.revision, settings, frozenset())
     spec["affinity"] = _where_a_sink_goes(owner, sink, intent.avoid)
     spec["restartPolicy"] = "OnFailure"  # it ends with 0 when its stream has ended

@@ -12,6 +12,7 @@ from ..job import StreamJob
 from ..network import Walk
 from ..operators import Correlate, kind_of
 from ..refusal import Refusal, path, refuse
+from ..sinks import SINKS, SinkKind
 
 
 def sources(job: StreamJob) -> Iterator[Refusal]:
@@ -23,8 +24,12 @@ def sources(job: StreamJob) -> Iterator[Refusal]:
 
 def sinks(job: StreamJob) -> Iterator[Refusal]:
     for n, sink in enumerate(job.sinks):
-        if sink.kafka is not None:
-            yield _not_yet(path("spec", "sinks", n, "kafka"), "the sink kafka", "files or console")
+        if not sink.target.available:
+            yield _not_yet(path("spec", "sinks", n, sink.kind), f"the sink {sink.kind}", _available(SINKS))
+
+
+def _available(kinds: Mapping[str, type[SinkKind]]) -> str:
+    return " or ".join(name for name, kind in kinds.items() if kind.available)
 
 
 def operators(walk: Walk) -> Iterator[Refusal]:

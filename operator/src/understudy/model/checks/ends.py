@@ -52,14 +52,13 @@ def sinks_of_sources(job: StreamJob) -> Iterator[Refusal]:
 def shared_paths(job: StreamJob) -> Iterator[Refusal]:
     taken: dict[str, str] = {}
     for n, sink in enumerate(job.sinks):
-        if sink.files is None:
+        folder = sink.target.folder
+        if folder is None:
             continue
-        place, field = normpath(sink.files.path), path("spec", "sinks", n, "files", "path")
+        place, field = normpath(folder), path("spec", "sinks", n, sink.kind, "path")
         if place in taken:
-            what = f"the sink {taken[place]} writes to {sink.files.path} already; write another path"
+            what = f"the sink {taken[place]} writes to {folder} already; write another path"
             yield refuse("SharedPath", field, what)
         if ".." in PurePosixPath(place).parts:
-            yield refuse(
-                "InvalidPath", field, f"{sink.files.path} leads out of its folder; write a path without .."
-            )
+            yield refuse("InvalidPath", field, f"{folder} leads out of its folder; write a path without ..")
         taken[place] = sink.name
