@@ -29,7 +29,7 @@ from understudy.local.surroundings import LocalSurroundings
 from understudy.model.elements import elements_of
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy.modes.build import instance_of, sink_consumer, wiring_of
+from understudy.modes.build import instance_of, sink_consumer
 from understudy.process.clock import now_ms, steady_ms
 from understudy.process.credentials import own
 from understudy.protocol.watermarks import Step
@@ -124,12 +124,12 @@ class InProcessInstance:
         serving = InstanceServing()
         self.server = Server("127.0.0.1", 0, serving, own())
         address = f"127.0.0.1:{self.server.port}"
-        core, wiring = instance_of(job, subjob, name), wiring_of(job, subjob)
+        core = instance_of(job, subjob, name)
         spill = Spill(folder / name, bounds.memory)
         self.context = Context(
             job, subjob, core, surroundings, address, {owner: self.inbox}, {owner: store}, spill
         )
-        sources = Sources(job, wiring.replayable & set(wiring.entering), {"numbers": PAYLOAD}, folder)
+        sources = Sources.of(job, subjob, {"numbers": PAYLOAD}, folder)
         self.shell = Shell(self.context, sources)
         serving.inboxes, serving.schemas, serving.shell = {owner: self.inbox}, {owner: schema}, self.shell
         merges = len(element.inputs) > 1

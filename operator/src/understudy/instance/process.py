@@ -26,7 +26,7 @@ from understudy.instance.shell import Shell
 from understudy.instance.warmup import warm_up
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
-from understudy.modes.build import decided, instance_of, wiring_of
+from understudy.modes.build import decided, instance_of
 from understudy.process.credentials import own
 from understudy.process.family import family, kill_all
 from understudy.process.http import StatusPage
@@ -112,8 +112,7 @@ class SubjobProcess:
         schemas = {name: spec.schema for name, spec in specs.items()}
         wire_schemas = {e.name: _on_wire(schemas[e.name]) for e in elements}
         stores = {e.name: self._store(e, wire_schemas[e.name]) for e in elements}
-        wiring = wiring_of(self.job, self.subjob)
-        sources = Sources(self.job, wiring.replayable & set(wiring.entering), schemas, self.place.folder)
+        sources = Sources.of(self.job, self.subjob, schemas, self.place.folder)
         subjob = decided(self.job, self.subjob)
         core = instance_of(self.job, subjob, self.place.instance)
         spill = Spill(self.place.scratch / "shelf", self.subjob.queue.memory_bytes // SHELF_SHARE)
