@@ -21,9 +21,8 @@ ASKING = frozenset(
     )
 )  # what nobody says again when it has been answered
 ASKED = 2  # of these, in a window when all is quiet
-REPEATED = (
-    25  # of any other kind, for each life: keep-alives, acks, checkpoints. Senders may not know who died
-)
+# Of any other kind, for each life: keep-alives, acks, checkpoints. Senders may not know who died
+REPEATED = 25
 
 
 @dataclass(frozen=True)
