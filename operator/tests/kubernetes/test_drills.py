@@ -20,8 +20,9 @@ from understudy.kubernetes.drills import DrillReconciler
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Writer, unelected
 from understudy.process.family import family
-from understudy.process.http import StatusPage
+from understudy.process.http import StatusServer
 from understudy.process.ports import Unreachable
+from understudy.protocol.statuspage import Activity, Engine, InstancePage
 from understudy.streams.server import Server
 
 from .fake_api import FakeApi
@@ -129,10 +130,10 @@ def test_an_engine_hangs_for_two_of_the_timeouts_that_its_pod_tells_of(fake: Fak
     fake.put(
         "failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec}
     )
-    said = {"kind": "subjob", "instance": "demo-keep-0", "engine": {"state": "working", "timeoutMs": 45_000}}
+    said = InstancePage(instance="demo-keep-0", engine=Engine(Activity.WORKING, timeout_ms=45_000))
     serving = Obedient()
     page, server = (
-        StatusPage(HERE, STATUS_PORT, lambda: said, lambda: True),
+        StatusServer(HERE, STATUS_PORT, lambda: said, lambda: True),
         Server(HERE, FLIGHT_PORT, serving, shown),
     )
     try:

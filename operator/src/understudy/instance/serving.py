@@ -21,6 +21,7 @@ from understudy.process.clock import steady_ms
 from understudy.process.credentials import own
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
+from understudy.protocol.statuspage import to_json
 from understudy.streams import wire
 from understudy.streams.encoding import (
     positions_from_json,
@@ -239,7 +240,7 @@ class InstanceServing:
             case "recover":
                 return self._recover(self._ready(), body)
             case "status":
-                return status_of(self._ready().context)
+                return to_json(status_of(self._ready().context))
             case "beat" | "progress" | "stored" | "chosen":
                 return self._heard(self._ready(), kind, body)
             case _:

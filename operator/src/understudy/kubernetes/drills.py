@@ -12,7 +12,6 @@ from understudy.control import drills, names
 from understudy.control.drills import SeenDrill, Step, decide_drill
 from understudy.control.intents import Emit
 from understudy.control.observed import Pod
-from understudy.control.pages import InstancePage
 from understudy.kubernetes.act import CORE, OURS, Actor
 from understudy.kubernetes.api import Api, NotFound
 from understudy.kubernetes.objects import Owner
@@ -22,6 +21,7 @@ from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Mandate, Writer, unelected, versions
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus, Fault
 from understudy.process.clock import now_ms
+from understudy.protocol.statuspage import InstancePage
 
 log = structlog.get_logger()
 
