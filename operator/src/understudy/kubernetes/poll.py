@@ -2,7 +2,8 @@
 
 A pod is silent from the first question on that it did not answer, not from its last answer on: it may not
 have been asked for a while. One that answers with a page that is not understood is not silent: it lives, and
-nothing else is known of it."""
+nothing else is known of it.
+"""
 
 from __future__ import annotations
 

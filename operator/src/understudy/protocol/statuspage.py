@@ -1,7 +1,8 @@
 """What a process says of itself: the status page (docs/architecture.md, "Status page").
 
 This is the only module that knows its JSON. Every field has a default, which means that nothing is known: so
-a page that was just begun, and a page of another minor version, are read as far as they go."""
+a page that was just begun, and a page of another minor version, are read as far as they go.
+"""
 
 from __future__ import annotations
 

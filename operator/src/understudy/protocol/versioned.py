@@ -4,7 +4,8 @@ A minor version only adds fields that have a default. So processes of different 
 other: a field that the reader does not know is ignored, one that the writer did not know has its default.
 Whatever changes the meaning of a field, removes one, or adds a kind that every reader has to know, is a major
 version. A reader refuses other major versions with a sentence. Bytes without a version are of version 1.0:
-they come from before versions were written."""
+they come from before versions were written.
+"""
 
 from __future__ import annotations
 
