@@ -24,7 +24,7 @@ from understudy.engine.query import ElementQuery
 from understudy.engine.schemas import inputs_of, stream_specs
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
-from understudy.streams import wire
+from understudy.streams.connection import ROWS
 from understudy_lab.verify.lists import Row
 
 
@@ -36,10 +36,10 @@ class Host(flight.FlightServerBase):  # type: ignore[misc]
         self.scratch = Path(tempfile.mkdtemp(dir="/dev/shm"))
 
     def do_action(self, context: Any, action: flight.Action) -> Iterator[bytes]:
-        yield wire.pack(serve.handle_action(self.inboxes, wire.unpack(action.body.to_pybytes())))
+        yield serve.cut(self.inboxes, action.body.to_pybytes())
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.FlightDataStream:
-        return flight.RecordBatchStream(serve.handle_get(self.inboxes, wire.unpack(ticket.ticket)))
+        return flight.RecordBatchStream(serve.rows(self.inboxes, ticket.ticket.removeprefix(ROWS)))
 
     def __enter__(self) -> Self:
         threading.Thread(target=self.serve, daemon=True).start()

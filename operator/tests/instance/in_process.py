@@ -32,6 +32,7 @@ from understudy.model.load import load
 from understudy.modes.build import instance_of, sink_consumer, wiring_of
 from understudy.process.clock import now_ms, steady_ms
 from understudy.process.credentials import own
+from understudy.protocol.peermessage import Age
 from understudy.protocol.statuspage import State, to_json
 from understudy.protocol.watermarks import Step
 from understudy.sources.reading import Sources
@@ -232,7 +233,7 @@ class Reader(Handler):
     def mark(self, stream: str) -> Step | None:
         return self.last
 
-    def ages(self, stream: str) -> list[dict[str, int]]:
+    def ages(self, stream: str) -> tuple[Age, ...]:
         return self._hearing.ages(stream, steady_ms())
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:

@@ -37,5 +37,6 @@ def drawn(kind: Any, made: Mapping[Any, st.SearchStrategy[Any]] = SCALARS) -> st
         return st.tuples(*(drawn(part, made) for part in parts))
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
+    assert isinstance(kind, type), kind
     assert is_dataclass(kind), kind
     return st.builds(kind, **{name: drawn(hint, made) for name, hint in get_type_hints(kind).items()})

@@ -171,7 +171,7 @@ def test_a_sink_that_is_started_again_knows_how_long_ago_the_life_before_wrote(
         running.job, running.job.sinks[0], tmp_path / "out", running.surroundings, Life("a", 2)
     )
     (age,) = sink.ages("second")
-    assert (age["epoch"], age["ms"] >= 100_000) == (0, True)
+    assert (age.epoch, age.ms >= 100_000) == (0, True)
     quiet = sink.status().quiet_ms
     assert quiet is not None
     assert quiet >= 100_000

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from understudy.protocol.checkpoint import Checkpoint, ElementState, missing
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.peermessage import HandOver, Piece, Said, Shipped
 from understudy.streams.encoding import (
     log_from_json,
     log_to_json,
@@ -128,23 +129,25 @@ class Shelf:
 # --- bytes
 
 
-Letter = tuple[dict[str, Any], list[bytes]]  # JSON-able words, and blobs
+Letter = tuple[Said, list[bytes]]
 
 
-def encode(message: Message, most: int = LETTER_BYTES) -> Iterator[Letter]:
-    """The last letter says what it is, and has one IPC stream per part named there; rows that are too many
-    for it go ahead, in letters of their own. Names and zeros are most of what it is: that is compressed."""
+def encode(message: Message, said: Shipped | HandOver, most: int = LETTER_BYTES) -> Iterator[Letter]:
+    """The last letter (`said`) has the header, and one IPC stream per part named there; rows that are too
+    many for it go ahead, in letters of their own. Names and zeros are most of the header: it is compressed."""
     rest = {}
     for key, rows in message.rows.items():
         *ahead, rest[key] = _slices(rows, most)
-        yield from (({"piece": list(key)}, [table_to_bytes(piece)]) for piece in ahead)
+        element, part = key
+        for piece in ahead:
+            yield Piece(epoch=said.epoch, element=element, part=part), [table_to_bytes(piece)]
     header = {
         "checkpoint": _checkpoint_to_json(message.checkpoint),
         "inboxes": dict(message.inboxes),
         "parts": [list(key) for key in rest],
     }
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode())
-    yield {"checkpoint": True}, [packed, *map(table_to_bytes, rest.values())]
+    yield said, [packed, *map(table_to_bytes, rest.values())]
 
 
 def _slices(rows: pa.Table, most: int) -> list[pa.Table]:
@@ -160,11 +163,10 @@ class Unpacking:
         self._spill = spill
         self._pieces: dict[tuple[str, str], Kept] = {}
 
-    def take(self, said: Mapping[str, Any], blobs: list[bytes]) -> Message | None:
-        if "piece" in said:
-            self._add(said["piece"], blobs[0])
-        if "checkpoint" not in said:
-            return None
+    def add(self, piece: Piece, blobs: list[bytes]) -> None:
+        self._add((piece.element, piece.part), blobs[0])
+
+    def finish(self, blobs: list[bytes]) -> Message:
         header = json.loads(zlib.decompress(blobs[0]))
         for key, blob in zip(header["parts"], blobs[1:], strict=True):
             self._add(key, blob)

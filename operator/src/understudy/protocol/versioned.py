@@ -36,17 +36,21 @@ class NotUnderstood:
 
 
 class Format(Generic[Kind]):
-    """The bytes of a closed union of dataclasses."""
+    """The bytes of a closed union of dataclasses. `brief`: without fields that have their default."""
 
-    def __init__(self, name: str, version: tuple[int, int], kinds: Mapping[str, type[Kind]]) -> None:
-        self._name, (self._major, minor) = name, version
+    def __init__(
+        self, name: str, version: tuple[int, int], kinds: Mapping[str, type[Kind]], brief: bool = False
+    ) -> None:
+        self._name, self._brief, (self._major, minor) = name, brief, version
         self._version = f"{self._major}.{minor}"
         self._readers: dict[str, TypeAdapter[Kind]] = {k: TypeAdapter(t) for k, t in kinds.items()}
         self._kinds = {t: k for k, t in kinds.items()}
 
     def to_json(self, value: Kind) -> dict[str, Any]:
         kind = self._kinds[type(value)]
-        fields = self._readers[kind].dump_python(value, mode="json", by_alias=True)
+        fields = self._readers[kind].dump_python(
+            value, mode="json", by_alias=True, exclude_defaults=self._brief
+        )
         return {"kind": kind, "version": self._version, **fields}
 
     def to_bytes(self, value: Kind) -> bytes:

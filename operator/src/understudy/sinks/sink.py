@@ -32,6 +32,7 @@ from understudy.process.ports import Surroundings, Unreachable
 from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
+from understudy.protocol.peermessage import Age
 from understudy.protocol.statuspage import SinkPage, State
 from understudy.protocol.watermarks import Step
 from understudy.sinks.disk import Disk
@@ -145,7 +146,7 @@ class SinkProcess(Handler):
     def mark(self, stream: str) -> Step | None:
         return self._mark
 
-    def ages(self, stream: str) -> list[dict[str, int]]:
+    def ages(self, stream: str) -> tuple[Age, ...]:
         return self._hearing.ages(stream, steady_ms())
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
