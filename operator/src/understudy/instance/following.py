@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.flight as flight
 import structlog
 
-from understudy.instance.checkpoints import Message, Unpacking, table_from_bytes
+from understudy.instance.checkpointformat import Unpacking, table_from_bytes
+from understudy.instance.checkpoints import Message
 from understudy.protocol.contact import End, Verdict, verdict
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.peermessage import (
@@ -28,6 +29,7 @@ from understudy.protocol.peermessage import (
     InForce,
     KeepAlive,
     MakePermanent,
+    PeerMessage,
     Piece,
     Said,
     Shipped,
@@ -125,18 +127,26 @@ class Follower(threading.Thread):
             if isinstance(said, FollowRefused):
                 return End.ANOTHER if said.another else End.NOT_PRIMARY
             if not isinstance(said, Said):
-                why = said.why if isinstance(said, NotUnderstood) else "it is no primary's"
-                log.error("message not understood", primary=self.primary.holder, why=why)
-                return End.BROKEN
+                return self._not_understood(said)
             with self._lock:
                 if not self._stopped.is_set():
                     self._heard = True
                     self._listener.alive(said)
-                    self._take(said, chunk.data.column(0).to_pylist())
+                    broken = self._take(said, chunk.data.column(0).to_pylist())
+                    if broken is not None:
+                        return self._not_understood(broken)
         return None
 
-    def _take(self, said: Said, blobs: list[bytes]) -> None:
+    def _not_understood(self, said: PeerMessage | NotUnderstood) -> End:
+        why = said.why if isinstance(said, NotUnderstood) else "it is no primary's"
+        log.error("message not understood", primary=self.primary.holder, why=why)
+        return End.BROKEN
+
+    def _take(self, said: Said, blobs: list[bytes]) -> NotUnderstood | None:
+        found = self._unpacking.finish(blobs) if isinstance(said, Shipped | HandOver) and blobs else None
         match said:
+            case _ if isinstance(found, NotUnderstood):
+                return found
             case KeepAlive():
                 pass
             case InForce() | Trimming() | Determinants() | MakePermanent():
@@ -146,11 +156,13 @@ class Follower(threading.Thread):
             case Piece():
                 self._unpacking.add(said, blobs)
             case Shipped():
-                self._listener.checkpoint(self._unpacking.finish(blobs))
+                if found is not None:
+                    self._listener.checkpoint(found)
             case HandOver():
-                self._listener.handed_over(said.lease, self._unpacking.finish(blobs) if blobs else None)
+                self._listener.handed_over(said.lease, found)
             case _:
                 assert_never(said)
+        return None
 
     # --- what we say, off this thread: it waits for the primary
 

@@ -13,16 +13,8 @@ import structlog
 
 from understudy.engine.determinants import heard_of
 from understudy.engine.state import InboxState
-from understudy.instance.checkpoints import (
-    QUEUE,
-    Letter,
-    Message,
-    Shelf,
-    Unpacking,
-    encode,
-    table_to_bytes,
-    to_ship,
-)
+from understudy.instance.checkpointformat import Letter, Unpacking, letters_of, table_to_bytes
+from understudy.instance.checkpoints import QUEUE, Message, Shelf, to_ship
 from understudy.instance.context import Context
 from understudy.instance.following import Follower, Me
 from understudy.model.ha import Ha
@@ -302,7 +294,7 @@ class Peers:
             if len(lacking)
         }
         at = {n: self._state(n, checkpoint.elements[n].positions) for n in changed}
-        inboxes = {n: state.to_dict() for n, state in at.items() if state is not None}
+        inboxes = {n: state for n, state in at.items() if state is not None}
         return Message(checkpoint, inboxes, rows) if len(inboxes) == len(changed) else None
 
     def hand_over(self, command: do.HandOver) -> None:
@@ -422,12 +414,12 @@ class Peers:
             item = self._sign_of_life()
         match item:
             case Message():
-                yield from self._counted(encode(item, Shipped(epoch=item.checkpoint.epoch)))
+                yield from self._counted(letters_of(item, Shipped(epoch=item.checkpoint.epoch)))
             case Succession(lease, message):
                 said = HandOver(
                     epoch=lease.epoch, holder=lease.holder, address=lease.address, successor=lease.successor
                 )
-                yield from self._counted(encode(message, said) if message is not None else [(said, [])])
+                yield from self._counted(letters_of(message, said) if message is not None else [(said, [])])
             case Enclosure():
                 yield from self._counted([(item.said, [item.rows])])
             case KeepAlive() | InForce() | Trimming() | Determinants() | MakePermanent():
