@@ -32,6 +32,8 @@ from understudy.model.load import load
 from understudy.modes.build import instance_of, sink_consumer
 from understudy.process.clock import now_ms, steady_ms
 from understudy.process.credentials import own
+from understudy.protocol.peermessage import Age
+from understudy.protocol.statuspage import State, to_json
 from understudy.protocol.watermarks import Step
 from understudy.sources.reading import Sources
 from understudy.streams.hearing import Hearing
@@ -136,7 +138,7 @@ class InProcessInstance:
         self._compute = {"first": _kept, "third": _divisible, "second": _merged if merges else _sums}[owner]
         surroundings.announce(owner, name, address, "")
         threading.Thread(target=self._run, args=(owner,), daemon=True).start()
-        self.context.story.state = "ready"
+        self.context.story.state = State.READY
         self.shell.start()
 
     def _run(self, owner: str) -> None:
@@ -153,7 +155,7 @@ class InProcessInstance:
                 done = plan.number
 
     def status(self) -> dict[str, Any]:
-        return status_of(self.context)
+        return to_json(status_of(self.context))
 
     def leave(self) -> None:
         self.inbox.close()
@@ -231,7 +233,7 @@ class Reader(Handler):
     def mark(self, stream: str) -> Step | None:
         return self.last
 
-    def ages(self, stream: str) -> list[dict[str, int]]:
+    def ages(self, stream: str) -> tuple[Age, ...]:
         return self._hearing.ages(stream, steady_ms())
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:

@@ -16,8 +16,9 @@ from understudy.engine.lane import InputKind, InputSpec
 from understudy.instance.enginewatch import EngineWatcher, Probe
 from understudy.instance.health import Health
 from understudy.model.elements import elements_of
-from understudy.process.http import StatusPage
+from understudy.process.http import StatusServer
 from understudy.process.latencies import Latencies
+from understudy.protocol.statuspage import State
 
 from .in_process import PAYLOAD, RATE, InProcessJob
 
@@ -51,8 +52,8 @@ def watched(watcher: EngineWatcher, seconds: float) -> str | None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         watcher.look()
-        if (why := watcher.status()["why"]) is not None:
-            return str(why)
+        if (why := watcher.status().why) is not None:
+            return why
         time.sleep(LOOK_SECONDS)
     return None
 
@@ -74,7 +75,7 @@ def test_a_python_worker_that_was_just_started_counts_if_it_is_at_work(
 
 def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(running: InProcessJob) -> None:
     health = Health("first", "first-0", Latencies(list))
-    page = StatusPage("127.0.0.1", 0, health.status, health.ready, health.trouble)
+    page = StatusServer("127.0.0.1", 0, health.status, health.ready, health.trouble)
     health.context = running.instances["first-0"].context
     health.engine, inbox = watcher_of(running)
     try:
@@ -84,7 +85,7 @@ def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(runnin
         assert why is not None
         assert asked(page, "/healthz") == (503, why)
         assert asked(page, "/readyz")[0] == 503
-        assert health.status()["state"] == "stalled"
+        assert health.status().state is State.STALLED
         with inbox.waited_for():
             health.engine.look()
         assert asked(page, "/healthz") == (200, "ok")
@@ -93,7 +94,7 @@ def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(runnin
         page.stop()
 
 
-def asked(page: StatusPage, path: str) -> tuple[int, str]:
+def asked(page: StatusServer, path: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection(page.address, timeout=5)
     connection.request("GET", path)
     said = connection.getresponse()

@@ -14,9 +14,10 @@ import pytest
 
 from tests.instance.in_process import CHAIN, InProcessJob, job_of, until
 from tests.sinks.test_sink_lives import HA, spawn
-from understudy.control.pages import InstancePage, Lag, read
+from understudy.instance.status import status_of
 from understudy.modes.build import sink_consumer
 from understudy.protocol.ids import Stream
+from understudy.protocol.statuspage import InstancePage, Lag, from_bytes, to_bytes
 from understudy.sinks.port import Life, Opening
 from understudy.sinks.sink import SinkProcess
 from understudy.sinks.writers import writer_of
@@ -36,9 +37,11 @@ def running(tmp_path: Path) -> Iterator[InProcessJob]:
 
 def told(running: InProcessJob) -> Lag:
     """As the operator reads it from the status page of the producer."""
-    page = read(running.instances["second-0"].status())
+    page = from_bytes(to_bytes(status_of(running.instances["second-0"].context)))
     assert isinstance(page, InstancePage)
-    return page.outputs["second"].lags[sink_consumer("end")]
+    lag = page.outputs["second"].consumers[sink_consumer("end")].lag
+    assert lag is not None
+    return lag
 
 
 def counted(running: InProcessJob, output: Path) -> int:
@@ -90,10 +93,10 @@ def test_the_page_of_a_sink_whose_write_stands_still_tells_its_lag(
     writer.start()
     until(lambda: sink.writer.next > 10)
     with sink._lock:
-        until(lambda: sink.status()["lag"] > BEHIND)
+        until(lambda: sink.status().lag > BEHIND)
         lag, most = sink.status(), counted(running, output)
-        assert most // 2 < lag["lag"] <= most
-        assert lag["lagMs"] > 0
-    until(lambda: sink.status()["lag"] < SLACK)
+        assert most // 2 < lag.lag <= most
+        assert lag.lag_ms > 0
+    until(lambda: sink.status().lag < SLACK)
     sink.stop()
     writer.join(30)

@@ -58,7 +58,7 @@ def test_what_is_not_committed_yet_is_not_acked(tmp_path: Path) -> None:
     sink = sink_of(writer, tmp_path)
     send(sink, rows(0, 5))
     send(sink, rows(3, 8))
-    assert (writer.open, sink.status()["next"]) == (list(range(8)), 0)
+    assert (writer.open, sink.status().next) == (list(range(8)), 0)
 
 
 def test_a_writer_that_waits_for_nothing_commits_each_message(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_writer_that_waits_for_nothing_commits_each_message(tmp_path: Path) ->
     writer.commit_ms = 0
     sink = sink_of(writer, tmp_path)
     send(sink, rows(0, 5))
-    assert (writer.committed, sink.status()["next"]) == (list(range(5)), 5)
+    assert (writer.committed, sink.status().next) == (list(range(5)), 5)
 
 
 def test_what_waited_long_enough_is_committed_though_nothing_more_comes(tmp_path: Path) -> None:
@@ -101,13 +101,13 @@ def test_tuples_before_a_hole_and_behind_it_are_not_committed_together(tmp_path:
     sink = sink_of(writer, tmp_path)
     send(sink, rows(0, 5))
     send(sink, rows(8, 9))
-    assert (writer.committed, writer.open, sink.status()["lost"]) == (list(range(5)), [8], 3)
+    assert (writer.committed, writer.open, sink.status().lost) == (list(range(5)), [8], 3)
 
 
 def test_a_sink_that_cannot_commit_acks_nothing_and_ends(tmp_path: Path) -> None:
     sink = sink_of(Transactions(fails=True), tmp_path)
     send(sink, rows(0, 5), end=5)
-    assert (sink.status()["next"], sink.done.is_set()) == (0, False)
+    assert (sink.status().next, sink.done.is_set()) == (0, False)
     with pytest.raises(Superseded, match="the broker is gone"):
         sink.expected("beats")
     assert sink.run() == 1

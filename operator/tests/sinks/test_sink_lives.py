@@ -171,8 +171,10 @@ def test_a_sink_that_is_started_again_knows_how_long_ago_the_life_before_wrote(
     opening = Opening(running.job, running.job.sinks[0], tmp_path / "out", Life("a", 2))
     sink = SinkProcess(opening, writer_of(opening), running.surroundings)
     (age,) = sink.ages("second")
-    assert (age["epoch"], age["ms"] >= 100_000) == (0, True)
-    assert sink.status()["quietMs"] >= 100_000
+    assert (age.epoch, age.ms >= 100_000) == (0, True)
+    quiet = sink.status().quiet_ms
+    assert quiet is not None
+    assert quiet >= 100_000
 
 
 def test_a_sink_without_a_file_ends_when_its_producer_has_heard_a_later_life(

@@ -22,8 +22,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from understudy.process.http import StatusPage
+    from understudy.process.http import StatusServer
     from understudy.process.logs import configure
+    from understudy.protocol.statuspage import State
     from understudy.sinks.disk import Disk
     from understudy.sinks.port import Life, Opening, Superseded
     from understudy.sinks.sink import SinkProcess, status_of
@@ -39,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
     process: SinkProcess | None = None
     disk = Disk()
     disk.watch()
-    page = StatusPage(
+    page = StatusServer(
         args.host,
         args.status_port,
-        lambda: process.status() if process is not None else status_of(job, sink, "starting", disk),
+        lambda: process.status() if process is not None else status_of(job, sink, State.STARTING, disk),
         lambda: process is not None and process.is_ready(),
         lambda: disk.stalled,
     )

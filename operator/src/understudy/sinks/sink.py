@@ -20,7 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
 
 import structlog
 
@@ -33,6 +33,8 @@ from understudy.process.ports import Surroundings, Unreachable
 from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
+from understudy.protocol.peermessage import Age
+from understudy.protocol.statuspage import SinkPage, State
 from understudy.protocol.watermarks import Step
 from understudy.sinks.disk import Disk
 from understudy.sinks.port import Opening, Superseded, Writer
@@ -153,7 +155,7 @@ class SinkProcess(Handler):
     def mark(self, stream: str) -> Step | None:
         return self._mark
 
-    def ages(self, stream: str) -> list[dict[str, int]]:
+    def ages(self, stream: str) -> tuple[Age, ...]:
         return self._hearing.ages(stream, steady_ms())
 
     # ---- writing: under the lock -------------------------------------------------------------------------
@@ -230,32 +232,32 @@ class SinkProcess(Handler):
 
     # ------------------------------------------------------------------------------------------------------
 
-    def status(self) -> dict[str, Any]:
-        return {
-            **status_of(self.job, self.sink, self._state(), self.disk),
-            "error": self.error,
-            "tuples": self.writer.next,
-            "next": self.writer.next,
-            "lost": self.lost,
-            "quietMs": self._hearing.quiet_ms(self.sink.input, steady_ms()),
-            "lag": max(0, self._end - self.writer.next),
-            "lagMs": self._lag_ms if self._end > self.writer.next else 0,
-            "ended": self.done.is_set(),
-            "latencies": self._latencies.figures(),
-        }
+    def status(self) -> SinkPage:
+        return replace(
+            status_of(self.job, self.sink, self._state(), self.disk),
+            error=self.error,
+            tuples=self.writer.next,
+            next=self.writer.next,
+            lost=self.lost,
+            quiet_ms=self._hearing.quiet_ms(self.sink.input, steady_ms()),
+            lag=max(0, self._end - self.writer.next),
+            lag_ms=self._lag_ms if self._end > self.writer.next else 0,
+            ended=self.done.is_set(),
+            latencies=self._latencies.figures(),
+        )
 
-    def _state(self) -> str:
-        return "failed" if self.error else "finished" if self.done.is_set() else "ready"
+    def _state(self) -> State:
+        return State.FAILED if self.error else State.FINISHED if self.done.is_set() else State.READY
 
     def is_ready(self) -> bool:
         return self.error is None and self.disk.stalled is None
 
 
-def status_of(job: StreamJob, sink: Sink, state: str, disk: Disk) -> dict[str, Any]:
+def status_of(job: StreamJob, sink: Sink, state: State, disk: Disk) -> SinkPage:
     """What can be said before the folder is taken, too: that may hang."""
     stalled = disk.stalled
-    shown = "stalled" if stalled is not None and state not in ("failed", "finished") else state
-    return {"kind": "sink", "job": job.name, "sink": sink.name, "state": shown, "stalled": stalled}
+    shown = State.STALLED if stalled is not None and state not in (State.FAILED, State.FINISHED) else state
+    return SinkPage(job.name, sink.name, shown, stalled)
 
 
 def _ends(message: Incoming, next_: int) -> bool:
