@@ -78,7 +78,8 @@ def _behind(observed: Observed, sink: str) -> str:
 def _primary_words(seen: Seen) -> str:
     protection = "protected" if seen.status.get("protected") else "not protected"
     full = "".join(f", queue of {name} full" for name in _full(seen.status))
-    return f"{seen.process.name} epoch {seen.status.get('epoch')} {protection} lag {_lag(seen.status)}{full}"
+    state = "" if seen.state in ("ready", "finished") else f" {seen.state},"
+    return f"{seen.process.name}{state} epoch {seen.status.get('epoch')} {protection} lag {_lag(seen.status)}{full}"
 
 
 class LiveTable:
