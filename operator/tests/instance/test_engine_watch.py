@@ -94,6 +94,18 @@ def test_a_python_worker_that_is_stopped_is_noticed_though_there_is_nothing_to_d
         worker.wait()
 
 
+def test_the_timeout_is_what_was_said_and_ten_times_as_long_while_a_cold_engine_warms_up(
+    running: InProcessJob,
+) -> None:
+    running.begin()
+    running.flows()
+    watcher, _ = watcher_of(running)
+    story = running.instances["first-0"].context.story
+    for state, timeout in (("ready", 2_000), ("rehearsing", 20_000), ("ready", 2_000)):
+        story.state = state
+        assert watcher.status()["timeoutMs"] == timeout
+
+
 def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(running: InProcessJob) -> None:
     health = Health("first", "first-0", Latencies(list))
     page = StatusPage("127.0.0.1", 0, health.status, health.ready, health.trouble)
