@@ -41,6 +41,14 @@ def test_the_lines_of_a_run_without_a_terminal_tell_it_too() -> None:
     assert "alerts 812 tuples, behind by 40,000 tuples, 3.2 s" in lines(behind(40_000, 3_200))
 
 
+def test_the_lines_say_of_a_primary_that_stands_still_that_it_does() -> None:
+    status = {"state": "stalled", "role": "primary", "epoch": 1, "protected": True}
+    hung = seen(subjob("beats", 0), status=status)
+    assert "beats-0 stalled, epoch 1 protected" in lines(running(hung))
+    well = seen(subjob("beats", 0), status=status | {"state": "ready"})
+    assert "beats-0 epoch 1 protected" in lines(running(well))
+
+
 def test_a_sink_that_has_all_is_not_called_behind() -> None:
     assert "behind" not in lines(behind(0, 0))
 

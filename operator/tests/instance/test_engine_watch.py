@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import subprocess
 import sys
 import time
@@ -71,6 +72,39 @@ def test_a_python_worker_that_was_just_started_counts_if_it_is_at_work(
     finally:
         started.kill()
         started.wait()
+
+
+def test_a_python_worker_that_is_stopped_is_noticed_though_there_is_nothing_to_do(
+    running: InProcessJob,
+) -> None:
+    """That of a standby, for instance: without it, the standby could not take over."""
+    watcher, inbox = watcher_of(running)
+    worker = subprocess.Popen([sys.executable, "-c", ASLEEP])
+    try:
+        with inbox.waited_for():
+            assert watched(watcher, 3) is None
+            worker.send_signal(signal.SIGSTOP)
+            why = watched(watcher, 10)
+            assert f"(process {worker.pid}) has been stopped for 2." in str(why)
+            worker.send_signal(signal.SIGCONT)
+            time.sleep(LOOK_SECONDS)
+            watcher.look()
+            assert watcher.status()["why"] is None
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def test_the_timeout_is_what_was_said_and_ten_times_as_long_while_a_cold_engine_warms_up(
+    running: InProcessJob,
+) -> None:
+    running.begin()
+    running.flows()
+    watcher, _ = watcher_of(running)
+    story = running.instances["first-0"].context.story
+    for state, timeout in (("ready", 2_000), ("rehearsing", 20_000), ("ready", 2_000)):
+        story.state = state
+        assert watcher.status()["timeoutMs"] == timeout
 
 
 def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(running: InProcessJob) -> None:

@@ -80,7 +80,8 @@ def _primary_words(seen: Seen) -> str:
     page = seen.instance
     protection = "protected" if page.protected else "not protected"
     full = "".join(f", queue of {name} full" for name in _full(page))
-    return f"{seen.process.name} epoch {page.epoch} {protection} lag {_lag(page)}{full}"
+    state = "" if seen.state.serves else f" {seen.state},"
+    return f"{seen.process.name}{state} epoch {page.epoch} {protection} lag {_lag(page)}{full}"
 
 
 class LiveTable:

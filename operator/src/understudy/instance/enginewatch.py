@@ -15,7 +15,7 @@ from understudy.engine.inbox import Inbox
 from understudy.instance.context import Context
 from understudy.modes.build import millis
 from understudy.process.clock import now_ms, steady_ms
-from understudy.process.family import family, time_used, time_waited
+from understudy.process.family import family, name_of, stopped, time_used, time_waited
 from understudy.protocol.engine import (
     JVM,
     PATIENCE,
@@ -92,7 +92,9 @@ class EngineWatcher:
         counts = {JVM: self._probe.answers, **{name: inbox.steps for name, inbox in self._inboxes.items()}}
         idle = frozenset(name for name, inbox in self._inboxes.items() if inbox.keeps_waiting)
         batches = {name: inbox.begun for name, inbox in self._inboxes.items()}
-        signs = Signs(counts, idle, time_used(self._engine), batches, waited, self._probe.tasks)
+        used, pid = time_used(self._engine), stopped(self._engine)
+        who = f"{name_of(pid)} (process {pid})" if pid is not None else None
+        signs = Signs(counts, idle, used, batches, waited, self._probe.tasks, who)
         return self._watch.look(now, signs, self.timeout_ms, longest(self._median_ms, self.timeout_ms))
 
     def _tell(self, now: Millis) -> None:
