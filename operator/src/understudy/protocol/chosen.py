@@ -73,6 +73,11 @@ class Chosen:
         place = bisect_right(self._changes, seq) - 1
         return self._progress[place] if place >= 0 else self._first_progress
 
+    def changes(self, within: Range) -> Iterator[tuple[Seq, Micros]]:
+        """The tuples before which event time went on, and how far it came."""
+        for place in range(bisect_left(self._changes, within.start), bisect_left(self._changes, within.stop)):
+            yield Seq(self._changes[place]), self._progress[place]
+
     def _at(self, seq: Seq) -> int:
         """The place of the run that holds a tuple."""
         return bisect_right(self._firsts, seq) - 1

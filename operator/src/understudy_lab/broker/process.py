@@ -34,6 +34,7 @@ PROPERTIES: Final = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
+    "log.retention.ms": "-1",  # records of tests have made-up times
     "log.retention.check.interval.ms": "1000",
     "log.initial.task.delay.ms": "1000",
     "log.cleaner.backoff.ms": "500",
