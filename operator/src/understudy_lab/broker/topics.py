@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -33,7 +34,7 @@ def _admin(broker: Broker) -> AdminClient:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A record as Kafka's console consumer prints it."""
+    """A record as an outsider sees it: as Kafka's console consumer prints it."""
 
     partition: int
     headers: str
@@ -41,8 +42,32 @@ class Seen:
     value: str
 
 
-def console(broker: Broker, topic: str, quiet_ms: int = 3_000) -> list[Seen]:
-    """All committed records of a topic, until none came for so long: read by a client that nobody here wrote."""
+def committed(broker: Broker, topic: str) -> list[Seen]:
+    """All committed records of a topic, up to its present end. Open transactions hold it back."""
+    admin, own = _admin(broker), {"group.id": "outside", "enable.partition.eof": True}
+    partitions = admin.list_topics(topic, timeout=SECONDS).topics[topic].partitions
+    consumer = Consumer({"bootstrap.servers": broker.address, "isolation.level": "read_committed", **own})
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
+    found: list[Seen] = []
+    open_ = set(partitions)
+    while open_:
+        for message in consumer.consume(1_000, 1.0):
+            if message.error() is None:
+                found.append(_as_printed(message))
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                open_.discard(message.partition())
+    consumer.close()
+    return found
+
+
+def _as_printed(message: Any) -> Seen:
+    headers = ",".join(f"{key}:{value.decode()}" for key, value in message.headers() or ())
+    key, value = message.key() or b"null", message.value() or b"null"
+    return Seen(message.partition(), headers or "NO_HEADERS", key.decode(), value.decode())
+
+
+def console(broker: Broker, topic: str, quiet_ms: int = 10_000) -> list[Seen]:
+    """The same until none came for so long, read by a client that nobody here wrote."""
     command = broker.java("org.apache.kafka.tools.consumer.ConsoleConsumer", *QUICK, "-Xmx128m")
     arguments = ["--bootstrap-server", broker.address, "--topic", topic, "--from-beginning"]
     arguments += ["--isolation-level", "read_committed", "--timeout-ms", str(quiet_ms)]
