@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.kafka.topics_in_use import Open, Reader
+from understudy.kafka.topic import SourceTopic
 from understudy_lab.broker import topics
 from understudy_lab.broker.process import Broker
 
@@ -34,3 +37,15 @@ def topic(broker: Broker) -> Callable[..., str]:
         return name
 
     return make
+
+
+@pytest.fixture
+def open_reader() -> Iterator[Open]:
+    with ExitStack() as stack:
+
+        def opened(source: SourceTopic, start: int | None = 0) -> Reader:
+            reader = Reader.of(source, start)
+            stack.callback(reader.source.close)
+            return reader
+
+        yield opened

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
+from confluent_kafka import Producer
 
-from tests.kafka.topics_in_use import Reader, fill, places, source_of
+from tests.kafka.topics_in_use import Open, fill, places, source_of
 from understudy.kafka.outbox import Rows
-from understudy.kafka.topic import OnBad, SourceTopic, Starting
+from understudy.kafka.topic import OnBad, Starting
 from understudy.protocol.ids import Range, Seq
 from understudy_lab.broker.process import Broker
 
 pytestmark = pytest.mark.broker
 Make = Callable[..., str]
-Open = Callable[..., Reader]
-
-
-@pytest.fixture
-def open_reader() -> Iterator[Open]:
-    with ExitStack() as stack:
-
-        def opened(source: SourceTopic, start: int | None = 0) -> Reader:
-            reader = Reader.of(source, start)
-            stack.callback(reader.source.close)
-            return reader
-
-        yield opened
 
 
 def test_each_record_is_one_tuple_and_partitions_keep_their_order(
@@ -147,8 +134,6 @@ def test_a_bad_record_is_skipped_and_takes_no_number(broker: Broker, topic: Make
 
 
 def spoil(broker: Broker, topic: str) -> None:
-    from confluent_kafka import Producer
-
     producer = Producer({"bootstrap.servers": broker.address})
     producer.produce(topic, b"no JSON")
     producer.flush(30)

@@ -93,3 +93,7 @@ def places(table: pa.Table) -> dict[int, Place]:
     assert table.column_names == ["_seq", "_ts", "n", "_key", "_partition", "_offset", "_wm"]
     columns = [table[name].to_pylist() for name in ("_seq", "_partition", "_offset", "n")]
     return {seq: (partition, offset, n) for seq, partition, offset, n in zip(*columns, strict=True)}
+
+
+Open = Callable[..., Reader]
+"""Opens a reader of a source, which ends with the test."""

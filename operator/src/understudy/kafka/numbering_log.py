@@ -6,10 +6,12 @@ when the broker says that it follows directly on what we have read."""
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from typing import Any, Final
 
 import structlog
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from understudy.kafka.client import Connection, ensure_topic
 from understudy.process.clock import steady_ms
@@ -45,6 +47,8 @@ class NumberingLog:
         self._last_state = 0
         self._sent = 0
         self._delivered: list[tuple[int, LogEntry]] = []
+        self._states: deque[tuple[Seq, int]] = deque()
+        """States that count: where they stand on the stream, and in the log."""
         self._serial, self._since = -1, steady_ms()
 
     @property
@@ -64,11 +68,13 @@ class NumberingLog:
         if self.history is None:
             if isinstance(entry, Numbering):
                 self._begin(entry)
+                self._states.append((entry.next, offset))
             return
         if self.history.take(entry):
             self._mine = mine
             if isinstance(entry, Numbering):
                 self._last_state = entry.serial
+                self._states.append((entry.next, offset))
                 if self._wanted is None or entry.next <= self._wanted:
                     self._begin(entry)
 
@@ -122,6 +128,16 @@ class NumberingLog:
         if self._mine and not self.waiting and self.numbering.serial - self._last_state >= STATE_EVERY:
             self._last_state = self.numbering.serial  # if it does not count, the next one comes as late
             self.append(self.numbering)
+
+    def trim(self, admin: AdminClient, needed: Seq) -> None:
+        """Delete entries that no reader needs: those before the last state at or before the tuple that some
+        reader still needs. Does not wait."""
+        upto: int | None = None
+        while len(self._states) > 1 and self._states[1][0] <= needed:
+            self._states.popleft()
+            upto = self._states[0][1]
+        if upto is not None:
+            admin.delete_records([TopicPartition(self.topic, 0, upto)])
 
     def _answered(self, entry: LogEntry) -> Any:
         def answered(error: Any, message: Any) -> None:

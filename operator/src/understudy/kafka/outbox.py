@@ -55,6 +55,10 @@ class Outbox:
         """Why nothing comes; None while all is well."""
 
         self.released = Seq(0)
+        """This reader does not ask for earlier tuples again."""
+
+        self.unneeded = Seq(0)
+        """Nor does any other reader of the source."""
 
     def put(self, delivery: Delivery) -> None:
         with self._lock:

@@ -149,6 +149,7 @@ class Session:
         self._pause()
         self._look_at_topic(now)
         self._chosen.trim(Seq(min(self._outbox.released, self._at)))
+        self._log.trim(self._admin, self._outbox.unneeded)
 
     def _take(self, messages: Sequence[Any]) -> None:
         """In their order: what is said of a partition holds after the records before it."""
