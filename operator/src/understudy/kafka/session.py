@@ -302,7 +302,7 @@ class Session:
             return True
         at = TopicPartition(self._source.topic, partition)
         _, high = self._consumer.get_watermark_offsets(at, cached=True)
-        return 0 <= high <= self._records.partitions[partition].next
+        return bool(0 <= high <= self._records.partitions[partition].next)
 
     # --- the topic
 
