@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Commands
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream

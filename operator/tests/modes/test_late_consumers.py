@@ -10,13 +10,14 @@ import pytest
 from tests.modes.test_passive_standby_roles import OUT, UP, lease, processed
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Determinant
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
@@ -19,9 +19,9 @@ from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.duplicates import DuplicateFilter
 from understudy.protocol.engine import Stand
-from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.replay import Replay, ReplayLog
@@ -95,10 +95,10 @@ class SendsADivergentQueueUnderOldSeqs(PassiveStandby):
 class StoresAnOlderCheckpoint(PassiveStandby):
     """Confirms every checkpoint, keeps the first."""
 
-    def follow(self, event: Event) -> Commands:
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
         before = self._kept
-        commands = super().follow(event)
-        if isinstance(event, on.CheckpointArrived) and before is not None:
+        commands = super().checkpoint_arrived(event)
+        if before is not None:
             self._kept = before
         return commands
 
@@ -139,34 +139,35 @@ class GivesUpItsStateForAHang(PassiveStandby):
 class AcceptsEqualIds(PassiveStandby):
     """The filter accepts tuple_id ≥ max_tuple_id: the last tuple twice."""
 
-    def _arrived(self, event: on.Arrived) -> Commands:
+    def arrived(self, event: on.Arrived) -> Commands:
         expected = self.ledger.received(event.stream)
         if expected and event.range.start < expected <= event.range.stop:
             back = DuplicateFilter(Seq(expected - 1))
             self.ledger = replace(self.ledger, filters={**self.ledger.filters, event.stream: back})
-        return super()._arrived(event)
+        return super().arrived(event)
 
 
 class LeadsInTheOldEpoch(PassiveStandby):
     """Takes over, but speaks with the epoch of the one before, which is accepted too."""
 
-    def _won(self, record: LeaseRecord) -> Commands:
-        return super()._won(replace(record, epoch=Epoch(max(1, record.epoch - 1))))
+    def lease_won(self, event: on.LeaseWon) -> Commands:
+        record = event.record
+        return super().lease_won(on.LeaseWon(replace(record, epoch=Epoch(max(1, record.epoch - 1)))))
 
 
 class NeverStepsDown(PassiveStandby):
     """Goes on in its old epoch when a newer one has begun."""
 
-    def _newer(self, epoch: Epoch) -> Commands:
+    def _step_down(self, epoch: Epoch) -> Commands:
         return ()
 
 
 class AcceptsOldTuples(PassiveStandby):
-    def _arrived(self, event: on.Arrived) -> Commands:
+    def arrived(self, event: on.Arrived) -> Commands:
         skip = DuplicateFilter(Seq(event.range.start))
         if event.range.start < self.ledger.received(event.stream):
             self.ledger = replace(self.ledger, filters={**self.ledger.filters, event.stream: skip})
-        return super()._arrived(event)
+        return super().arrived(event)
 
 
 # --- upstream backup
@@ -290,11 +291,10 @@ class TrimsEqualWatermarks(ActiveStandby):
 
 
 class SecondaryTrimsWhatItMade(ActiveStandby):
-    def follow(self, event: Event) -> Commands:
-        commands = super().follow(event)
-        if isinstance(event, on.Processed):
-            for stream in self.wiring.leaving:
-                self.ledger = self.ledger.released(stream, self.ledger.queues[stream].next)
+    def processed_beside(self, event: on.Processed) -> Commands:
+        commands = super().processed_beside(event)
+        for stream in self.wiring.leaving:
+            self.ledger = self.ledger.released(stream, self.ledger.queues[stream].next)
         return commands
 
 
@@ -310,8 +310,8 @@ class SendsBeforeTheDeterminants(ActiveStandby):
 
 
 class SecondaryIgnoresDeterminants(ActiveStandby):
-    def follow(self, event: Event) -> Commands:
-        commands = super().follow(event)
+    def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
+        commands = super().determinants_arrived(event)
         return tuple(replace(c, determinants=()) if isinstance(c, do.Choose) else c for c in commands)
 
 
@@ -324,8 +324,8 @@ class SecondaryNumbersFromZero(ActiveStandby):
 class SecondaryAlsoSends(ActiveStandby):
     """Leads without the Lease as soon as it runs."""
 
-    def follow(self, event: Event) -> Commands:
-        commands = super().follow(event)
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        commands = super().checkpoint_arrived(event)
         if any(isinstance(c, do.Run) for c in commands):
             return (*commands, do.Lead(self.epoch, None, "does not wait for the Lease", live=True))
         return commands
@@ -342,8 +342,8 @@ class ReplicaReleasesAlone(ReplicaBackup):
 
 
 class JoinerStartsEmpty(ReplicaBackup):
-    def _started(self, event: on.Started) -> Commands:
-        return super()._started(replace(event, fresh=True))
+    def started(self, event: on.Started) -> Commands:
+        return super().started(replace(event, fresh=True))
 
 
 # --- savepoint
@@ -437,11 +437,9 @@ class AcksATemporaryBackup(SynchronizedBackup):
 
 
 class AnswersARequestWithoutABackup(SynchronizedBackup):
-    def lead(self, event: Event) -> Commands:
-        commands = super().lead(event)
-        if isinstance(event, on.BackupRequested):
-            return (*commands, do.SendAck(event.stream, 1, self.ledger.received(event.stream)))
-        return commands
+    def backup_requested(self, event: on.BackupRequested) -> Commands:
+        commands = super().backup_requested(event)
+        return (*commands, do.SendAck(event.stream, 1, self.ledger.received(event.stream)))
 
 
 class AcksAnExtensionBeforeItIsStored(SynchronizedBackup):
@@ -476,8 +474,8 @@ class MovesWithoutTheSequencer(UpstreamBackup):
 
 
 class TargetLeadsWithoutTheLease(PassiveStandby):
-    def _handed_over(self, event: on.HandedOver) -> Commands:
-        commands = super()._handed_over(event)
+    def handed_over(self, event: on.HandedOver) -> Commands:
+        commands = super().handed_over(event)
         return (
             (*commands, do.Lead(self.epoch, self.stored(), "does not wait for the Lease")) if commands else ()
         )
@@ -562,9 +560,9 @@ class ReportsWhatIsNotLost(PassiveStandby):
 class TakesOverForNothing(PassiveStandby):
     """Tries the Lease of a primary that it hears, once it has a few checkpoints."""
 
-    def follow(self, event: Event) -> Commands:
-        commands = super().follow(event)
-        if isinstance(event, on.CheckpointArrived) and event.checkpoint.number == 4 and self.could_continue():
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        commands = super().checkpoint_arrived(event)
+        if event.checkpoint.number == 4 and self.could_continue():
             return (*commands, *self._try("it feels like it"))
         return commands
 

@@ -17,9 +17,10 @@ from understudy.instance.recovery import Recovery
 from understudy.model.ha import Ha
 from understudy.modes.build import instance_of
 from understudy.modes.change import Change
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import Instance, Role
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.watermarks import Step

@@ -38,7 +38,7 @@ class Story:
     """What happened so far, for the status page."""
 
     state: str = "starting"
-    error: str | None = None
+    error: str | None = None  # of the core: the process ends with it
     engine_stalled: str | None = None  # why Spark stands still here; None while it works or has nothing to do
     engine_quiet_ms: int = 0  # since the engine's last sign of life, while it has something to do
     take_over: TakeOver | None = None

@@ -17,16 +17,16 @@ number alike.
 from __future__ import annotations
 
 from understudy.modes.confirming import RESEND, Confirming
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import Instance, Role
 from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
+from understudy.modes.transitions import State, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Free
-from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
@@ -68,40 +68,61 @@ class ActiveStandby(Resuming):
     def could_continue(self) -> bool:
         return self.running
 
-    def _heard(self, event: on.KeepAlive) -> Commands:
+    def heard(self, event: on.KeepAlive) -> Commands:
         """A primary that took the Lease anew may have been alone since: what it chose then never came
         here."""
         missed = self.running and self.determinants and event.epoch > self.epoch
         again = self._rejoin("the primary has begun a new epoch") if missed else ()
-        return (*super()._heard(event), *again)
+        return (*super().heard(event), *again)
 
-    def follow(self, event: Event) -> Commands:
-        match event:
-            case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
-                return self._run(checkpoint)
-            case on.Arrived() if self.running and self.taken_before(event):
-                return self._rejoin("upstream began anew, with other tuples than those that were taken here")
-            case on.Arrived() if self.running:
-                return self._arrived(event)
-            case on.Processed() if self.running:
-                self.book(event)
-                inner = () if Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
-                return (*inner, *self._release_inner())
-            case on.Acked() if self.running and event.consumer in self.wiring.inputs:
-                self.ledger, held_from = self.ledger.acked(event)
-                return (do.Trim(event.stream, held_from),)
-            case on.QueueTrimming() if self.running and event.epoch == self.epoch:
-                self.keep_trees(event.trees)
-                return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
-            case on.DeterminantsArrived() if self.running and event.epoch == self.epoch:
-                return self._follow_choices(event)
-            case on.Redirected() if self.running:
-                self.another_producer(event)
-                return ()
-            case on.Resumes() if self.running and self.missed(event):
-                return self._rejoin("upstream no longer has what follows this state")
-            case _:
-                return ()
+    @property
+    def current_state(self) -> State:
+        return State.RUNNING if self.running else super().current_state
+
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        """Runs from this state on beside the primary, unless the state's epoch is older."""
+        return self._run(event.checkpoint) if event.checkpoint.epoch >= self.epoch else ()
+
+    def arrived_beside(self, event: on.Arrived) -> Commands:
+        """Takes what is new. Begins again with the primary's state if the producer sends other tuples than
+        those that were taken here."""
+        if self.taken_before(event):
+            return self._rejoin("upstream began anew, with other tuples than those that were taken here")
+        return self.arrived(event)
+
+    def processed_beside(self, event: on.Processed) -> Commands:
+        """Writes the step into the books. Only its own elements read what it made."""
+        self.book(event)
+        inner = () if Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
+        return (*inner, *self._release_inner())
+
+    def element_acked(self, event: on.Acked) -> Commands:
+        """Trims a queue between its own elements; what consumers ack, the primary says."""
+        if event.consumer not in self.wiring.inputs:
+            return ()
+        self.ledger, held_from = self.ledger.acked(event)
+        return (do.Trim(event.stream, held_from),)
+
+    def queue_trimming(self, event: on.QueueTrimming) -> Commands:
+        """Drops the output that all consumers have released."""
+        if event.epoch != self.epoch:
+            return ()
+        self.keep_trees(event.trees)
+        return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
+
+    def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
+        """Takes the same choices, and confirms them. Begins again with the primary's state if some are
+        missing."""
+        return self._follow_choices(event) if event.epoch == self.epoch else ()
+
+    def producer_answers_beside(self, event: on.Redirected) -> Commands:
+        """From here on refuses what older producers of the stream still send."""
+        self.another_producer(event)
+        return ()
+
+    def resumes_beside(self, event: on.Resumes) -> Commands:
+        """Begins again with the primary's state if the producer no longer has what follows."""
+        return self._rejoin("upstream no longer has what follows this state") if self.missed(event) else ()
 
     def _run(self, checkpoint: Checkpoint) -> Commands:
         self.forget()
@@ -148,9 +169,9 @@ class ActiveStandby(Resuming):
 
     # --- take-over
 
-    def _won(self, record: LeaseRecord) -> Commands:
-        if not self.running:
-            return super()._won(record)
+    def lease_won_beside(self, event: on.LeaseWon) -> Commands:
+        """Leads with what it has been running; sends what it has made."""
+        record = event.record
         self._trying = self.running = False
         self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
         self.detector = self.detector.forget()
@@ -196,25 +217,38 @@ class ActiveStandby(Resuming):
 
     # --- primary
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.Subscribed():
-                return self.hear(event)
-            case on.SecondaryJoined(name):
-                self._offered = self._peer = None
-                return self._confirming.joined(name)
-            case on.SecondaryLeft(name) if name == self.secondary:
-                self._offered = self._peer = None
-                return self._confirming.left()
-            case on.CheckpointStored(epoch, number) if epoch == self.epoch:
-                return self._stored(number)
-            case on.SecondaryAt() if event.epoch == self.epoch and self._peer is not None:
-                self._peer = event.positions
-                return ()
-            case on.DeterminantsStored(epoch, number) if epoch == self.epoch:
-                return self._confirming.publish(self._confirming.pending.stored(number))
-            case _:
-                return ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        return self.hear(event)
+
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Gives it the state. Where choices are logged, a former secondary is fenced off first."""
+        self._offered = self._peer = None
+        return (*self._confirming.joined(event.name), *self.moves.handle(event))
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """Releases no input any more. Where choices are logged, takes the Lease again, so that the lost
+        secondary cannot win it."""
+        left: Commands = ()
+        if event.name == self.secondary:
+            self._offered = self._peer = None
+            left = self._confirming.left()
+        return (*left, *self.moves.handle(event))
+
+    def checkpoint_stored(self, event: on.CheckpointStored) -> Commands:
+        """The secondary has the state: from now on its positions count for acks."""
+        return self._stored(event.number) if event.epoch == self.epoch else ()
+
+    def secondary_at(self, event: on.SecondaryAt) -> Commands:
+        """Notes how far the secondary has come: upstream keeps what either still needs."""
+        if event.epoch == self.epoch and self._peer is not None:
+            self._peer = event.positions
+        return ()
+
+    def determinants_stored(self, event: on.DeterminantsStored) -> Commands:
+        """Sends the output that waited for it."""
+        if event.epoch != self.epoch:
+            return ()
+        return self._confirming.publish(self._confirming.pending.stored(event.number))
 
     def _stored(self, number: int) -> Commands:
         """The secondary has the state: with it, what had been made until then and was held back."""
@@ -352,3 +386,25 @@ class ActiveStandby(Resuming):
     @property
     def secondary(self) -> str | None:
         return self._confirming.secondary
+
+    TRANSITIONS = Instance.TRANSITIONS.with_state(State.RUNNING, like=State.STANDBY).extended(
+        row((State.STANDBY, State.RUNNING), on.CheckpointArrived, checkpoint_arrived),
+        row(State.RUNNING, on.Arrived, arrived_beside),
+        row(State.RUNNING, on.Processed, processed_beside),
+        row(State.RUNNING, on.Acked, element_acked),
+        row(State.RUNNING, on.QueueTrimming, queue_trimming),
+        row(State.RUNNING, on.DeterminantsArrived, determinants_arrived),
+        row(State.RUNNING, on.Redirected, producer_answers_beside),
+        row(State.RUNNING, on.Resumes, resumes_beside),
+        row(State.RUNNING, on.LeaseWon, lease_won_beside),
+        ignored(State.RUNNING, "only upstream backup asks for a replay", on.Released),
+        ignored(State.RUNNING, "only synchronized backups answer it", on.BackupRequested),
+        ignored(
+            State.STANDBY, "it has no state yet to which it belongs", on.QueueTrimming, on.DeterminantsArrived
+        ),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+        row(State.PRIMARY, on.CheckpointStored, checkpoint_stored),
+        row(State.PRIMARY, on.SecondaryAt, secondary_at),
+        row(State.PRIMARY, on.DeterminantsStored, determinants_stored),
+    )

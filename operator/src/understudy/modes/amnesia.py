@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.watermarks import Step, StepLog, newest
@@ -53,13 +53,11 @@ class Amnesia(Instance):
     def taken_up(self) -> None:
         self._roll = None
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.Subscribed() if self._roll is not None:
-                self._roll.heard(event)
-                return self._begin(self._roll) if self._roll.complete else ()
-            case _:
-                return ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        if self._roll is None:
+            return ()
+        self._roll.heard(event)
+        return self._begin(self._roll) if self._roll.complete else ()
 
     def lead_tick(self, now: Millis) -> Commands:
         if self._roll is None or not self.without_the_silent(self._roll, now):

@@ -1,32 +1,24 @@
-"""What every mode has in common: who leads, who follows, and the books of the one who leads.
+"""What every mode has in common: who leads, who follows, and the books of the primary.
 
-| role      | on                    | becomes   | does |
-|-----------|-----------------------|-----------|------|
-| standby   | Lease free            | standby   | tries the Lease |
-| standby   | Lease held by another | standby   | follows the holder |
-| standby   | Lease won             | primary   | leads from what it has stored |
-| standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set on what it last saw) |
-| standby   | the same, and no state here | standby | asks the holder through the Lease, then tries it |
-| standby   | the Lease says that the holder's process has ended | standby | tries the Lease; without state, after 6 τ |
-| standby   | followed peer says that its engine stands still | standby | tries the Lease, if it has state |
-| primary   | newer epoch           | standby   | steps down, forgets everything |
-| standby   | handed over to        | standby   | tries the Lease |
-
-A primary may be asked to move (`moving`), and asks for it itself when its backlog only grows (`load`).
+`TRANSITIONS` says what each role does on each event; a mode replaces rows and adds its own. A primary may
+be asked to move (`moving`), and asks for it itself when its backlog only grows (`load`).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from enum import Enum
+from typing import ClassVar
 
 from understudy.modes.migration import Move, Phase
 from understudy.modes.moving import Moving
 from understudy.modes.roll import Reader, RollCall
+from understudy.modes.transitions import SHOWN, Impossible, State, Table, answer, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.commands import Command
+from understudy.protocol.commands import Command, Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.duplicates import Hole
 from understudy.protocol.engine import Stand
@@ -40,7 +32,15 @@ from understudy.protocol.savepoints import Tree, Trees
 from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
-Commands = tuple[Command, ...]
+BOTH = (State.STANDBY, State.PRIMARY)
+OF_A_PRIMARY = (
+    on.CheckpointArrived,
+    on.QueueTrimming,
+    on.DeterminantsArrived,
+    on.PermanentRequested,
+    on.BackupExtended,
+)
+OF_A_SECONDARY = (on.CheckpointStored, on.SecondaryAt, on.DeterminantsStored)
 WAIT = 6  # times τ: so long a standby without state waits, so that one with state can win the Lease
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
 # milliseconds that consumers have at least to answer: they give up a silent producer after one second
@@ -83,6 +83,7 @@ class Instance:
         self._handed: on.HandedOver | None = (
             None  # as a standby: a primary stands still and wants to be succeeded
         )
+        self._last_events: deque[Event] = deque(maxlen=SHOWN)
         self.role = Role.STANDBY
         self.epoch = Epoch(0)
         self.lease: LeaseRecord | None = None
@@ -120,44 +121,42 @@ class Instance:
         self._waits = False  # the holder is dead: for a standby that has its state to win the Lease
         self._waits_since: Millis | None = None
 
+    # --- events
+
+    @property
+    def current_state(self) -> State:
+        return State.PRIMARY if self.role is Role.PRIMARY else State.STANDBY
+
     def handle(self, event: Event) -> Commands:
-        match event:
-            case on.LeaseSeen():
-                return self._lease_seen(event.record)
-            case on.LeaseWon():
-                return self._won(event.record)
-            case on.FirstContact():
-                return self._heard(on.KeepAlive(event.until, event.epoch))
-            case on.KeepAlive():
-                self.in_contact(event)
-                return self._heard(event)
-            case on.PeerClosed():
-                return self._suspect("its connection closed: the process is dead", closed=True)
-            case on.PeerUnreachable():
-                return self._suspect("no connection could be made")
-            case on.HolderHeard():
-                return self._holder_heard(event.by)
-            case on.Tick():
-                return self._tick(event.now)
-            case on.NewerEpoch():
-                return self._newer(event.epoch)
-            case on.HandedOver():
-                return self._handed_over(event)
-            case _ if self.role is Role.PRIMARY:
-                return self._as_primary(event)
-            case _:
-                return self.follow(event)
+        """Look the event up in the table of the mode. A pair that is not there raises."""
+        self._note(event)
+        state = self.current_state
+        commands = answer(self, self.TRANSITIONS, state, event)
+        if commands is None:
+            raise self.impossible(state, event)
+        leads = state is self.current_state is State.PRIMARY
+        return (*commands, *self._after_roll_call()) if leads and self._early else commands
+
+    def _note(self, event: Event) -> None:
+        """Of ticks in a row only the last is kept."""
+        if self._last_events and isinstance(event, on.Tick) and isinstance(self._last_events[-1], on.Tick):
+            self._last_events.pop()
+        self._last_events.append(event)
+
+    def impossible(self, state: Enum, event: Event) -> Impossible:
+        return Impossible(self.name, self.role.value, self.epoch, state, event, tuple(self._last_events))
 
     # --- Lease and suspicion
 
-    def _lease_seen(self, record: LeaseRecord | None) -> Commands:
-        self._trying = self._waits = False
-        self._waits_since = None
-        self.lease = record
-        if self.role is Role.PRIMARY:
-            return self._lease_seen_leading(record)
+    def lease_seen_following(self, event: on.LeaseSeen) -> Commands:
+        """Follows the holder. Tries the Lease if it is free, or if its holder's process has ended; without
+        state here, only after 6 τ."""
+        self._look_at(event.record)
         self._contact = False
-        self._inquiry = self._inquiry.look(record.question if record else None, self.detector.ticked)
+        self._inquiry = self._inquiry.look(
+            event.record.question if event.record else None, self.detector.ticked
+        )
+        record = event.record
         if record is None:
             return self._try("nobody holds the Lease")
         if record.holder == self.name:
@@ -167,10 +166,17 @@ class Instance:
             return self._leave_first_chance("its process has ended")
         return (do.Follow(record),)
 
-    def _lease_seen_leading(self, record: LeaseRecord | None) -> Commands:
-        if record is not None and record.holder != self.name:
-            return self._newer(record.epoch)
-        return (*self.still_ours(), *self.moves.asked_by(record))
+    def lease_seen_leading(self, event: on.LeaseSeen) -> Commands:
+        """Steps down if another holds the Lease. Else begins or ends the move that the Lease names."""
+        self._look_at(event.record)
+        if event.record is not None and event.record.holder != self.name:
+            return self._step_down(event.record.epoch)
+        return (*self.still_ours(), *self.moves.handle(event))
+
+    def _look_at(self, record: LeaseRecord | None) -> None:
+        self._trying = self._waits = False
+        self._waits_since = None
+        self.lease = record
 
     def _leave_first_chance(self, why: str) -> Commands:
         """The holder is dead for certain. A standby without state waits: one with state may only be slow to
@@ -180,11 +186,10 @@ class Instance:
         self._waits = True
         return ()
 
-    def _won(self, record: LeaseRecord) -> Commands:
+    def lease_won(self, event: on.LeaseWon) -> Commands:
+        """Leads: with the state that was handed over, with the state that is stored here, or with none."""
+        record = event.record
         self._trying = False
-        if self.role is Role.PRIMARY:
-            self.lease, self.epoch = record, record.epoch
-            return (*self.renewed(), *self.moves.withdrawn())
         self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
         self.detector = self.detector.forget()
         checkpoint, live = self._inheritance(record)
@@ -196,6 +201,12 @@ class Instance:
             )
         why = f"continues from checkpoint {checkpoint.number}" if checkpoint else "starts empty"
         return (do.Lead(record.epoch, checkpoint, why), *self.start_inputs(checkpoint))
+
+    def lease_renewed(self, event: on.LeaseWon) -> Commands:
+        """Leads on in the new epoch: whoever was to be fenced off cannot win the Lease any more."""
+        self._trying = False
+        self.lease, self.epoch = event.record, event.record.epoch
+        return (*self.renewed(), *self.moves.handle(event))
 
     def open_books(self, checkpoint: Checkpoint | None) -> None:
         """A new life begins with what is in the checkpoint, or with nothing."""
@@ -215,15 +226,31 @@ class Instance:
             return handed.checkpoint, True
         return self.stored(), live
 
+    def holder_heard(self, event: on.HolderHeard) -> Commands:
+        """Reads the Lease again: its holder lives, another instance hears it."""
+        self.holder_lives(event)
+        return (do.ReadLease(f"{event.by} hears the holder: it lives"),)
+
+    def holder_lives(self, event: on.HolderHeard) -> Commands:
+        """No longer tries the Lease."""
+        self._trying, self._inquiry = False, Inquiry()
+        return ()
+
+    def first_contact(self, event: on.FirstContact) -> Commands:
+        """The connection is being made: until then silence means nothing."""
+        return self.heard(on.KeepAlive(event.until, event.epoch))
+
+    def keep_alive(self, event: on.KeepAlive) -> Commands:
+        """The primary lives. A standby with state tries the Lease if the primary's engine stands still."""
+        self.in_contact(event)
+        return self.heard(event)
+
     def in_contact(self, event: on.KeepAlive) -> None:
         if event.epoch >= self.epoch:
             self._contact, self._inquiry = True, Inquiry()
 
-    def _holder_heard(self, by: str) -> Commands:
-        self._trying, self._inquiry = False, Inquiry()
-        return (do.ReadLease(f"{by} hears the holder: it lives"),) if self.role is Role.STANDBY else ()
-
-    def _heard(self, event: on.KeepAlive) -> Commands:
+    def heard(self, event: on.KeepAlive) -> Commands:
+        """A sign of life, if it is not of an older epoch."""
         if event.epoch < self.epoch:
             return ()
         self.epoch = event.epoch
@@ -232,17 +259,36 @@ class Instance:
             return self._suspect(f"its engine stands still: {event.stalled}")
         return ()
 
-    def _tick(self, now: Millis) -> Commands:
-        if self.role is Role.PRIMARY:
-            done = self.lead_tick(now)
-            early = self._after_roll_call() if self._early else ()
-            return (*done, *early, *self.moves.tick(now), *self.moves.watch_load(now))
+    def peer_closed(self, event: on.PeerClosed) -> Commands:
+        """Suspects the primary: its process is dead. With state here, tries the Lease; else asks the
+        holder."""
+        return self._suspect("its connection closed: the process is dead", closed=True)
+
+    def peer_unreachable(self, event: on.PeerUnreachable) -> Commands:
+        """Suspects the primary: no connection could be made. With state here, tries the Lease; else asks the
+        holder."""
+        return self._suspect("no connection could be made")
+
+    def former_primary_gone(self, event: on.PeerClosed | on.PeerUnreachable) -> Commands:
+        """Watches the former primary no longer."""
+        self.detector = self.detector.forget()
+        return ()
+
+    def tick_following(self, event: on.Tick) -> Commands:
+        """Suspects a primary that has been silent for longer than τ."""
+        now = event.now
         self.detector = self.detector.on_tick(now)
         if self.detector.suspects(now):
             return self._suspect(f"no keep-alive for {self.detector.tau} ms")
         if self._waits:
             return self._wait(now)
         return self.follow_tick(now)
+
+    def tick_leading(self, event: on.Tick) -> Commands:
+        """Does what is due: acks, checkpoints, the end of a roll call, the next phase of a move."""
+        done = self.lead_tick(event.now)
+        early = self._after_roll_call() if self._early else ()
+        return (*done, *early, *self.moves.handle(event), *self.moves.watch_load(event.now))
 
     def _wait(self, now: Millis) -> Commands:
         self._waits_since = now if self._waits_since is None else self._waits_since
@@ -257,8 +303,6 @@ class Instance:
         on its way. A standby that needs no state to continue counts as one with state once it has heard the
         primary."""
         self.detector = self.detector.forget()
-        if self.role is not Role.STANDBY:
-            return ()
         if self.could_continue() and (closed or self._contact or not self.holds_nothing):
             return self._try(why)
         return self._ask_holder(why)
@@ -281,8 +325,12 @@ class Instance:
         self._trying = True
         return (do.TryLease(replace(self.lease, question=None) if self.lease else None, why, planned),)
 
-    def _newer(self, epoch: Epoch) -> Commands:
-        if epoch <= self.epoch or self.role is not Role.PRIMARY:
+    def newer_epoch(self, event: on.NewerEpoch) -> Commands:
+        """Steps down and forgets everything, if the epoch is newer than its own."""
+        return self._step_down(event.epoch)
+
+    def _step_down(self, epoch: Epoch) -> Commands:
+        if epoch <= self.epoch:
             return ()
         why = f"epoch {epoch} has begun, ours was {self.epoch}"
         if self.move is None:
@@ -303,8 +351,9 @@ class Instance:
 
     # --- migration
 
-    def _handed_over(self, event: on.HandedOver) -> Commands:
-        if self.role is Role.PRIMARY or event.lease.epoch < self.epoch:
+    def handed_over(self, event: on.HandedOver) -> Commands:
+        """Tries the Lease: the primary stands still and wants to be succeeded."""
+        if event.lease.epoch < self.epoch:
             return ()
         if event.checkpoint is None and not self.could_continue():
             return ()
@@ -332,47 +381,59 @@ class Instance:
 
     # --- the primary's books
 
-    def _as_primary(self, event: Event) -> Commands:
-        commands = self._in_the_books(event)
-        return (*commands, *self._after_roll_call()) if self._early else commands
+    def micro_batch_done(self, event: on.Processed) -> Commands:
+        """Writes the step into the books; sends its output, if the mode lets it go at once."""
+        self.book(event)
+        return (*self.processed(event), *self._acked_ahead(Stream(event.element)))
 
-    def _in_the_books(self, event: Event) -> Commands:
-        match event:
-            case on.Arrived():
-                return self._arrived(event)
-            case on.Processed():
-                self.book(event)
-                return (*self.processed(event), *self._acked_ahead(Stream(event.element)))
-            case on.Acked() if self.roll_open and event.stream in self.wiring.leaving:
-                return self._too_early(event)
-            case on.Acked() if (event.stream, event.consumer) in self.late:
-                return self._too_early(event)
-            case on.Acked():
-                self.ledger, held_from = self.ledger.acked(event)
-                if event.tree is not None:
-                    self._keep_tree(event.stream, event.consumer, event.tree)
-                return (do.Trim(event.stream, held_from), *self.acked(event))
-            case on.RecoveryRequested():
-                tree = self.trees.get(event.stream, {}).get(event.consumer)
-                return (do.AnswerRecovery(event.stream, event.consumer, tree),)
-            case on.Resumes():
-                return self._resumes(event)
-            case on.Subscribed() if self.ledger.queues[event.stream].replaced(event.consumer, event.epoch):
-                return ()  # it may have had more than the life that has taken its place
-            case on.Subscribed() if (event.stream, event.consumer) in self.late:
-                return self._late_answer(event)
-            case on.Subscribed():
-                self.ledger = self.ledger.subscribed(event)
-                return (*self._rebase(), *self.lead(event))
-            case on.Redirected():
-                return self._redirected(event)
-            case _:
-                return (*self.lead(event), *self.moves.handle(event))
+    def consumer_acked(self, event: on.Acked) -> Commands:
+        """Trims the output queue. During a roll call the ack waits: it speaks of the seqs of an earlier
+        life."""
+        if self.roll_open and event.stream in self.wiring.leaving:
+            return self._too_early(event)
+        if (event.stream, event.consumer) in self.late:
+            return self._too_early(event)
+        self.ledger, held_from = self.ledger.acked(event)
+        if event.tree is not None:
+            self._keep_tree(event.stream, event.consumer, event.tree)
+        return (do.Trim(event.stream, held_from), *self.acked(event))
 
-    def _redirected(self, event: on.Redirected) -> Commands:
-        """A producer in upstream backup makes again, when it begins anew, only what was not received."""
+    def recovery_requested(self, event: on.RecoveryRequested) -> Commands:
+        """Answers with the savepoint tree that came with the consumer's newest ack."""
+        tree = self.trees.get(event.stream, {}).get(event.consumer)
+        return (do.AnswerRecovery(event.stream, event.consumer, tree),)
+
+    def consumer_subscribed(self, event: on.Subscribed) -> Commands:
+        """Notes what the consumer has. In a roll call that is its answer; a late consumer may be given a
+        shift."""
+        if self.ledger.queues[event.stream].replaced(event.consumer, event.epoch):
+            return ()  # it may have had more than the life that has taken its place
+        if (event.stream, event.consumer) in self.late:
+            return self._late_answer(event)
+        self.ledger = self.ledger.subscribed(event)
+        return (*self._rebase(), *self.consumer_heard(event))
+
+    def producer_answers(self, event: on.Redirected) -> Commands:
+        """From here on refuses what older producers of the stream still send; repeats the acks that the new
+        one has not heard."""
         self.another_producer(event)
         return self.redirected(event.stream)
+
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """It may be the target of a move."""
+        return self.moves.handle(event)
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """A move to it is given up."""
+        return self.moves.handle(event)
+
+    def asked_to_move(self, event: on.MigrationRequested) -> Commands:
+        """Begins a move, if none is under way."""
+        return self.moves.handle(event)
+
+    def paused(self, event: on.Paused) -> Commands:
+        """Goes on with the move: processing stands still now."""
+        return self.moves.handle(event)
 
     def another_producer(self, event: on.Redirected) -> None:
         before, self.ledger = self.ledger, self.ledger.redirected(event.stream, event.epoch)
@@ -388,7 +449,7 @@ class Instance:
         if self.lossy or not queue.acks or queue.trimmed >= min(queue.released_by_all, queue.next):
             return ()
         consumer, known = min(queue.acks.items(), key=lambda item: item[1].released)
-        return self._as_primary(on.Acked(stream, consumer, 1, known.released, known.epoch))
+        return self.consumer_acked(on.Acked(stream, consumer, 1, known.released, known.epoch))
 
     def _too_early(self, event: on.Acked) -> Commands:
         """It speaks of the seqs of an earlier life, which are not ours yet. A quiet consumer will not repeat
@@ -406,7 +467,7 @@ class Instance:
         waiting = {key: ack for key, ack in self._early.items() if key[:2] in self.late}
         early = [ack for key, ack in self._early.items() if key not in waiting]
         self._early = waiting
-        return tuple(c for event in early for c in self._in_the_books(event))
+        return tuple(c for event in early for c in self.consumer_acked(event))
 
     # --- consumers that were lost in the same failure
 
@@ -424,7 +485,7 @@ class Instance:
         if event.start < held.start if first is None else event.start > first:
             return self.late_consumer_differs(event)
         self.ledger = self.ledger.subscribed(event)
-        return self.lead(event)
+        return self.consumer_heard(event)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
         """It has tuples of the former life under seqs that this one gave to others. It counts on from there:
@@ -443,7 +504,8 @@ class Instance:
         """What is `seq` here is this tuple to the consumer."""
         return Seq(seq + self.shifts.get((stream, consumer), 0))
 
-    def _arrived(self, event: on.Arrived) -> Commands:
+    def arrived(self, event: on.Arrived) -> Commands:
+        """Takes what is new, and reports what is missing before it."""
         self.ledger, new = self.ledger.arrived(event)
         if new is None:
             return ()
@@ -518,8 +580,8 @@ class Instance:
         skip = do.Skip(stream, missing.stop)
         return (do.ReportLoss(stream, missing), skip) if len(missing) else (skip,)
 
-    def _resumes(self, event: on.Resumes) -> Commands:
-        """What lies before was lost, or is sent again under other seqs."""
+    def resumes(self, event: on.Resumes) -> Commands:
+        """Goes on where the producer can; reports as lost what the producer no longer has."""
         if not self.missed(event):
             return ()
         received = self.ledger.received(event.stream)
@@ -715,12 +777,8 @@ class Instance:
         """From where a new primary reads its inputs."""
         raise NotImplementedError
 
-    def follow(self, event: Event) -> Commands:
-        """An event at a standby."""
-        return ()
-
-    def lead(self, event: Event) -> Commands:
-        """An event at a primary that the books do not handle."""
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        """A consumer has said what it has."""
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
@@ -738,3 +796,45 @@ class Instance:
 
     def acked(self, event: on.Acked) -> Commands:
         return ()
+
+    TRANSITIONS: ClassVar[Table[State]] = Table(
+        row(State.STANDBY, on.LeaseSeen, lease_seen_following),
+        row(State.STANDBY, on.LeaseWon, lease_won),
+        row(State.STANDBY, on.HolderHeard, holder_heard),
+        row(BOTH, on.FirstContact, first_contact),
+        row(BOTH, on.KeepAlive, keep_alive),
+        row(State.STANDBY, on.PeerClosed, peer_closed),
+        row(State.STANDBY, on.PeerUnreachable, peer_unreachable),
+        row(State.STANDBY, on.HandedOver, handed_over),
+        row(State.STANDBY, on.Tick, tick_following),
+        ignored(State.STANDBY, "it does not lead", on.NewerEpoch, on.MigrationRequested),
+        ignored(State.STANDBY, "it serves no consumers", on.Acked, on.Subscribed, on.RecoveryRequested),
+        ignored(State.STANDBY, "it has no secondary", on.SecondaryJoined, on.SecondaryLeft, *OF_A_SECONDARY),
+        ignored(State.STANDBY, "it reads no input", on.BackupRequested, on.RecoveryNotified),
+        ignored(State.STANDBY, "the mode that sent it is not in force any more", *OF_A_PRIMARY),
+        row(State.PRIMARY, on.LeaseSeen, lease_seen_leading),
+        row(State.PRIMARY, on.LeaseWon, lease_renewed),
+        row(State.PRIMARY, on.HolderHeard, holder_lives),
+        row(State.PRIMARY, on.PeerClosed, former_primary_gone),
+        row(State.PRIMARY, on.PeerUnreachable, former_primary_gone),
+        row(State.PRIMARY, on.NewerEpoch, newer_epoch),
+        row(State.PRIMARY, on.Tick, tick_leading),
+        row(State.PRIMARY, on.Arrived, arrived),
+        row(State.PRIMARY, on.Processed, micro_batch_done),
+        row(State.PRIMARY, on.Acked, consumer_acked),
+        row(State.PRIMARY, on.Subscribed, consumer_subscribed),
+        row(State.PRIMARY, on.RecoveryRequested, recovery_requested),
+        row(State.PRIMARY, on.Redirected, producer_answers),
+        row(State.PRIMARY, on.Resumes, resumes),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+        row(State.PRIMARY, on.MigrationRequested, asked_to_move),
+        row(State.PRIMARY, on.Paused, paused),
+        ignored(
+            State.PRIMARY, "the former primary sent it before this one led", on.HandedOver, *OF_A_PRIMARY
+        ),
+        ignored(State.PRIMARY, "the mode that sent it is not in force any more", *OF_A_SECONDARY),
+        ignored(State.PRIMARY, "only upstream backup asks for a replay", on.Released),
+        ignored(State.PRIMARY, "only synchronized backups answer it", on.BackupRequested),
+        ignored(State.PRIMARY, "only savepoint mode waits for it", on.RecoveryNotified),
+    )

@@ -25,15 +25,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from understudy.modes.confirming import Confirming
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.roll import RollCall
+from understudy.modes.transitions import State, row
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Determinant, Free
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.replay import Replay, ReplayLog
@@ -63,19 +64,17 @@ class LoggedBackup(UpstreamBackup):
     def could_continue(self) -> bool:
         return self.logged_in is not None and self.logged_in == self.epoch
 
-    def _heard(self, event: on.KeepAlive) -> Commands:
+    def heard(self, event: on.KeepAlive) -> Commands:
         """A primary that took the Lease anew may have been alone since. It gives the log anew to who is
         there."""
         if self.logged_in is not None and event.epoch > self.logged_in:
             self.logged_in = None
-        return super()._heard(event)
+        return super().heard(event)
 
-    def follow(self, event: Event) -> Commands:
-        match event:
-            case on.DeterminantsArrived() if event.epoch >= self.epoch:
-                return self._keep(event)
-            case _:
-                return super().follow(event)
+    def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
+        """Adds them to the log and confirms them. If some are missing before them, follows the primary
+        again."""
+        return self._keep(event) if event.epoch >= self.epoch else ()
 
     def _keep(self, event: on.DeterminantsArrived) -> Commands:
         if event.whole:
@@ -178,8 +177,9 @@ class LoggedBackup(UpstreamBackup):
 
     # --- losses: what is in the log can't be made again, or has other seqs now
 
-    def _resumes(self, event: on.Resumes) -> Commands:
-        commands = super()._resumes(event)
+    def resumes(self, event: on.Resumes) -> Commands:
+        """As in every mode. What was lost is in the log, so the log begins again."""
+        commands = super().resumes(event)
         return (*commands, *self._log_anew()) if commands else ()
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
@@ -212,19 +212,28 @@ class LoggedBackup(UpstreamBackup):
 
     # --- primary
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.SecondaryJoined(name) if self._roll is None:
-                self._informed = False
-                return self._confirming.joined(name)
-            case on.SecondaryLeft(name) if name == self._confirming.secondary:
-                self._informed = False
-                return self._confirming.left()
-            case on.DeterminantsStored(epoch, number) if epoch == self.epoch:
-                self._informed = True
-                return self._free(self._confirming.pending.stored(number))
-            case _:
-                return super().lead(event)
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Gives it the log, unless a roll call is open: then it gets the log when that is over."""
+        joined: Commands = ()
+        if self._roll is None:
+            self._informed = False
+            joined = self._confirming.joined(event.name)
+        return (*joined, *self.moves.handle(event))
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """Takes the Lease again, so that the lost standby cannot win it; until then sends nothing."""
+        left: Commands = ()
+        if event.name == self._confirming.secondary:
+            self._informed = False
+            left = self._confirming.left()
+        return (*left, *self.moves.handle(event))
+
+    def determinants_stored(self, event: on.DeterminantsStored) -> Commands:
+        """Sends the output that waited for it."""
+        if event.epoch != self.epoch:
+            return ()
+        self._informed = True
+        return self._free(self._confirming.pending.stored(event.number))
 
     def _offer(self, name: str) -> Commands:
         """All of the log that a replay may need: until it is confirmed, nobody counts on this standby. When
@@ -292,3 +301,11 @@ class LoggedBackup(UpstreamBackup):
     @property
     def protected(self) -> bool:
         return super().protected and self._informed
+
+    TRANSITIONS = UpstreamBackup.TRANSITIONS.extended(
+        row(State.STANDBY, on.DeterminantsArrived, determinants_arrived),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+        row(State.PRIMARY, on.DeterminantsStored, determinants_stored),
+        row(State.PRIMARY, on.Resumes, resumes),
+    )

@@ -27,14 +27,15 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.migration import Phase
 from understudy.modes.resuming import Resuming
+from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
@@ -103,13 +104,12 @@ class PassiveStandby(Resuming):
     def could_continue(self) -> bool:
         return self._kept is not None
 
-    def follow(self, event: Event) -> Commands:
-        match event:
-            case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
-                self.epoch, self._kept = checkpoint.epoch, checkpoint
-                return (do.Store(checkpoint),)
-            case _:
-                return ()
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        """Stores the checkpoint and confirms it, unless its epoch is older."""
+        if event.checkpoint.epoch < self.epoch:
+            return ()
+        self.epoch, self._kept = event.checkpoint.epoch, event.checkpoint
+        return (do.Store(event.checkpoint),)
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
@@ -124,19 +124,26 @@ class PassiveStandby(Resuming):
         self._roll = None
         return super().continue_moved(checkpoint)
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.SecondaryJoined(name):
-                return self._joined(name)
-            case on.SecondaryLeft(name) if name == self._secondary:
-                self._confirmed = self._in_flight = None
-                return self._fence()
-            case on.CheckpointStored(epoch, number) if epoch == self.epoch:
-                return self._confirm(number)
-            case on.Subscribed():
-                return self.hear(event)
-            case _:
-                return ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        return self.hear(event)
+
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Ships it a whole checkpoint, which is due at once. Where output is held back, a former secondary is
+        fenced off first."""
+        return (*self._joined(event.name), *self.moves.handle(event))
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """Ships nothing any more. Where output is held back, takes the Lease again, so that the lost
+        secondary cannot win it."""
+        left: Commands = ()
+        if event.name == self._secondary:
+            self._confirmed = self._in_flight = None
+            left = self._fence()
+        return (*left, *self.moves.handle(event))
+
+    def checkpoint_stored(self, event: on.CheckpointStored) -> Commands:
+        """Releases the input that the checkpoint covers; sends the output that was held back for it."""
+        return self._confirm(event.number) if event.epoch == self.epoch else ()
 
     def _joined(self, name: str) -> Commands:
         self._confirmed = self._in_flight = None
@@ -164,8 +171,8 @@ class PassiveStandby(Resuming):
         self._secondary, self._joiner = self._joiner, None
         return tuple(self.publish(s) for s in self.wiring.leaving)
 
-    def _heard(self, event: on.KeepAlive) -> Commands:
-        commands = super()._heard(event)
+    def heard(self, event: on.KeepAlive) -> Commands:
+        commands = super().heard(event)
         if self.hold_back and self._kept is not None and self._kept.epoch < self.epoch:
             self._kept = (
                 None  # the primary may have been alone since, and have sent what this checkpoint lacks
@@ -352,3 +359,10 @@ class PassiveStandby(Resuming):
         """What the secondary has stored covers the input before."""
         found = self._confirmed.covers(stream) if self._confirmed else None
         return found or Seq(0)
+
+    TRANSITIONS = Instance.TRANSITIONS.extended(
+        row(State.STANDBY, on.CheckpointArrived, checkpoint_arrived),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+        row(State.PRIMARY, on.CheckpointStored, checkpoint_stored),
+    )

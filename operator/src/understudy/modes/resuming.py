@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.roll import RollCall
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.ids import Epoch, Millis, Seq, Stream
 
 

@@ -1,27 +1,28 @@
 """Savepoint (Koldehofe): rollback recovery without checkpoints, for any number of simultaneous failures.
 
-Nothing of an operator is kept but its savepoint, and that only at its predecessors, transitively up to the sources.
+Nothing of an operator is kept but its savepoint, and that only at its predecessors, transitively up to the
+sources.
 
-| on                      | does |
-|-------------------------|------|
-| ACK (Figure 6)          | if the oldest ack of all successors moved: map it to the step that made the first following event, prune, make a new savepoint, put it over the successors' trees, ACK every predecessor |
-| restart (Figure 7)      | RECOVERYREQUEST to all predecessors; when all answered: the savepoint with the highest next seq; then RECOVERYNOTIFICATION to the successors |
-| RECOVERYREQUEST         | answer with the consumer's tree; while recovering itself, not at all: the notification will make it ask again |
-| RECOVERYNOTIFICATION    | if still waiting for that predecessor: request again |
+`TRANSITIONS` has Figure 6 (an ACK) and Figure 7 (a restart). An ACK: if the oldest ack of all successors
+moved, it is mapped to the step that made the first following event; that step becomes the new savepoint,
+which goes over the successors' trees to every predecessor. A restart: RECOVERYREQUEST to all predecessors;
+when all have answered, the savepoint with the highest next seq counts, and successors get a
+RECOVERYNOTIFICATION.
 
 Where there is a Lease, whoever takes it restarts: a spare that waits, or the first instance of all.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
-from understudy.modes.instance import Commands, Role
+from understudy.modes.instance import Instance, Role
 from understudy.modes.resuming import Resuming
+from understudy.modes.transitions import State, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Savepoint, Tree, latest
@@ -57,23 +58,9 @@ class SavepointMode(Resuming):
         self._stuck = False  # upstream has none but those: what it lacks for them is lost
         self._said: tuple[on.Subscribed, ...] = ()  # what consumers told this life before it recovered again
 
-    def handle(self, event: Event) -> Commands:
-        match event:
-            case on.Started():
-                return self._started(event)
-            case on.RecoveryInformation() if self._information is not None:
-                self._information[event.stream] = event.tree
-                return self._restore_if_all_answered()
-            case on.RecoveryNotified() if (
-                self._information is not None and event.stream not in self._information
-            ):
-                return (do.RequestRecovery(event.stream),)
-            case on.Resumes() if self.role is Role.PRIMARY and not self._stuck and self.missed(event):
-                return self._recover_again()
-            case on.RecoveryNotified() | on.RecoveryInformation():
-                return ()
-            case _:
-                return super().handle(event)
+    @property
+    def current_state(self) -> State:
+        return State.RECOVERING if self._information is not None else super().current_state
 
     @property
     def protected(self) -> bool:
@@ -87,22 +74,25 @@ class SavepointMode(Resuming):
         known = self._information
         return () if known is None else tuple(s for s in self.wiring.entering if s not in known)
 
-    def _won(self, record: LeaseRecord) -> Commands:
-        if self.role is Role.PRIMARY or self._is_handed_over(record):
-            return super()._won(record)  # taken anew, or with the live state
+    def lease_won_to_recover(self, event: on.LeaseWon) -> Commands:
+        """Restarts, or leads with the state that was handed over. The first life of all starts empty."""
+        record = event.record
+        if self._is_handed_over(record):
+            return self.lease_won(event)
         self._trying, self.lease, self._handed = False, record, None
         self.detector = self.detector.forget()
-        return self._started(on.Started(record.epoch, fresh=record.epoch == 1))
+        return self.started(on.Started(record.epoch, fresh=record.epoch == 1))
 
-    def _lease_seen(self, record: LeaseRecord | None) -> Commands:
-        """Whoever recovers holds the Lease. If another has it meanwhile, what the predecessors still answer
-        is his."""
-        if self._information is None or record is None or record.epoch <= self.epoch:
-            return super()._lease_seen(record)
+    def lease_seen_recovering(self, event: on.LeaseSeen) -> Commands:
+        """Follows the holder. If that one has a newer epoch, the answers of the predecessors are no longer
+        for this instance."""
+        record = event.record
+        if record is None or record.epoch <= self.epoch:
+            return self.lease_seen_following(event)
         why = f"epoch {record.epoch} has begun, ours was {self.epoch}, and we still recovered"
         self.leave_role()
         self.forget()
-        return (do.StepDown(why), *super()._lease_seen(record))
+        return (do.StepDown(why), *self.lease_seen_following(event))
 
     # --- migration: the live state goes from hand to hand, and no savepoint is needed
 
@@ -121,13 +111,33 @@ class SavepointMode(Resuming):
 
     # --- restart
 
-    def _started(self, event: on.Started) -> Commands:
+    def started(self, event: on.Started) -> Commands:
+        """Asks every predecessor for its savepoint (Figure 7); a life that is the first of all starts
+        empty."""
         self.epoch = event.epoch
         if event.fresh:
             return self._lead({}, "starts empty")
         self._information = {}
         asked = tuple(do.RequestRecovery(s) for s in self.wiring.entering)
         return asked or self._restore_if_all_answered()
+
+    def recovery_information(self, event: on.RecoveryInformation) -> Commands:
+        """When all predecessors have answered, takes the latest savepoint and leads."""
+        if self._information is not None:
+            self._information[event.stream] = event.tree
+        return self._restore_if_all_answered()
+
+    def recovery_notified(self, event: on.RecoveryNotified) -> Commands:
+        """Asks the predecessor again, unless it has answered."""
+        answered = self._information is None or event.stream in self._information
+        return () if answered else (do.RequestRecovery(event.stream),)
+
+    def resumes_or_recovers(self, event: on.Resumes) -> Commands:
+        """Recovers again if input is gone that this savepoint needs: a newer savepoint is there. If this one
+        is the newest, the input is lost."""
+        if not self._stuck and self.missed(event):
+            return self._recover_again()
+        return self.resumes(event)
 
     def _recover_again(self) -> Commands:
         """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer
@@ -195,8 +205,8 @@ class SavepointMode(Resuming):
         self.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
         return tuple(do.Skip(s, p) for at in roots.values() for s, p in at.selection.items())
 
-    def lead(self, event: Event) -> Commands:
-        return self.hear(event) if isinstance(event, on.Subscribed) else ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        return self.hear(event)
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
         self.logs[stream] = self.logs[stream].moved(self.ledger.queues[stream].trimmed, first)
@@ -259,3 +269,23 @@ class SavepointMode(Resuming):
             return step
         at, next_ = self.ledger.elements[str(stream)], self.ledger.queues[stream].next
         return Step(next_, next_, at.selection, at.positions, at.positions)
+
+    TRANSITIONS = Instance.TRANSITIONS.with_state(State.RECOVERING, like=State.STANDBY).extended(
+        row(State.STANDBY, on.Started, started),
+        row((State.STANDBY, State.RECOVERING), on.LeaseWon, lease_won_to_recover),
+        row(State.RECOVERING, on.LeaseSeen, lease_seen_recovering),
+        row(State.RECOVERING, on.RecoveryInformation, recovery_information),
+        row(State.RECOVERING, on.RecoveryNotified, recovery_notified),
+        row(State.PRIMARY, on.Resumes, resumes_or_recovers),
+        ignored((State.STANDBY, State.PRIMARY), "it has recovered, or another does", on.RecoveryInformation),
+        ignored((State.STANDBY, State.PRIMARY), "it waits for no answer", on.RecoveryNotified),
+        ignored(
+            State.RECOVERING,
+            "what it was doing before it recovered again does not count",
+            on.Arrived,
+            on.Processed,
+            on.Redirected,
+            on.Resumes,
+            on.Released,
+        ),
+    )

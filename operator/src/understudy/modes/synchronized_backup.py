@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from understudy.modes.instance import Commands
 from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 
@@ -65,19 +65,16 @@ class SynchronizedBackup(PassiveStandby):
 
     # --- secondary
 
-    def follow(self, event: Event) -> Commands:
-        match event:
-            case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
-                self.epoch, self._temporary = checkpoint.epoch, checkpoint
-                return (do.KeepTemporary(checkpoint),)
-            case on.PermanentRequested():
-                return self._make_permanent(event)
-            case on.BackupExtended():
-                return self._add(event)
-            case _:
-                return ()
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        """Keeps the backup as temporary, unless its epoch is older."""
+        if event.checkpoint.epoch < self.epoch:
+            return ()
+        self.epoch, self._temporary = event.checkpoint.epoch, event.checkpoint
+        return (do.KeepTemporary(event.checkpoint),)
 
-    def _make_permanent(self, event: on.PermanentRequested) -> Commands:
+    def permanent_requested(self, event: on.PermanentRequested) -> Commands:
+        """Lets the temporary backup replace the permanent one, if it is the one that is meant and is
+        whole."""
         found = self._temporary
         if found is None or (found.epoch, found.number, found.extended) != (
             event.epoch,
@@ -88,7 +85,8 @@ class SynchronizedBackup(PassiveStandby):
         self._kept, self._temporary = replace(found, trees=event.trees), None
         return (do.Store(self._kept),)
 
-    def _add(self, event: on.BackupExtended) -> Commands:
+    def backup_extended(self, event: on.BackupExtended) -> Commands:
+        """Adds the input to the backup that it belongs to, temporary or permanent."""
         if (found := self._temporary) is not None and _is(found, event):
             self._temporary = _extended(found, event.stream, event.range.stop)
             return (do.KeepTemporary(self._temporary),)
@@ -193,17 +191,24 @@ class SynchronizedBackup(PassiveStandby):
 
     # --- primary: requests of producers
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.BackupRequested():
-                asked = self._requested.get(event.stream, Seq(0))
-                self._requested[event.stream] = max(asked, event.upto)
-                return self._serve()
-            case on.SecondaryJoined() | on.SecondaryLeft():
-                self._extension, self._asked, self._cuts = None, False, {}
-                return super().lead(event)
-            case _:
-                return super().lead(event)
+    def backup_requested(self, event: on.BackupRequested) -> Commands:
+        """Backs up at that position, unless a backup covers it already; then acks the position."""
+        asked = self._requested.get(event.stream, Seq(0))
+        self._requested[event.stream] = max(asked, event.upto)
+        return self._serve()
+
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Ships it a whole backup, which is permanent at once."""
+        self._forget_requests_under_way()
+        return super().secondary_joined(event)
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """Ships nothing any more."""
+        self._forget_requests_under_way()
+        return super().secondary_left(event)
+
+    def _forget_requests_under_way(self) -> None:
+        self._extension, self._asked, self._cuts = None, False, {}
 
     def processed(self, event: on.Processed) -> Commands:
         return (*super().processed(event), *self._serve())
@@ -247,6 +252,15 @@ class SynchronizedBackup(PassiveStandby):
         else:
             self._extension = _extended(backup, stream, upto)
         return (do.ExtendBackup(self.epoch, backup.number, stream, added),)
+
+    TRANSITIONS = PassiveStandby.TRANSITIONS.extended(
+        row(State.STANDBY, on.CheckpointArrived, checkpoint_arrived),
+        row(State.STANDBY, on.PermanentRequested, permanent_requested),
+        row(State.STANDBY, on.BackupExtended, backup_extended),
+        row(State.PRIMARY, on.BackupRequested, backup_requested),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+    )
 
 
 def _covered(backup: Checkpoint | None, stream: Stream) -> Seq:

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.roll import RollCall
+from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
@@ -93,16 +94,14 @@ class UpstreamBackup(Instance):
     def steps(self) -> dict[Stream, tuple[Step, ...]]:
         return {s: log.steps for s, log in self.logs.items()}
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.Subscribed():
-                return self._subscribed(event)
-            case on.Released() if self._roll is not None and event.stream not in self._starts:
-                return (*self._released(event), *self._begin_if_ready())
-            case _:
-                return ()
+    def released(self, event: on.Released) -> Commands:
+        """Notes where the input begins that upstream holds. When all inputs and consumers have answered, this
+        life begins."""
+        if self._roll is None or event.stream in self._starts:
+            return ()
+        return (*self._released(event), *self._begin_if_ready())
 
-    def _subscribed(self, event: on.Subscribed) -> Commands:
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
         self._named[event.stream, event.consumer] = event.mark if event.start > 0 else None
         self._silent.discard((event.stream, event.consumer))
         if self._roll is None:
@@ -149,7 +148,7 @@ class UpstreamBackup(Instance):
         )
         inputs = self.start_inputs(None)
         self.ledger = self.ledger.subscribed(event)
-        return (lead, *inputs, *self._subscribed(event))
+        return (lead, *inputs, *self.consumer_heard(event))
 
     def _begin(self, roll: RollCall) -> Commands:
         """It is known what consumers have, and what upstream holds."""
@@ -412,6 +411,8 @@ class UpstreamBackup(Instance):
     def mark(self, stream: Stream, position: Seq) -> Step | None:
         step = self.logs[stream].before(position) if self.forward else None
         return traced(self.logs, step) if step is not None else None
+
+    TRANSITIONS = Instance.TRANSITIONS.extended(row(State.PRIMARY, on.Released, released))
 
 
 def _something_received(answers: Sequence[on.Subscribed]) -> bool:

@@ -397,3 +397,4 @@ Command = (
     | Resume
     | HandOver
 )
+Commands = tuple[Command, ...]
