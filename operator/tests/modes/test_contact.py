@@ -10,7 +10,8 @@ import pytest
 
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import PATIENCE, Instance
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import PATIENCE
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup

@@ -17,7 +17,7 @@ from tests.modes.test_passive_standby_roles import (
     protected,
 )
 from tests.modes.test_upstream import DOWN, MARK, taking_over
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.migration import Phase
 from understudy.protocol import commands as do
 from understudy.protocol import events as on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.protocol import commands as do
 from understudy.protocol import events as on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, kinds, lease, processed
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on

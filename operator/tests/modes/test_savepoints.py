@@ -4,7 +4,7 @@ other modes keep."""
 from __future__ import annotations
 
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, instance, kinds, lease, primary, processed
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.savepoint import SavepointMode
 from understudy.protocol import commands as do
 from understudy.protocol import events as on

@@ -9,6 +9,7 @@ from typing import Any
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
+from understudy.modes.leadership import Claim
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
@@ -122,8 +123,9 @@ class TakesARefusedConnectionForADeath(PassiveStandby):
 class AsksNoHolder(PassiveStandby):
     """Takes the Lease of a primary that it does not hear, though it has nothing to continue from."""
 
-    def _ask_holder(self, why: str) -> Commands:
-        return self._try(why)
+    def suspect(self, why: str, *, closed: bool = False) -> Commands:
+        claim = Claim(could_continue=True, needs_contact=False)
+        return self.decided(self.leadership.suspects(why, claim, closed=closed))
 
 
 class GivesUpItsStateForAHang(PassiveStandby):
@@ -563,7 +565,7 @@ class TakesOverForNothing(PassiveStandby):
     def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
         commands = super().checkpoint_arrived(event)
         if event.checkpoint.number == 4 and self.could_continue():
-            return (*commands, *self._try("it feels like it"))
+            return (*commands, *self.decided(self.leadership.tries("it feels like it")))
         return commands
 
 
@@ -572,7 +574,7 @@ class TakesOverLate(PassiveStandby):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.detector = replace(self.detector, tau=2_000)
+        self.leadership = replace(self.leadership, detector=replace(self.detector, tau=2_000))
 
     def handle(self, event: Event) -> Commands:
         return () if isinstance(event, on.PeerClosed | on.PeerUnreachable) else super().handle(event)

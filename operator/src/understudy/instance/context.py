@@ -17,7 +17,8 @@ from understudy.instance.checkpoints import Shelf
 from understudy.instance.timeline import Departure, TakeOver
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
-from understudy.modes.instance import Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.process.clock import steady_ms
 from understudy.process.ports import Surroundings
 from understudy.protocol.events import Event

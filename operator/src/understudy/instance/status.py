@@ -7,7 +7,7 @@ from typing import Any
 
 from understudy.instance.context import Context
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.protocol.ids import Consumer, Stream
 from understudy.protocol.queue import OutputQueue

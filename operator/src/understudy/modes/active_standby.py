@@ -17,7 +17,8 @@ number alike.
 from __future__ import annotations
 
 from understudy.modes.confirming import RESEND, Confirming
-from understudy.modes.instance import Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
 from understudy.modes.transitions import State, ignored, row
@@ -126,7 +127,7 @@ class ActiveStandby(Resuming):
 
     def _run(self, checkpoint: Checkpoint) -> Commands:
         self.forget()
-        self.epoch, self.running = checkpoint.epoch, True
+        self.leadership, self.running = self.leadership.in_epoch(checkpoint.epoch), True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
         self.keep_what_others_said(checkpoint)
         done = {
@@ -172,9 +173,7 @@ class ActiveStandby(Resuming):
     def lease_won_beside(self, event: on.LeaseWon) -> Commands:
         """Leads with what it has been running; sends what it has made."""
         record = event.record
-        self._trying = self.running = False
-        self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
-        self.detector = self.detector.forget()
+        self.leadership, self.running = self.leadership.won(record), False
         lead = do.Lead(record.epoch, None, "continues what it has been running", live=True)
         self.takes_up({s: self.ledger.received(s) for s in self.wiring.entering}, differs=not self.exact)
         if not self.exact:

@@ -3,7 +3,8 @@ M."""
 
 from __future__ import annotations
 
-from understudy.modes.instance import Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -29,7 +30,7 @@ class Client(Instance):
         already."""
         super().__init__(name, wiring, detector)
         self.interval = interval
-        self.role, self.epoch = Role.PRIMARY, life
+        self.leadership = self.leadership.in_role(Role.PRIMARY).in_epoch(life)
         for stream in wiring.entering:
             self.ledger = self.ledger.moved(stream, begins)
         self._acked_at: Millis | None = None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import ClassVar
 
+from understudy.modes.leadership import PATIENCE, WAIT, Claim, Leadership, Role
 from understudy.modes.migration import Move, Phase
 from understudy.modes.moving import Moving
 from understudy.modes.roll import Reader, RollCall
@@ -26,7 +27,6 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
-from understudy.protocol.inquiry import Inquiry
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Tree, Trees
 from understudy.protocol.told import Told
@@ -41,18 +41,9 @@ OF_A_PRIMARY = (
     on.BackupExtended,
 )
 OF_A_SECONDARY = (on.CheckpointStored, on.SecondaryAt, on.DeterminantsStored)
-WAIT = 6  # times τ: so long a standby without state waits, so that one with state can win the Lease
 MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
 # milliseconds that consumers have at least to answer: they give up a silent producer after one second
 ROLL = 2_000
-PATIENCE = (
-    6_000  # milliseconds that a holder has to answer a question in its Lease, at which it looks every second
-)
-
-
-class Role(Enum):
-    STANDBY = "standby"
-    PRIMARY = "primary"
 
 
 class Instance:
@@ -69,24 +60,20 @@ class Instance:
     holds_nothing = (
         False  # whether a standby has nothing of its primary: then it must have heard it to suspect it
     )
-    patience = PATIENCE
+    patience = PATIENCE  # milliseconds that a holder has to answer a question in its Lease
     roll_patience = ROLL
     stands_still = (
         True  # whether a move begins with a pause, and can be given up only by fencing off the target
     )
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
-        self.name = name
+        self.leadership = Leadership(name, detector)
         self.wiring = wiring
-        self.detector = detector
         self.moves = Moving(self)
         self._handed: on.HandedOver | None = (
             None  # as a standby: a primary stands still and wants to be succeeded
         )
         self._last_events: deque[Event] = deque(maxlen=SHOWN)
-        self.role = Role.STANDBY
-        self.epoch = Epoch(0)
-        self.lease: LeaseRecord | None = None
         self.ledger = Ledger.empty(wiring)
         self.number = 0  # of the newest state that was sent to a secondary
         self.lossy = (
@@ -115,11 +102,39 @@ class Instance:
         self.shifts: dict[
             Reader, int
         ] = {}  # late consumers that count a stream's tuples from further on, by so many
-        self._trying = False
-        self._contact = False  # whether the connection to the primary has carried a keep-alive
-        self._inquiry = Inquiry()  # as a standby that does not hear the holder
-        self._waits = False  # the holder is dead: for a standby that has its state to win the Lease
-        self._waits_since: Millis | None = None
+
+    # --- leadership
+
+    @property
+    def name(self) -> str:
+        return self.leadership.name
+
+    @property
+    def role(self) -> Role:
+        return self.leadership.role
+
+    @property
+    def epoch(self) -> Epoch:
+        return self.leadership.epoch
+
+    @property
+    def lease(self) -> LeaseRecord | None:
+        return self.leadership.lease
+
+    @property
+    def detector(self) -> Detector:
+        return self.leadership.detector
+
+    def claim(self) -> Claim:
+        """As a standby: what it may claim the Lease with."""
+        return Claim(self.could_continue(), self.holds_nothing, self.patience)
+
+    def decided(self, decision: tuple[Leadership, Commands]) -> Commands:
+        self.leadership, commands = decision
+        return commands
+
+    def suspect(self, why: str, *, closed: bool = False) -> Commands:
+        return self.decided(self.leadership.suspects(why, self.claim(), closed=closed))
 
     # --- events
 
@@ -151,47 +166,19 @@ class Instance:
     def lease_seen_following(self, event: on.LeaseSeen) -> Commands:
         """Follows the holder. Tries the Lease if it is free, or if its holder's process has ended; without
         state here, only after 6 τ."""
-        self._look_at(event.record)
-        self._contact = False
-        self._inquiry = self._inquiry.look(
-            event.record.question if event.record else None, self.detector.ticked
-        )
-        record = event.record
-        if record is None:
-            return self._try("nobody holds the Lease")
-        if record.holder == self.name:
-            return self._leave_first_chance("the Lease names an earlier life of this instance")
-        if record.gone:
-            self.detector = self.detector.forget()
-            return self._leave_first_chance("its process has ended")
-        return (do.Follow(record),)
+        return self.decided(self.leadership.follows(event.record, self.claim()))
 
     def lease_seen_leading(self, event: on.LeaseSeen) -> Commands:
         """Steps down if another holds the Lease. Else begins or ends the move that the Lease names."""
-        self._look_at(event.record)
+        self.leadership = self.leadership.saw(event.record)
         if event.record is not None and event.record.holder != self.name:
             return self._step_down(event.record.epoch)
         return (*self.still_ours(), *self.moves.handle(event))
 
-    def _look_at(self, record: LeaseRecord | None) -> None:
-        self._trying = self._waits = False
-        self._waits_since = None
-        self.lease = record
-
-    def _leave_first_chance(self, why: str) -> Commands:
-        """The holder is dead for certain. A standby without state waits: one with state may only be slow to
-        notice."""
-        if self.could_continue():
-            return self._try(why)
-        self._waits = True
-        return ()
-
     def lease_won(self, event: on.LeaseWon) -> Commands:
         """Leads: with the state that was handed over, with the state that is stored here, or with none."""
         record = event.record
-        self._trying = False
-        self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
-        self.detector = self.detector.forget()
+        self.leadership = self.leadership.won(record)
         checkpoint, live = self._inheritance(record)
         self.open_books(checkpoint)
         if checkpoint is not None and live:
@@ -204,8 +191,7 @@ class Instance:
 
     def lease_renewed(self, event: on.LeaseWon) -> Commands:
         """Leads on in the new epoch: whoever was to be fenced off cannot win the Lease any more."""
-        self._trying = False
-        self.lease, self.epoch = event.record, event.record.epoch
+        self.leadership = self.leadership.renewed(event.record)
         return (*self.renewed(), *self.moves.handle(event))
 
     def open_books(self, checkpoint: Checkpoint | None) -> None:
@@ -233,7 +219,7 @@ class Instance:
 
     def holder_lives(self, event: on.HolderHeard) -> Commands:
         """No longer tries the Lease."""
-        self._trying, self._inquiry = False, Inquiry()
+        self.leadership = self.leadership.holder_lives()
         return ()
 
     def first_contact(self, event: on.FirstContact) -> Commands:
@@ -242,46 +228,41 @@ class Instance:
 
     def keep_alive(self, event: on.KeepAlive) -> Commands:
         """The primary lives. A standby with state tries the Lease if the primary's engine stands still."""
-        self.in_contact(event)
+        self.leadership = self.leadership.connected(event.epoch)
         return self.heard(event)
-
-    def in_contact(self, event: on.KeepAlive) -> None:
-        if event.epoch >= self.epoch:
-            self._contact, self._inquiry = True, Inquiry()
 
     def heard(self, event: on.KeepAlive) -> Commands:
         """A sign of life, if it is not of an older epoch."""
         if event.epoch < self.epoch:
             return ()
-        self.epoch = event.epoch
-        self.detector = self.detector.on_keep_alive(event.now)
+        self.leadership = self.leadership.heard(event.now, event.epoch)
         if event.stalled is not None and self.role is Role.STANDBY and self.could_continue():
-            return self._suspect(f"its engine stands still: {event.stalled}")
+            return self.suspect(f"its engine stands still: {event.stalled}")
         return ()
 
     def peer_closed(self, event: on.PeerClosed) -> Commands:
         """Suspects the primary: its process is dead. With state here, tries the Lease; else asks the
         holder."""
-        return self._suspect("its connection closed: the process is dead", closed=True)
+        return self.suspect("its connection closed: the process is dead", closed=True)
 
     def peer_unreachable(self, event: on.PeerUnreachable) -> Commands:
         """Suspects the primary: no connection could be made. With state here, tries the Lease; else asks the
         holder."""
-        return self._suspect("no connection could be made")
+        return self.suspect("no connection could be made")
 
     def former_primary_gone(self, event: on.PeerClosed | on.PeerUnreachable) -> Commands:
         """Watches the former primary no longer."""
-        self.detector = self.detector.forget()
+        self.leadership = self.leadership.not_watching()
         return ()
 
     def tick_following(self, event: on.Tick) -> Commands:
         """Suspects a primary that has been silent for longer than τ."""
         now = event.now
-        self.detector = self.detector.on_tick(now)
+        self.leadership = self.leadership.ticked(now)
         if self.detector.suspects(now):
-            return self._suspect(f"no keep-alive for {self.detector.tau} ms")
-        if self._waits:
-            return self._wait(now)
+            return self.suspect(f"no keep-alive for {self.detector.tau} ms")
+        if self.leadership.holder_ended:
+            return self.decided(self.leadership.waits(now))
         return self.follow_tick(now)
 
     def tick_leading(self, event: on.Tick) -> Commands:
@@ -289,41 +270,6 @@ class Instance:
         done = self.lead_tick(event.now)
         early = self._after_roll_call() if self._early else ()
         return (*done, *early, *self.moves.handle(event), *self.moves.watch_load(event.now))
-
-    def _wait(self, now: Millis) -> Commands:
-        self._waits_since = now if self._waits_since is None else self._waits_since
-        if now - self._waits_since <= WAIT * self.detector.tau:
-            return ()
-        self._waits = False
-        return self._try("no standby that has the state of the primary before took over")
-
-    def _suspect(self, why: str, *, closed: bool = False) -> Commands:
-        """The primary is not heard. A standby with state tries the Lease. One without state asks the holder
-        through the Lease: silence proves nothing, and even a connection that was closed may have been reset
-        on its way. A standby that needs no state to continue counts as one with state once it has heard the
-        primary."""
-        self.detector = self.detector.forget()
-        if self.could_continue() and (closed or self._contact or not self.holds_nothing):
-            return self._try(why)
-        return self._ask_holder(why)
-
-    def _ask_holder(self, why: str) -> Commands:
-        if self.lease is None or self._trying:
-            return ()
-        if self._inquiry.unanswered >= self.patience:
-            self._trying = True
-            silent = f"its holder has not answered for {self._inquiry.unanswered} ms"
-            return (do.TryLease(self.lease, f"{why}, and {silent}"),)
-        if self._inquiry.question is None:
-            return (do.AskHolder(self.lease, f"{why}, and there is nothing here to continue from"),)
-        return (do.ReadLease("to see whether the holder has answered"),)
-
-    def _try(self, why: str, *, planned: bool = False) -> Commands:
-        """Whatever others have asked the holder."""
-        if self._trying:
-            return ()
-        self._trying = True
-        return (do.TryLease(replace(self.lease, question=None) if self.lease else None, why, planned),)
 
     def newer_epoch(self, event: on.NewerEpoch) -> Commands:
         """Steps down and forgets everything, if the epoch is newer than its own."""
@@ -334,7 +280,7 @@ class Instance:
             return ()
         why = f"epoch {epoch} has begun, ours was {self.epoch}"
         if self.move is None:
-            self.detector = self.detector.on_false_suspicion()  # it was us, and we live: the machine is slow
+            self.leadership = self.leadership.suspected_in_vain()
         keep = self.kept_back() if self.move is not None and self.move.handed else None
         self.leave_role()
         self.forget()
@@ -343,10 +289,11 @@ class Instance:
 
     def leave_role(self) -> None:
         """Nothing of what was known as a primary counts any more."""
-        self.role, self.lossy, self.anew, self.resumed = Role.STANDBY, False, {}, {}
+        self.leadership = self.leadership.left()
+        self.lossy, self.anew, self.resumed = False, {}, {}
         self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
         self.moves.forget()
-        self._inquiry, self._early, self._of_before = Inquiry(), {}, {}
+        self._early, self._of_before = {}, {}
         self.late, self.shifts = set(), {}
 
     # --- migration
@@ -357,11 +304,15 @@ class Instance:
             return ()
         if event.checkpoint is None and not self.could_continue():
             return ()
-        self.lease, self.epoch, self._handed = event.lease, event.lease.epoch, event
+        self.leadership, self._handed = (
+            self.leadership.with_lease(event.lease).in_epoch(event.lease.epoch),
+            event,
+        )
         kept = (do.Store(event.checkpoint),) if event.checkpoint is not None else ()
+        why = f"{event.lease.holder} hands over"
         return (
             *kept,
-            *self._try(f"{event.lease.holder} hands over", planned=event.lease.successor is not None),
+            *self.decided(self.leadership.tries(why, planned=event.lease.successor is not None)),
         )
 
     @property
@@ -663,7 +614,8 @@ class Instance:
 
     def adopt(self, former: Instance) -> None:
         """As a primary, go on with the books of an instance that played another mode."""
-        self.role, self.epoch, self.lease = former.role, former.epoch, former.lease
+        self.leadership = self.leadership.in_role(former.role)
+        self.same_lease_as(former)
         self.ledger, self.lossy = former.ledger, former.lossy
         self.anew, self.resumed = dict(former.anew), former.resumed
         self.late, self.shifts = set(former.late), dict(former.shifts)
@@ -675,12 +627,15 @@ class Instance:
 
     def follow_after(self, former: Instance) -> None:
         """As a standby that has nothing of the new mode yet."""
-        self.epoch, self.lease = former.epoch, former.lease
-        self.detector = replace(self.detector, heard=former.detector.heard, ticked=former.detector.ticked)
+        self.same_lease_as(former)
+        self.leadership = self.leadership.watching_as(former.detector)
+
+    def same_lease_as(self, former: Instance) -> None:
+        self.leadership = self.leadership.with_lease(former.lease).in_epoch(former.epoch)
 
     def retune(self, like: Instance) -> None:
         """Take over the settings of an instance of the same mode."""
-        self.detector = self.detector.retuned(like.detector)
+        self.leadership = self.leadership.retuned(like.detector)
 
     @property
     def settled(self) -> bool:

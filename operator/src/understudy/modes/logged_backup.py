@@ -78,7 +78,7 @@ class LoggedBackup(UpstreamBackup):
 
     def _keep(self, event: on.DeterminantsArrived) -> Commands:
         if event.whole:
-            self.epoch = self.logged_in = event.epoch
+            self.leadership, self.logged_in = self.leadership.in_epoch(event.epoch), event.epoch
             self.log = ReplayLog(self.wiring.inputs)
         elif event.epoch != self.logged_in:
             return ()  # what they follow is not here: the primary will hear no word of them

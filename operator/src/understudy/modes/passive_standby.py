@@ -108,7 +108,8 @@ class PassiveStandby(Resuming):
         """Stores the checkpoint and confirms it, unless its epoch is older."""
         if event.checkpoint.epoch < self.epoch:
             return ()
-        self.epoch, self._kept = event.checkpoint.epoch, event.checkpoint
+        self.leadership = self.leadership.in_epoch(event.checkpoint.epoch)
+        self._kept = event.checkpoint
         return (do.Store(event.checkpoint),)
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:

@@ -11,7 +11,8 @@ that begins then is what tells a replica that was only silent that it has been r
 
 from __future__ import annotations
 
-from understudy.modes.instance import BOTH, Instance, Role
+from understudy.modes.instance import BOTH, Instance
+from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
 from understudy.modes.transitions import State, row
@@ -55,7 +56,7 @@ class ReplicaBackup(Resuming):
         record = event.record
         if record is None:
             return self.lease_seen_leading(event)
-        self.lease = record
+        self.leadership = self.leadership.with_lease(record)
         if record.holder != self.name and record.epoch > self.epoch:
             return self._step_down(record.epoch)
         elected = self._elect("a replica is needed") if self._electing else ()
@@ -63,16 +64,15 @@ class ReplicaBackup(Resuming):
 
     def lease_won_first(self, event: on.LeaseWon) -> Commands:
         """Starts empty."""
-        self._trying, self.lease = False, event.record
+        self.leadership = self.leadership.renewed(event.record)
         return self.started(on.Started(event.record.epoch, fresh=True))
 
     def lease_won_alone(self, event: on.LeaseWon) -> Commands:
         """Goes on alone in the new epoch. Whoever joined the epoch before must join this one."""
         record = event.record
-        self._trying, self.lease = False, record
-        self.epoch, self._electing, self._joined = record.epoch, False, False
+        self.leadership = self.leadership.renewed(record).not_watching()
+        self._electing = self._joined = False
         self._peer = self._offered = self._secondary = None
-        self.detector = self.detector.forget()
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
 
     def first_contact(self, event: on.FirstContact) -> Commands:
@@ -88,7 +88,7 @@ class ReplicaBackup(Resuming):
             return self._step_down(event.epoch)
         if event.epoch < self.epoch:
             return ()
-        self.in_contact(event)
+        self.leadership = self.leadership.connected(event.epoch)
         return self._heard_peer(event)
 
     def _replaced_in(self, epoch: Epoch) -> bool:
@@ -101,7 +101,7 @@ class ReplicaBackup(Resuming):
         its place, and tries the Lease."""
         why = "its connection closed: the process is dead"
         if self.role is Role.STANDBY and self.lease is not None:
-            return self._suspect(why, closed=True)
+            return self.suspect(why, closed=True)
         return self._alone(why)
 
     def peer_unreachable_beside(self, event: on.PeerUnreachable) -> Commands:
@@ -139,7 +139,7 @@ class ReplicaBackup(Resuming):
         """Tries the Lease: the other replica moves, and this one leads already."""
         if event.lease.epoch < self.epoch:
             return ()
-        self.lease = event.lease
+        self.leadership = self.leadership.with_lease(event.lease)
         planned = event.lease.successor is not None
         return (do.TryLease(event.lease, f"{event.lease.holder} hands over", planned),)
 
@@ -147,10 +147,10 @@ class ReplicaBackup(Resuming):
 
     def started(self, event: on.Started) -> Commands:
         """Starts empty with the job. A replacement waits for the survivor's state."""
-        self.epoch = event.epoch
+        self.leadership = self.leadership.in_epoch(event.epoch)
         if not event.fresh:
             return ()
-        self.role = Role.PRIMARY
+        self.leadership = self.leadership.in_role(Role.PRIMARY)
         self.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)))
         inputs = tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
         return (do.Lead(self.epoch, None, "starts empty, as its peer does"), *inputs)
@@ -160,7 +160,8 @@ class ReplicaBackup(Resuming):
         return self._join(event.checkpoint) if event.checkpoint.epoch >= self.epoch else ()
 
     def _join(self, checkpoint: Checkpoint) -> Commands:
-        self.epoch, self.role, self._joined = checkpoint.epoch, Role.PRIMARY, True
+        self.leadership = self.leadership.in_epoch(checkpoint.epoch).in_role(Role.PRIMARY)
+        self._joined = True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
         self.keep_what_others_said(checkpoint)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
@@ -170,8 +171,7 @@ class ReplicaBackup(Resuming):
     def _heard_peer(self, event: on.KeepAlive) -> Commands:
         if event.stalled is not None and self.role is Role.PRIMARY:
             return self._alone(f"its engine stands still: {event.stalled}")
-        self.epoch = event.epoch
-        self.detector = self.detector.on_keep_alive(event.now)
+        self.leadership = self.leadership.heard(event.now, event.epoch)
         self._electing = (
             False  # there is a peer, or one is starting; if it falls silent too, another is needed
         )
@@ -200,7 +200,7 @@ class ReplicaBackup(Resuming):
         )
 
     def _alone(self, why: str) -> Commands:
-        self.detector = self.detector.forget()
+        self.leadership = self.leadership.not_watching()
         self._peer = self._offered = None
         self._secondary = self.moves.move = None
         self._joined = False
@@ -256,7 +256,7 @@ class ReplicaBackup(Resuming):
         """Suspects a peer that has been silent for longer than τ. Says how far this replica has come, and
         acks what neither needs."""
         now = event.now
-        self.detector = self.detector.on_tick(now)
+        self.leadership = self.leadership.ticked(now)
         if self.detector.suspects(now):
             return self._alone(f"no heart-beat for {self.detector.tau} ms")
         if self._is_refused(now):

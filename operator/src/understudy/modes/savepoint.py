@@ -14,7 +14,8 @@ Where there is a Lease, whoever takes it restarts: a spare that waits, or the fi
 
 from __future__ import annotations
 
-from understudy.modes.instance import Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
 from understudy.modes.transitions import State, ignored, row
 from understudy.protocol import commands as do
@@ -79,8 +80,7 @@ class SavepointMode(Resuming):
         record = event.record
         if self._is_handed_over(record):
             return self.lease_won(event)
-        self._trying, self.lease, self._handed = False, record, None
-        self.detector = self.detector.forget()
+        self.leadership, self._handed = self.leadership.renewed(record).not_watching(), None
         return self.started(on.Started(record.epoch, fresh=record.epoch == 1))
 
     def lease_seen_recovering(self, event: on.LeaseSeen) -> Commands:
@@ -114,7 +114,7 @@ class SavepointMode(Resuming):
     def started(self, event: on.Started) -> Commands:
         """Asks every predecessor for its savepoint (Figure 7); a life that is the first of all starts
         empty."""
-        self.epoch = event.epoch
+        self.leadership = self.leadership.in_epoch(event.epoch)
         if event.fresh:
             return self._lead({}, "starts empty")
         self._information = {}
@@ -143,7 +143,8 @@ class SavepointMode(Resuming):
         """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer
         one is there, and it may ack again. (In the paper the answer carries the events with the tree.)
         Consumers have said already what they have."""
-        tried, said, self.role = self._tried, self._answers.all, Role.STANDBY
+        self.leadership = self.leadership.in_role(Role.STANDBY)
+        tried, said = self._tried, self._answers.all
         self.forget()
         self.ledger = Ledger.empty(self.wiring)
         self._information, self._tried, self._said = {}, tried, said
@@ -177,7 +178,7 @@ class SavepointMode(Resuming):
                 self._collect(str(reader), below, found)
 
     def _lead(self, trees: dict[str, Tree], why: str) -> Commands:
-        self.role = Role.PRIMARY
+        self.leadership = self.leadership.in_role(Role.PRIMARY)
         self.ledger = Ledger.empty(self.wiring)
         empty = {
             n: Savepoint(dict.fromkeys(ins, Seq(0)), {}, Seq(0)) for n, ins in self.wiring.inputs.items()

@@ -69,7 +69,8 @@ class SynchronizedBackup(PassiveStandby):
         """Keeps the backup as temporary, unless its epoch is older."""
         if event.checkpoint.epoch < self.epoch:
             return ()
-        self.epoch, self._temporary = event.checkpoint.epoch, event.checkpoint
+        self.leadership = self.leadership.in_epoch(event.checkpoint.epoch)
+        self._temporary = event.checkpoint
         return (do.KeepTemporary(event.checkpoint),)
 
     def permanent_requested(self, event: on.PermanentRequested) -> Commands:
