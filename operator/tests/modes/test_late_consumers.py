@@ -91,8 +91,8 @@ def test_a_late_consumer_that_had_more_counts_on_from_there(mode: str) -> None:
     taken_over(core, said(HERE, 20))
     core.handle(processed(10, 4))
     core.handle(said(AWAY, 25))
-    assert (core.theirs(OUT, AWAY, 20), core.theirs(OUT, HERE, 20)) == (25, 20)
-    assert core.ours(OUT, AWAY, 27) == 22
+    assert (core.numbering.theirs(OUT, AWAY, 20), core.numbering.theirs(OUT, HERE, 20)) == (25, 20)
+    assert core.numbering.ours(OUT, AWAY, 27) == 22
     assert core.ledger.queues[OUT].held == Range(Seq(20), Seq(24)), "it lacks all of them"
     assert core.state(1).shifts == {OUT: {AWAY: 5}}, "whoever goes on with this queue has to know"
 

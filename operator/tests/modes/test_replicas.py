@@ -232,9 +232,9 @@ def test_a_replica_that_was_without_input_joins_as_one_that_has_it_all() -> None
     first, _ = pair()
     first.handle(on.SecondaryLeft("job-1"))
     first.handle(on.Resumes(UP, Seq(10), Seq(15)))
-    assert first.lossy
+    assert first.numbering.lossy
     first.handle(on.LeaseSeen(lease("job-1", 2)))
-    assert not first.lossy
+    assert not first.numbering.lossy
 
 
 def test_a_producer_that_is_behind_what_another_has_sent_makes_nothing_new() -> None:

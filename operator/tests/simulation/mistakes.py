@@ -13,6 +13,7 @@ from understudy.modes.leadership import Claim
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
+from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.synchronized_backup import SynchronizedBackup
@@ -43,15 +44,15 @@ class Mistake:
 
 
 class TrimsOneTooFar(PassiveStandby):
-    def _release(self, checkpoint: Checkpoint) -> Commands:
-        acks = super()._release(checkpoint)
+    def release(self, checkpoint: Checkpoint) -> Commands:
+        acks = super().release(checkpoint)
         return tuple(replace(a, upto=Seq(a.upto + 1)) if isinstance(a, do.SendAck) else a for a in acks)
 
 
 class AcksBeforeTheSecondaryStored(PassiveStandby):
-    def _ship(self, elements: tuple[str, ...]) -> Commands:
-        commands = super()._ship(elements)
-        return (*commands, *(self._release(self._in_flight) if self._in_flight else ()))
+    def ship(self, elements: tuple[str, ...]) -> Commands:
+        commands = super().ship(elements)
+        return (*commands, *(self.release(self._in_flight) if self._in_flight else ()))
 
 
 class ReleasesWhatIsProcessed(PassiveStandby):
@@ -89,7 +90,7 @@ class ForwardsBeforeTheCheckpoint(PassiveStandby):
 class SendsADivergentQueueUnderOldSeqs(PassiveStandby):
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         commands = super().start_inputs(checkpoint)
-        self._roll = None
+        self.roll = None
         return commands
 
 
@@ -218,10 +219,10 @@ class DropsOneStepTooMany(UpstreamBackup):
 
 class DoesNotWaitForTheRollCall(UpstreamBackup):
     def _begin_if_ready(self) -> Commands:
-        roll = self._roll
+        roll = self.roll
         if roll is None or any(s not in self._starts for s in self.wiring.external):
             return ()
-        self._roll = None
+        self.roll = None
         return tuple(do.Number(str(s), Seq(0), None) for s in self.wiring.leaving)
 
 
@@ -433,9 +434,9 @@ class ContinuesFromTheTemporaryBackup(SynchronizedBackup):
 
 
 class AcksATemporaryBackup(SynchronizedBackup):
-    def _ship(self, elements: tuple[str, ...]) -> Commands:
-        commands = super()._ship(elements)
-        return (*commands, *(self._release(self._in_flight) if self._in_flight else ()))
+    def ship(self, elements: tuple[str, ...]) -> Commands:
+        commands = super().ship(elements)
+        return (*commands, *(self.release(self._in_flight) if self._in_flight else ()))
 
 
 class AnswersARequestWithoutABackup(SynchronizedBackup):
@@ -459,7 +460,7 @@ class LastBackupWithoutTheQueue(SynchronizedBackup):
     """Before a hand-over, too, it leaves out the queue, though nobody was asked for a backup."""
 
     def ship_final(self) -> Commands:
-        commands = self._ship(tuple(self.wiring.inputs))
+        commands = self.ship(tuple(self.wiring.inputs))
         self._asked = True
         number = self._in_flight.number if self._in_flight else 0
         return (*commands, do.MakePermanent(self.epoch, number, {}, self.kept_trees()))
@@ -501,12 +502,12 @@ class AmnesiaReusesSeqs(Amnesia):
         return ()
 
     def _begin(self, roll: RollCall) -> Commands:
-        self._roll, self.lossy = None, False
+        self.roll, self.numbering = None, replace(self.numbering, lossy=False)
         return tuple(do.ReadInput(s, None) for s in self.wiring.entering)
 
 
 class AmnesiaLosesSilently(Amnesia):
-    def _lost(self, stream: Stream, missing: Range) -> Commands:
+    def lost(self, stream: Stream, missing: Range) -> Commands:
         return (do.Skip(stream, missing.stop),)
 
 
@@ -516,16 +517,22 @@ class AmnesiaLosesSilently(Amnesia):
 class ReplicaLosesSilently(ReplicaBackup):
     """A restart from nothing does not report what upstream no longer holds."""
 
-    def _lost(self, stream: Stream, missing: Range) -> Commands:
+    def lost(self, stream: Stream, missing: Range) -> Commands:
         return (do.Skip(stream, missing.stop),)
 
 
 class UsesSeqsAgainAfterALoss(ActiveStandby):
     """Does not wait for its consumers: those take what it makes of the rest for what they have."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.resuming = ResumesNothing(self, always_new=not self.exact)
+
+
+class ResumesNothing(Resuming):
     def takes_up(self, at: Mapping[Stream, Seq], *, differs: bool = False) -> None:
         super().takes_up(at, differs=differs)
-        self.resumed = {}
+        self._core.numbering = self._core.numbering.resuming({})
 
 
 class LosesWithItsProducerSilently(UpstreamBackup):

@@ -96,7 +96,11 @@ class InstanceServing:
         if request["replica"]:
             return
         at, _ = self._begin(context, stream, consumer, request)
-        start = at if request["start"] is None else context.core.ours(stream, consumer, request["start"])
+        start = (
+            at
+            if request["start"] is None
+            else context.core.numbering.ours(stream, consumer, request["start"])
+        )
         mark = step_from_json(request["mark"])
         context.post(on.Subscribed(stream, consumer, Seq(start), Epoch(request["epoch"]), mark))
 
@@ -109,8 +113,8 @@ class InstanceServing:
 
         def resumes(known: Seq, start: Seq) -> tuple[int, dict[str, Any]]:
             said = {
-                "released": core.theirs(stream, consumer, known),
-                "start": core.theirs(stream, consumer, start),
+                "released": core.numbering.theirs(stream, consumer, known),
+                "start": core.numbering.theirs(stream, consumer, start),
             }
             return start, {"resumes": said}
 
@@ -118,13 +122,13 @@ class InstanceServing:
             case Origin.NEWEST:
                 return resumes(released, queue.next)
             case Origin.HELD:
-                held, anew = Seq(max(released, queue.trimmed)), core.anew_for(stream, consumer)
+                held, anew = Seq(max(released, queue.trimmed)), core.diverged_for(stream, consumer)
                 said = {"held": held, "others": anew, "released": released}
                 return held, {
-                    k: n if n is None else core.theirs(stream, consumer, n) for k, n in said.items()
+                    k: n if n is None else core.numbering.theirs(stream, consumer, n) for k, n in said.items()
                 }
             case Origin.POSITION:
-                start = core.ours(stream, consumer, request["start"])
+                start = core.numbering.ours(stream, consumer, request["start"])
                 if queue.refusal(start) is None:
                     return start, {}
                 return resumes(queue.known_until(start, context.given_up.get(stream)), queue.trimmed)
@@ -141,7 +145,7 @@ class InstanceServing:
     ) -> Messages:
         """`counts`: what is sent is output, not a copy for a silent second reader."""
         store, seen, is_new, asked, told = context.stores[stream], None, True, 0, None
-        shift = context.core.theirs(stream, consumer, 0)
+        shift = context.core.numbering.theirs(stream, consumer, 0)
         while True:
             delivery = store.wait(at, seen, context.heartbeat)
             at += delivery.rows.num_rows
@@ -161,7 +165,7 @@ class InstanceServing:
                     self._ready().changing.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
                 )
                 wanted = context.backups_wanted.get(stream, 0)
-                anew = context.core.anew.get(stream)
+                anew = context.core.numbering.diverged_at.get(stream)
             if anew != told:
                 told = anew
                 meta["anew"] = anew + shift if anew is not None else None
@@ -275,11 +279,13 @@ class InstanceServing:
                 _note_life(context, body.get("ages", ()), steady_ms())
             for level, upto in body["acks"]:
                 tree = tree_from_json(body.get("tree")) if level == 1 else None
-                said = context.core.ours(stream, consumer, upto)
+                said = context.core.numbering.ours(stream, consumer, upto)
                 context.post(on.Acked(stream, consumer, level, said, epoch, tree))
-            context.starved[stream, consumer] = context.core.ours(stream, consumer, body.get("starved") or 0)
+            context.starved[stream, consumer] = context.core.numbering.ours(
+                stream, consumer, body.get("starved") or 0
+            )
             with context.lock:
-                end = context.core.theirs(stream, consumer, context.core.ledger.queues[stream].next)
+                end = context.core.numbering.theirs(stream, consumer, context.core.ledger.queues[stream].next)
                 told = {"end": end, "lagMs": context.lag(stream, consumer)[1]}
         return {"epoch": context.core.epoch, "replaced": replaced, **told}
 

@@ -90,7 +90,7 @@ class Shell:
             self.moves.notice()
             self._carry_out_all(commands)
             if was_open and not self.context.core.roll_open:
-                late = sorted(consumer for _, consumer in self.context.core.late)
+                late = sorted(consumer for _, consumer in self.context.core.numbering.late)
                 log.info("the roll call is over", late=late)
                 self.context.role_changed.notify_all()
 

@@ -20,7 +20,6 @@ from understudy.modes.confirming import RESEND, Confirming
 from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
-from understudy.modes.roll import RollCall
 from understudy.modes.transitions import State, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -34,7 +33,9 @@ from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks, Step, StepLog, newest, older
 
 
-class ActiveStandby(Resuming):
+class ActiveStandby(Instance):
+    resuming: Resuming
+
     def __init__(
         self,
         name: str,
@@ -48,7 +49,7 @@ class ActiveStandby(Resuming):
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.exact = exact or determinants
-        self.always_new = not self.exact
+        self.resuming = Resuming(self, always_new=not self.exact)
         self.determinants = self.hold_back = determinants
         self.forget()
 
@@ -151,7 +152,8 @@ class ActiveStandby(Resuming):
 
     def _rejoin(self, why: str) -> Commands:
         self.forget()
-        self.ledger, self._only_here, self._of_before = Ledger.empty(self.wiring), {}, {}
+        self.ledger = Ledger.empty(self.wiring)
+        self.unreplayable_before, self.received_from_old_producer = {}, {}
         return (do.StepDown(why), do.ReadLease("to follow anew"))
 
     def _drop_duplicates(self, stream: Stream, high: Marks) -> Commands:
@@ -175,7 +177,9 @@ class ActiveStandby(Resuming):
         record = event.record
         self.leadership, self.running = self.leadership.won(record), False
         lead = do.Lead(record.epoch, None, "continues what it has been running", live=True)
-        self.takes_up({s: self.ledger.received(s) for s in self.wiring.entering}, differs=not self.exact)
+        self.resuming.takes_up(
+            {s: self.ledger.received(s) for s in self.wiring.entering}, differs=not self.exact
+        )
         if not self.exact:
             return (lead,)
         return (lead, *(self.publish(str(s)) for s in self.wiring.inputs))
@@ -183,14 +187,13 @@ class ActiveStandby(Resuming):
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         """From nothing: what an arbitrary network makes now differs from what an earlier life sent."""
         differs = self.determinants or not self.exact
-        self.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)), differs=differs)
+        self.resuming.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)), differs=differs)
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
-    def _send_as_new(self, roll: RollCall) -> Commands:
+    def sent_as_new(self) -> Commands:
         """A secondary that joined meanwhile has the log under other seqs."""
-        sent = super()._send_as_new(roll)
         self._offered = self._peer = None
-        return (*sent, *self._confirming.begin_again())
+        return self._confirming.begin_again()
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
         self.logs[stream] = self.logs[stream].moved(self.ledger.queues[stream].trimmed, first)
@@ -201,7 +204,7 @@ class ActiveStandby(Resuming):
     stands_still = False
 
     def ready_for(self, target: str) -> bool:
-        return self.secondary == target and self._peer is not None and self._roll is None
+        return self.secondary == target and self._peer is not None and self.roll is None
 
     # --- a live change
 
@@ -217,7 +220,7 @@ class ActiveStandby(Resuming):
     # --- primary
 
     def consumer_heard(self, event: on.Subscribed) -> Commands:
-        return self.hear(event)
+        return self.resuming.hear(event)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
         """Gives it the state. Where choices are logged, a former secondary is fenced off first."""
@@ -296,7 +299,7 @@ class ActiveStandby(Resuming):
         return made
 
     def processed(self, event: on.Processed) -> Commands:
-        held = self._roll is not None or self._confirming.holds
+        held = self.roll is not None or self._confirming.holds
         publish = (
             () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
         )
@@ -308,7 +311,7 @@ class ActiveStandby(Resuming):
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        log = (*self.roll_tick(now), *self._begin_again(now), *self._log_message())
+        log = (*self.resuming.tick(now), *self._begin_again(now), *self._log_message())
         if not self._due(now) or self._peer is None:
             return log
         return (*log, *self._acks(self._peer), *self._queue_trimming())

@@ -14,12 +14,14 @@ from typing import ClassVar
 from understudy.modes.leadership import PATIENCE, WAIT, Claim, Leadership, Role
 from understudy.modes.migration import Move, Phase
 from understudy.modes.moving import Moving
-from understudy.modes.roll import Reader, RollCall
+from understudy.modes.renumbering import Numbering
+from understudy.modes.resuming import Resuming
+from understudy.modes.roll import RollCall
 from understudy.modes.transitions import SHOWN, Impossible, State, Table, answer, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.commands import Command, Commands
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.duplicates import Hole
 from understudy.protocol.engine import Stand
@@ -49,6 +51,7 @@ ROLL = 2_000
 class Instance:
     """The part of an instance that no mode changes. Modes override the hooks at the end."""
 
+    resuming: Resuming | None = None  # of modes that take up the state of a former life
     load: LoadWatch | None = None  # None: an overload is not watched for
     sources_keep_acks = (
         False  # whether a new life needs to know what was acked to the sources that the subjob reads
@@ -76,32 +79,16 @@ class Instance:
         self._last_events: deque[Event] = deque(maxlen=SHOWN)
         self.ledger = Ledger.empty(wiring)
         self.number = 0  # of the newest state that was sent to a secondary
-        self.lossy = (
-            False  # this life began without the state of the one before: seqs go on from what consumers have
+        self.numbering = Numbering()
+        self.roll: RollCall | None = (
+            None  # this life still has to hear from its consumers which seqs are taken
         )
-        self.anew: dict[
-            Stream, Seq
-        ] = {}  # from these seqs on, streams have other tuples than an earlier life sent
-        self.resumed: dict[
-            Stream, Seq
-        ] = {}  # where a former life's state was taken up, which may have gone further
         self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
         self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
-        self._only_here: dict[
-            Stream, Seq
-        ] = {}  # input before these seqs came from a producer that began anew since
-        self._of_before: dict[
-            Stream, Seq
-        ] = {}  # what this life had of an earlier producer; until the next one sends
-        self._early: dict[
-            tuple[Stream, Consumer, int], on.Acked
-        ] = {}  # newest acks that came during a roll call
-        self.late: set[Reader] = (
-            set()
-        )  # consumers that said nothing in the roll call, and have not come back yet
-        self.shifts: dict[
-            Reader, int
-        ] = {}  # late consumers that count a stream's tuples from further on, by so many
+        self.unreplayable_before: dict[Stream, Seq] = {}
+        """Input before these seqs is of a producer that was replaced: its successor may not have it."""
+        self.received_from_old_producer: dict[Stream, Seq] = {}
+        """So far, until the first tuples of its successor arrive."""
 
     # --- leadership
 
@@ -150,7 +137,7 @@ class Instance:
         if commands is None:
             raise self.impossible(state, event)
         leads = state is self.current_state is State.PRIMARY
-        return (*commands, *self._after_roll_call()) if leads and self._early else commands
+        return (*commands, *self._after_roll_call()) if leads else commands
 
     def _note(self, event: Event) -> None:
         """Of ticks in a row only the last is kept."""
@@ -196,10 +183,10 @@ class Instance:
 
     def open_books(self, checkpoint: Checkpoint | None) -> None:
         """A new life begins with what is in the checkpoint, or with nothing."""
+        self.numbering = Numbering()
         self.keep_what_others_said(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
-        self.lossy, self.anew, self.resumed, self._only_here, self._early = False, {}, {}, {}, {}
-        self._of_before, self.late = {}, set()
+        self.unreplayable_before, self.received_from_old_producer = {}, {}
 
     def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
         """What a new primary continues from, and whether that is exactly where the former one stood still.
@@ -268,8 +255,7 @@ class Instance:
     def tick_leading(self, event: on.Tick) -> Commands:
         """Does what is due: acks, checkpoints, the end of a roll call, the next phase of a move."""
         done = self.lead_tick(event.now)
-        early = self._after_roll_call() if self._early else ()
-        return (*done, *early, *self.moves.handle(event), *self.moves.watch_load(event.now))
+        return (*done, *self._after_roll_call(), *self.moves.handle(event), *self.moves.watch_load(event.now))
 
     def newer_epoch(self, event: on.NewerEpoch) -> Commands:
         """Steps down and forgets everything, if the epoch is newer than its own."""
@@ -290,11 +276,9 @@ class Instance:
     def leave_role(self) -> None:
         """Nothing of what was known as a primary counts any more."""
         self.leadership = self.leadership.left()
-        self.lossy, self.anew, self.resumed = False, {}, {}
-        self.ledger, self.trees, self.marks, self._only_here = Ledger.empty(self.wiring), {}, {}, {}
+        self.ledger, self.trees, self.marks, self.numbering = Ledger.empty(self.wiring), {}, {}, Numbering()
+        self.unreplayable_before, self.received_from_old_producer = {}, {}
         self.moves.forget()
-        self._early, self._of_before = {}, {}
-        self.late, self.shifts = set(), {}
 
     # --- migration
 
@@ -326,9 +310,9 @@ class Instance:
         return self.stands_still and self.move is not None and self.move.phase is not Phase.JOINING
 
     @property
-    def holds_what_is_only_here(self) -> bool:
+    def holds_unreplayable(self) -> bool:
         """Whether input waits here that no producer can send to another instance."""
-        return any(self.ledger.position(s) < seq for s, seq in self._only_here.items())
+        return any(self.ledger.position(s) < seq for s, seq in self.unreplayable_before.items())
 
     # --- the primary's books
 
@@ -342,7 +326,7 @@ class Instance:
         life."""
         if self.roll_open and event.stream in self.wiring.leaving:
             return self._too_early(event)
-        if (event.stream, event.consumer) in self.late:
+        if (event.stream, event.consumer) in self.numbering.late:
             return self._too_early(event)
         self.ledger, held_from = self.ledger.acked(event)
         if event.tree is not None:
@@ -359,7 +343,7 @@ class Instance:
         shift."""
         if self.ledger.queues[event.stream].replaced(event.consumer, event.epoch):
             return ()  # it may have had more than the life that has taken its place
-        if (event.stream, event.consumer) in self.late:
+        if (event.stream, event.consumer) in self.numbering.late:
             return self._late_answer(event)
         self.ledger = self.ledger.subscribed(event)
         return (*self._rebase(), *self.consumer_heard(event))
@@ -389,35 +373,28 @@ class Instance:
     def another_producer(self, event: on.Redirected) -> None:
         before, self.ledger = self.ledger, self.ledger.redirected(event.stream, event.epoch)
         if self.ledger is not before:
-            self._only_here[event.stream] = self.ledger.received(event.stream)
+            self.unreplayable_before[event.stream] = self.ledger.received(event.stream)
             if event.stream in before.producers:
-                self._of_before[event.stream] = self.goes_on_from(event.stream)
+                self.received_from_old_producer[event.stream] = self.goes_on_from(event.stream)
 
     def _acked_ahead(self, stream: Stream) -> Commands:
         """An ack that was ahead of the sequencer, because an earlier life had got further, counts when that
         is reached: a consumer that has all may never ack again."""
         queue = self.ledger.queues[stream]
-        if self.lossy or not queue.acks or queue.trimmed >= min(queue.released_by_all, queue.next):
+        if self.numbering.lossy or not queue.acks or queue.trimmed >= min(queue.released_by_all, queue.next):
             return ()
         consumer, known = min(queue.acks.items(), key=lambda item: item[1].released)
         return self.consumer_acked(on.Acked(stream, consumer, 1, known.released, known.epoch))
 
     def _too_early(self, event: on.Acked) -> Commands:
-        """It speaks of the seqs of an earlier life, which are not ours yet. A quiet consumer will not repeat
-        it."""
-        key = (event.stream, event.consumer, event.level)
-        known = self._early.get(key, event)
-        self._early[key] = max(known, event, key=lambda ack: (ack.epoch, ack.upto))
+        self.numbering = self.numbering.with_early(event)
         return ()
 
     def _after_roll_call(self) -> Commands:
-        """Seqs are settled: they go on from those of the earlier life, or begin behind all that a consumer
-        has."""
-        if self.roll_open:
+        """Seqs are settled: early acks count now."""
+        if self.roll_open or not self.numbering.early:
             return ()
-        waiting = {key: ack for key, ack in self._early.items() if key[:2] in self.late}
-        early = [ack for key, ack in self._early.items() if key not in waiting]
-        self._early = waiting
+        self.numbering, early = self.numbering.settled()
         return tuple(c for event in early for c in self.consumer_acked(event))
 
     # --- consumers that were lost in the same failure
@@ -426,13 +403,13 @@ class Instance:
         """Whether a roll call ends here though some have not answered: they were lost in the same failure."""
         if roll is None or not roll.waited(now, max(WAIT * self.detector.tau, self.roll_patience)):
             return False
-        self.late = roll.silent
+        self.numbering = self.numbering.without(roll.silent)
         return True
 
     def _late_answer(self, event: on.Subscribed) -> Commands:
         """A consumer comes back that said nothing in the roll call. The seqs were settled without it."""
-        self.late.discard((event.stream, event.consumer))
-        first, held = self.anew.get(event.stream), self.ledger.queues[event.stream].held
+        self.numbering = self.numbering.back((event.stream, event.consumer))
+        first, held = self.numbering.diverged_at.get(event.stream), self.ledger.queues[event.stream].held
         if event.start < held.start if first is None else event.start > first:
             return self.late_consumer_differs(event)
         self.ledger = self.ledger.subscribed(event)
@@ -441,19 +418,10 @@ class Instance:
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
         """It has tuples of the former life under seqs that this one gave to others. It counts on from there:
         what is sent to it, and what it says, is shifted."""
-        reader, first = (event.stream, event.consumer), self.anew[event.stream]
-        self.shifts[reader] = event.start - first
-        self._early = {key: ack for key, ack in self._early.items() if key[:2] != reader}
+        reader, first = (event.stream, event.consumer), self.numbering.diverged_at[event.stream]
+        self.numbering = self.numbering.shifted(reader, event.start - first)
         self.ledger = self.ledger.subscribed(replace(event, start=first))
         return ()
-
-    def ours(self, stream: Stream, consumer: Consumer, seq: int) -> Seq:
-        """What a consumer calls `seq` is this tuple here."""
-        return Seq(max(0, seq - self.shifts.get((stream, consumer), 0)))
-
-    def theirs(self, stream: Stream, consumer: Consumer, seq: int) -> Seq:
-        """What is `seq` here is this tuple to the consumer."""
-        return Seq(seq + self.shifts.get((stream, consumer), 0))
 
     def arrived(self, event: on.Arrived) -> Commands:
         """Takes what is new, and reports what is missing before it."""
@@ -464,42 +432,43 @@ class Instance:
             log = self.marks.setdefault(event.stream, StepLog())
             log.append(event.mark)
             log.keep(MARKS)
-        return (*self._began_anew(event), *self._take(event.stream, new))
+        return (*self.producer_diverges(event), *self._take(event.stream, new))
 
-    def _began_anew(self, event: on.Arrived) -> Commands:
-        """A former life of this subjob may have had other tuples under these seqs: what is made of them now
-        is new."""
-        overlooked, resumed = self._overlooked(event), self.resumed.get(event.stream)
-        if self.lossy or event.anew is None or resumed is None or event.anew < resumed:
+    def producer_diverges(self, event: on.Arrived) -> Commands:
+        """The producer may send other tuples than an earlier life of this subjob had under these seqs:
+        then what is made of them is new, too."""
+        overlooked, resumed = self._overlooked(event), self.numbering.resumed.get(event.stream)
+        if self.numbering.lossy or event.anew is None or resumed is None or event.anew < resumed:
             return overlooked
-        self.lossy = True
+        self.numbering = self.numbering.lost_state()
         return (*overlooked, *self._rebase())
 
     def _overlooked(self, event: on.Arrived) -> Commands:
-        """A new producer gives seqs anew that this life has had of an earlier one, because a life that was
-        replaced has answered its roll call: what has them now will not be taken."""
+        """The new producer gives known seqs to other tuples, because a life of this subjob that was
+        replaced has answered the producer's roll call. The other tuples under these seqs will not be
+        taken: they are lost."""
         taken = self.taken_before(event)
-        self._of_before.pop(event.stream, None)
+        self.received_from_old_producer.pop(event.stream, None)
         return (do.ReportLoss(event.stream, taken),) if taken else ()
 
     def taken_before(self, event: on.Arrived) -> Range | None:
-        """The seqs that this life has had of an earlier producer, and that the new one gives to other tuples:
-        empty if it goes on where this life stands, None if it did not begin anew."""
-        had = self._of_before.get(event.stream)
-        if had is None or event.anew is None or not self.ledger.admits(event.stream, event.epoch):
+        """The seqs that this life has received from an earlier producer, and that the new one gives to other
+        tuples. Empty if the new producer begins where this life stands, None if it did not diverge."""
+        received = self.received_from_old_producer.get(event.stream)
+        if received is None or event.anew is None or not self.ledger.admits(event.stream, event.epoch):
             return None
-        return Range(Seq(min(event.anew, had)), had)
+        return Range(Seq(min(event.anew, received)), received)
 
     def goes_on_from(self, stream: Stream) -> Seq:
         """What a subscription asks for. What only waits here is lost to the instance that this one moves to:
         a producer that begins anew now has to make it again."""
         return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
 
-    def anew_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
-        """From where on the stream has other tuples than the consumer's own consumers may have got something
-        of: if it began anew, and what came after that was not released by any life of the consumer."""
-        known, anew = self.ledger.queues[stream].acks.get(consumer), self.anew.get(stream)
-        return anew if known is not None and anew is not None and known.released <= anew else None
+    def diverged_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
+        """From this seq on the stream has other tuples than the consumer's own consumers may have got
+        something of: it diverged, and no life of the consumer has released anything behind that."""
+        known, at = self.ledger.queues[stream].acks.get(consumer), self.numbering.diverged_at.get(stream)
+        return at if known is not None and at is not None and known.released <= at else None
 
     def mark_of(self, stream: Stream, position: Seq) -> Step | None:
         """What a subscription from `position` on tells the producer: the step behind the last tuple taken
@@ -523,11 +492,12 @@ class Instance:
         match new:
             case Hole():
                 self.ledger = self.ledger.skipped_to(stream, new.arrived.stop)
-                return (*self._lost(stream, new.missing), do.Take(stream, new.arrived))
+                return (*self.lost(stream, new.missing), do.Take(stream, new.arrived))
             case Range():
                 return (do.Take(stream, new),) if len(new) else ()
 
-    def _lost(self, stream: Stream, missing: Range) -> Commands:
+    def lost(self, stream: Stream, missing: Range) -> Commands:
+        """Goes on behind input that nobody has any more."""
         skip = do.Skip(stream, missing.stop)
         return (do.ReportLoss(stream, missing), skip) if len(missing) else (skip,)
 
@@ -536,8 +506,11 @@ class Instance:
         if not self.missed(event):
             return ()
         received = self.ledger.received(event.stream)
-        self.ledger, self.lossy = self.ledger.moved(event.stream, event.start), True
-        lost = self._lost(
+        self.ledger, self.numbering = (
+            self.ledger.moved(event.stream, event.start),
+            self.numbering.lost_state(),
+        )
+        lost = self.lost(
             event.stream, Range(Seq(min(max(event.released, received), event.start)), event.start)
         )
         return (*self._rebase(), *lost)
@@ -548,28 +521,35 @@ class Instance:
 
     def _rebase(self) -> Commands:
         """Without the lost state, tuples can't be made again: new ones must not take the seqs of old ones."""
-        if not self.lossy:
+        if self.resuming is not None:
+            self.resuming.call_roll_if_lossy()
+            if self.roll is not None:
+                return ()
+        if not self.numbering.lossy:
             return ()
-        commands: list[Command] = []
-        for stream in self.wiring.leaving:
-            queue = self.ledger.queues[stream]
-            furthest = queue.received_by_any
-            if len(queue.held) and furthest > queue.next:
-                commands += self.renumber(stream, furthest)
-            elif furthest > queue.next:
-                self.ledger = self.ledger.renumbered(stream, furthest)
-            if furthest > queue.next:
-                self.anew[stream] = furthest
-            elif self.resumed:
-                self.anew.setdefault(stream, queue.next)
-        return tuple(commands)
+        return tuple(c for stream in self.wiring.leaving for c in self._rebase_one(stream))
+
+    def _rebase_one(self, stream: Stream) -> Commands:
+        """Numbers on behind what any consumer has received."""
+        queue = self.ledger.queues[stream]
+        furthest = queue.received_by_any
+        if furthest <= queue.next:
+            if self.numbering.resumed and stream not in self.numbering.diverged_at:
+                self.numbering = self.numbering.diverging({stream: queue.next})
+            return ()
+        self.numbering = self.numbering.diverging({stream: furthest})
+        if len(queue.held):
+            return self.renumber(stream, furthest)
+        self.ledger = self.ledger.renumbered(stream, furthest)
+        return ()
 
     def send_as_new(self, roll: RollCall) -> Commands:
-        """What is held, and all that follows, under seqs that no consumer has seen. If all have forgotten
-        what they had, it keeps its own: they have to learn that something is missing before it."""
+        """Renumbers what is held, and all that follows, so that no consumer has seen the seqs. If all have
+        forgotten what they had, seqs stay: consumers have to learn that something is missing before."""
         held_from = {s: self.ledger.queues[s].trimmed for s in self.wiring.leaving}
-        self.anew.update({s: roll.furthest(s) or held_from[s] for s in self.wiring.leaving})
-        return tuple(c for s in self.wiring.leaving for c in self.renumber(s, self.anew[s]))
+        first = {s: roll.furthest(s) or held_from[s] for s in self.wiring.leaving}
+        self.numbering = self.numbering.diverging(first)
+        return tuple(c for s in self.wiring.leaving for c in self.renumber(s, first[s]))
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
         """What is held of a stream, and all that follows, is sent under seqs from `first` on."""
@@ -595,9 +575,7 @@ class Instance:
         """The watermarks of the producers and the savepoints of the consumers."""
         self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
         self.keep_trees(checkpoint.trees if checkpoint else {})
-        self.shifts = (
-            {(s, c): n for s, per in checkpoint.shifts.items() for c, n in per.items()} if checkpoint else {}
-        )
+        self.numbering = self.numbering.with_shifts(checkpoint.shifts if checkpoint else {})
 
     def kept_trees(self) -> Trees:
         """As they are now."""
@@ -606,9 +584,8 @@ class Instance:
     def state(self, number: int) -> Checkpoint:
         """All that another instance needs to go on from here."""
         marks = {s: m for s in self.marks if (m := self.mark_of(s, self.ledger.position(s))) is not None}
-        shifts = {s: {c: n for (of, c), n in self.shifts.items() if of == s} for s, _ in self.shifts}
         books = self.ledger.checkpoint(self.epoch, number)
-        return replace(books, trees=self.kept_trees(), marks=marks, shifts=shifts)
+        return replace(books, trees=self.kept_trees(), marks=marks, shifts=self.numbering.shifts_by_stream)
 
     # --- a live change of mode
 
@@ -616,13 +593,13 @@ class Instance:
         """As a primary, go on with the books of an instance that played another mode."""
         self.leadership = self.leadership.in_role(former.role)
         self.same_lease_as(former)
-        self.ledger, self.lossy = former.ledger, former.lossy
-        self.anew, self.resumed = dict(former.anew), former.resumed
-        self.late, self.shifts = set(former.late), dict(former.shifts)
+        self.ledger, self.numbering = former.ledger, replace(former.numbering, early={})
         self.marks, self.trees = former.marks, former.trees
         self.number = (
             former.number
         )  # states have higher ones: a late word about one of the former mode counts for none
+        if self.resuming is not None:
+            self.resuming.adopt(former)
         self.taken_up()
 
     def follow_after(self, former: Instance) -> None:
@@ -641,7 +618,8 @@ class Instance:
     def settled(self) -> bool:
         """Whether the mode may be changed now. Another mode may not know that a late consumer counts
         otherwise."""
-        return not self.roll_open and self.move is None and not self.late and not self.shifts
+        waits = self.roll_open or self.move is not None
+        return not waits and not self.numbering.late and not self.numbering.shifts
 
     def stand(self, *, follows: bool) -> Stand:
         """What would become of the subjob if this process ended now. `follows`: as a standby, it hears a
@@ -680,7 +658,7 @@ class Instance:
 
     def ready_for(self, target: str) -> bool:
         """Whether a move to this instance can begin."""
-        return self.moves.follower == target and not self.roll_open and not self.late
+        return self.moves.follower == target and not self.roll_open and not self.numbering.late
 
     def replays_from(self, stream: Stream, told: Told) -> Seq:
         """As a primary: the position on an input at which a take-over at this moment would begin."""
@@ -715,7 +693,11 @@ class Instance:
     @property
     def roll_open(self) -> bool:
         """Whether this life still has to hear from its consumers which seqs are taken."""
-        return False
+        return self.roll is not None
+
+    def sent_as_new(self) -> Commands:
+        """The roll call is over, and held tuples have other seqs than before."""
+        return ()
 
     def renewed(self) -> Commands:
         """The primary took the Lease anew: its epoch is now newer than any that a standby can have seen."""
@@ -727,6 +709,9 @@ class Instance:
 
     def forget(self) -> None:
         """Drop what belonged to an earlier role."""
+        self.roll = None
+        if self.resuming is not None:
+            self.resuming.forget()
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         """From where a new primary reads its inputs."""
@@ -747,7 +732,8 @@ class Instance:
         return None
 
     def processed(self, event: on.Processed) -> Commands:
-        return (self.publish(event.element),)
+        held = self.resuming is not None and self.resuming.holds(Stream(event.element))
+        return () if held else (self.publish(event.element),)
 
     def acked(self, event: on.Acked) -> Commands:
         return ()

@@ -2,9 +2,10 @@
 
 `Leadership` is frozen. What is decided comes back as the next value and the commands that carry it out.
 
-A standby with state tries the Lease as soon as it suspects the holder. One without state asks the holder through the
-Lease first: silence proves nothing, and even a connection that was closed may have been reset on its way. If the
-holder's process has ended for certain, a standby without state waits 6 τ, so that one with state can win the Lease.
+A standby with state tries the Lease as soon as it suspects the holder. One without state asks the
+holder through the Lease first: silence proves nothing, and even a connection that was closed may have
+been reset on its way. If the holder's process has ended for certain, a standby without state waits 6 τ,
+so that one with state can win the Lease.
 """
 
 from __future__ import annotations

@@ -106,18 +106,18 @@ class LoggedBackup(UpstreamBackup):
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
         """The log still counts, unless this life gave other seqs than it says. What no standby has confirmed
         yet was sent to nobody. A standby that was about to be fenced off still has to be."""
-        self._log_again = self.log if event.stream not in self.anew else None
+        self._log_again = self.log if event.stream not in self.numbering.diverged_at else None
         fencing = self._confirming.fencing
         commands = super().late_consumer_differs(event)
         return (*commands, *(self._confirming.left() if fencing else ()))
 
-    def _begin(self, roll: RollCall) -> Commands:
+    def begin(self, roll: RollCall) -> Commands:
         replay = self._replay(roll)
         if replay is not None:
             commands = self._do_again(replay)
         else:
             self._gone |= self._made_of_others(roll)
-            commands = super()._begin(roll)
+            commands = super().begin(roll)
             self.log = ReplayLog.beginning(self.ledger)
         spare = self.secondary
         return (*commands, *(self._confirming.joined(spare) if spare is not None else ()))
@@ -215,7 +215,7 @@ class LoggedBackup(UpstreamBackup):
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
         """Gives it the log, unless a roll call is open: then it gets the log when that is over."""
         joined: Commands = ()
-        if self._roll is None:
+        if self.roll is None:
             self._informed = False
             joined = self._confirming.joined(event.name)
         return (*joined, *self.moves.handle(event))
@@ -285,7 +285,7 @@ class LoggedBackup(UpstreamBackup):
 
     def lead_tick(self, now: Millis) -> Commands:
         acks = super().lead_tick(now)
-        replay = self._behind_all() if acks and not self.late else None
+        replay = self._behind_all() if acks and not self.numbering.late else None
         if replay is not None:
             self._trimmed = replay.begins
             self.log.trim(replay.begins)

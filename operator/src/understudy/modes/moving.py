@@ -103,7 +103,7 @@ class Moving:
             return ()
         if not core.stands_still:
             return self.hand_over(None)
-        if core.holds_what_is_only_here:
+        if core.holds_unreplayable:
             return ()
         self.enter(Phase.PAUSING)
         return (do.Pause(f"moves to {move.target}: {move.why}"),)

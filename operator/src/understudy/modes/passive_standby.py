@@ -53,7 +53,9 @@ class Strategy(Enum):
     SWEEPING = "sweeping"
 
 
-class PassiveStandby(Resuming):
+class PassiveStandby(Instance):
+    resuming: Resuming
+
     def __init__(
         self,
         name: str,
@@ -69,7 +71,7 @@ class PassiveStandby(Resuming):
         self.interval = interval
         self.hold_back = hold_back
         self.exact = exact or hold_back
-        self.always_new = not self.exact
+        self.resuming = Resuming(self, always_new=not self.exact)
         self.strategy = strategy
         self.forget()
 
@@ -115,18 +117,18 @@ class PassiveStandby(Resuming):
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
         at = {s: (checkpoint.covers(s) if checkpoint else None) or Seq(0) for s in self.wiring.entering}
-        self.takes_up(at, differs=differs)
-        resent = () if self._roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
+        self.resuming.takes_up(at, differs=differs)
+        resent = () if self.roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
         return (*resent, *(do.ReadInput(s, at[s]) for s in self.wiring.entering))
 
     # --- primary
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
-        self._roll = None
+        self.roll = None
         return super().continue_moved(checkpoint)
 
     def consumer_heard(self, event: on.Subscribed) -> Commands:
-        return self.hear(event)
+        return self.resuming.hear(event)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
         """Ships it a whole checkpoint, which is due at once. Where output is held back, a former secondary is
@@ -144,7 +146,7 @@ class PassiveStandby(Resuming):
 
     def checkpoint_stored(self, event: on.CheckpointStored) -> Commands:
         """Releases the input that the checkpoint covers; sends the output that was held back for it."""
-        return self._confirm(event.number) if event.epoch == self.epoch else ()
+        return self.confirm(event.number) if event.epoch == self.epoch else ()
 
     def _joined(self, name: str) -> Commands:
         self._confirmed = self._in_flight = None
@@ -183,14 +185,14 @@ class PassiveStandby(Resuming):
     # --- migration: the last checkpoint is one like any other
 
     def ready_for(self, target: str) -> bool:
-        return self._secondary == target and self._confirmed is not None and self._roll is None
+        return self._secondary == target and self._confirmed is not None and self.roll is None
 
     def move_state(self) -> Commands:
         self.moves.enter(Phase.SHIPPING)
         return self.ship_final()
 
     def ship_final(self) -> Commands:
-        return self._ship(tuple(self.wiring.inputs))
+        return self.ship(tuple(self.wiring.inputs))
 
     def kept_back(self) -> Checkpoint | None:
         if self.hold_back:
@@ -217,29 +219,29 @@ class PassiveStandby(Resuming):
     def lead_tick(self, now: Millis) -> Commands:
         """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
         self._now = now
-        return (*self.roll_tick(now), *self._ship_if_due(now))
+        return (*self.resuming.tick(now), *self._ship_if_due(now))
 
     def _ship_if_due(self, now: Millis) -> Commands:
         if self._in_flight is not None and now - (self._shipped_at or 0) > self.interval * RESEND:
-            self._unconfirmed()
-        if self._secondary is None or self._fencing or self._in_flight or self._roll is not None:
+            self.unconfirmed()
+        if self._secondary is None or self._fencing or self._in_flight or self.roll is not None:
             return ()
         if self.move is not None and self.move.phase is Phase.SHIPPING:
             return self.ship_final()
         if not self._changed:
             return ()
         if self._confirmed is None or self.strategy is Strategy.SYNCHRONOUS:
-            return self._ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
+            return self.ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
         if self.strategy is Strategy.INDIVIDUAL:
             return (
-                self._ship((self._longest_ago(),))
+                self.ship((self._longest_ago(),))
                 if self._is_due(self.interval // len(self.wiring.inputs))
                 else ()
             )
         waited = self._now - (self._shipped_at or Millis(0)) >= self.interval * PATIENCE
-        return self._ship((self._longest_ago(),)) if waited else ()
+        return self.ship((self._longest_ago(),)) if waited else ()
 
-    def _unconfirmed(self) -> None:
+    def unconfirmed(self) -> None:
         """The checkpoint under way was never confirmed: what the secondary has is not known."""
         self._in_flight = self._confirmed = None
         self._changed = True
@@ -257,7 +259,7 @@ class PassiveStandby(Resuming):
         for element in tuple(self._due):
             step = self._as_trimmed(element)
             if step is None:
-                return self._ship((element,))
+                return self.ship((element,))
             if all(step.at[s] > p for s, p in self._confirmed.elements[element].positions.items()):
                 return self._ship_as(
                     {element: ElementState(step.at, step.low, Range(step.first, step.first))}
@@ -275,7 +277,7 @@ class PassiveStandby(Resuming):
         forgotten = any(step.low[s] < min(step.at[s], now.selection[s]) for s in now.positions)
         return None if forgotten else step
 
-    def _ship(self, elements: tuple[str, ...]) -> Commands:
+    def ship(self, elements: tuple[str, ...]) -> Commands:
         now = self.state(self.number).elements
         return self._ship_as({name: now[name] for name in elements})
 
@@ -305,7 +307,7 @@ class PassiveStandby(Resuming):
 
     def processed(self, event: on.Processed) -> Commands:
         self._changed = True
-        held = self._roll is not None or (self.hold_back and self._secondary is not None)
+        held = self.roll is not None or (self.hold_back and self._secondary is not None)
         return () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
 
     def acked(self, event: on.Acked) -> Commands:
@@ -324,16 +326,16 @@ class PassiveStandby(Resuming):
         self._trimmed[event.stream] = begins
         return begins > before and due(self._shipped.get(str(event.stream)), self._now, self.interval)
 
-    def _confirm(self, number: int) -> Commands:
+    def confirm(self, number: int) -> Commands:
         if self._in_flight is None or self._in_flight.number != number:
             return ()
         self._confirmed, self._in_flight = self._in_flight, None
-        released = (*self._release(self._confirmed), *self._forward(self._confirmed))
+        released = (*self.release(self._confirmed), *self._forward(self._confirmed))
         if self.move is not None and self.move.phase is Phase.SHIPPING:
             return (*released, *self.moves.hand_over(None))
         return (*self._sweep(), *released)  # what is shipped now has the queues as they were before the acks
 
-    def _release(self, checkpoint: Checkpoint) -> Commands:
+    def release(self, checkpoint: Checkpoint) -> Commands:
         streams = dict.fromkeys(s for ins in self.wiring.inputs.values() for s in ins)
         found = ((s, checkpoint.covers(s)) for s in streams)
         return tuple(do.SendAck(s, 1, upto) for s, upto in found if upto is not None)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from understudy.modes.instance import BOTH, Instance
 from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
-from understudy.modes.roll import RollCall
 from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -29,12 +28,15 @@ from understudy.protocol.watermarks import Marks
 CONFIRM = 100  # times τ in which a newcomer confirms the state that it was given: it may be large
 
 
-class ReplicaBackup(Resuming):
+class ReplicaBackup(Instance):
     replicated = True
+
+    resuming: Resuming
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
         super().__init__(name, wiring, detector)
         self.interval = interval
+        self.resuming = Resuming(self)
         self.forget()
 
     def forget(self) -> None:
@@ -151,7 +153,7 @@ class ReplicaBackup(Resuming):
         if not event.fresh:
             return ()
         self.leadership = self.leadership.in_role(Role.PRIMARY)
-        self.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)))
+        self.resuming.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)))
         inputs = tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
         return (do.Lead(self.epoch, None, "starts empty, as its peer does"), *inputs)
 
@@ -215,7 +217,7 @@ class ReplicaBackup(Resuming):
     # --- both replicas, alike
 
     def consumer_heard(self, event: on.Subscribed) -> Commands:
-        return self.hear(event)
+        return self.resuming.hear(event)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
         """Gives it the state; if a roll call is open, when that is over."""
@@ -242,10 +244,9 @@ class ReplicaBackup(Resuming):
         self._offered, self._offered_at = self.state(self.number), None
         return (do.Ship(self._offered, None),)
 
-    def _send_as_new(self, roll: RollCall) -> Commands:
-        """Who joined meanwhile waits for a state with the seqs that are settled now."""
-        sent = super()._send_as_new(roll)
-        return (*sent, *(self._offer() if self._secondary is not None else ()))
+    def sent_as_new(self) -> Commands:
+        """A replica that joined meanwhile waits for a state with the seqs that are settled now."""
+        return self._offer() if self._secondary is not None else ()
 
     def tick_joining(self, event: on.Tick) -> Commands:
         """Suspects a peer that has been silent for longer than τ. Where there is a Lease, it may have to

@@ -31,15 +31,18 @@ from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 
-class SavepointMode(Resuming):
+class SavepointMode(Instance):
     """Each element is an operator of the paper. Those of one subjob ACK each other like any others."""
 
     sources_keep_acks = sends_trees = True
     ships_state = False
     holds_nothing = True
 
+    resuming: Resuming
+
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)
+        self.resuming = Resuming(self)
         if not wiring.chain:
             raise ValueError(
                 f"{name}: two elements read the same stream, so a savepoint can't be told by the stream"
@@ -144,7 +147,7 @@ class SavepointMode(Resuming):
         one is there, and it may ack again. (In the paper the answer carries the events with the tree.)
         Consumers have said already what they have."""
         self.leadership = self.leadership.in_role(Role.STANDBY)
-        tried, said = self._tried, self._answers.all
+        tried, said = self._tried, self.resuming.answers.all
         self.forget()
         self.ledger = Ledger.empty(self.wiring)
         self._information, self._tried, self._said = {}, tried, said
@@ -189,10 +192,10 @@ class SavepointMode(Resuming):
         skips = self._restore(trees, roots) if trees else ()
         numbers = tuple(do.Number(n, at.next, at.positions or None) for n, at in roots.items())
         at = {s: p for root in roots.values() for s, p in root.selection.items()}
-        self.takes_up({s: at[s] for s in self.wiring.entering})
+        self.resuming.takes_up({s: at[s] for s in self.wiring.entering})
         for said in self._said:
             self.ledger = self.ledger.subscribed(said)
-            self._answers.heard(said)
+            self.resuming.answers.heard(said)
         starts = tuple(do.ReadInput(s, at[s]) for s in self.wiring.entering)
         recovered = tuple(do.NotifyRecovered(s) for s in self.wiring.leaving)
         return (do.Lead(self.epoch, None, why), *skips, *numbers, *starts, *recovered)
@@ -207,7 +210,7 @@ class SavepointMode(Resuming):
         return tuple(do.Skip(s, p) for at in roots.values() for s, p in at.selection.items())
 
     def consumer_heard(self, event: on.Subscribed) -> Commands:
-        return self.hear(event)
+        return self.resuming.hear(event)
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
         self.logs[stream] = self.logs[stream].moved(self.ledger.queues[stream].trimmed, first)

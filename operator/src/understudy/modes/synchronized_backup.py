@@ -98,9 +98,9 @@ class SynchronizedBackup(PassiveStandby):
 
     # --- primary: planning phase
 
-    def _ship(self, elements: tuple[str, ...]) -> Commands:
+    def ship(self, elements: tuple[str, ...]) -> Commands:
         base = None if self._unmatched else self._confirmed
-        super()._ship(elements)
+        super().ship(elements)
         assert self._in_flight is not None
         self._asked, self._extension, self._unmatched = False, None, False
         if base is not None:
@@ -116,10 +116,10 @@ class SynchronizedBackup(PassiveStandby):
             states[stream] = replace(states[stream], held=Range(at, at))
         return replace(backup, elements=states)
 
-    def _unconfirmed(self) -> None:
+    def unconfirmed(self) -> None:
         """If nobody was asked to make it permanent, the secondary has the backup before it still."""
         former = None if self._asked else self._confirmed
-        super()._unconfirmed()
+        super().unconfirmed()
         self._confirmed, self._unmatched = former, True
 
     def _take_over_input(self, backup: Checkpoint) -> Commands:
@@ -133,7 +133,7 @@ class SynchronizedBackup(PassiveStandby):
 
     def ship_final(self) -> Commands:
         """Before a hand-over nobody is asked: the backup has the whole queue, and is permanent at once."""
-        commands = super()._ship(tuple(self.wiring.inputs))
+        commands = super().ship(tuple(self.wiring.inputs))
         assert self._in_flight is not None
         self._asked, self._extension = True, None
         more = self._take_over_input(self._in_flight)
@@ -148,12 +148,12 @@ class SynchronizedBackup(PassiveStandby):
         self._released = dict(checkpoint.extended) if checkpoint is not None else {}
         return super().start_inputs(checkpoint)
 
-    def _release(self, checkpoint: Checkpoint) -> Commands:
+    def release(self, checkpoint: Checkpoint) -> Commands:
         released = self._released
         self._released = {
             s: max(_covered(checkpoint, s), released.get(s, Seq(0))) for s in self.wiring.external
         }
-        return super()._release(checkpoint)
+        return super().release(checkpoint)
 
     def lead_tick(self, now: Millis) -> Commands:
         return (*super().lead_tick(now), *self._serve())
@@ -181,13 +181,13 @@ class SynchronizedBackup(PassiveStandby):
             for s in self.wiring.leaving
         )
 
-    def _confirm(self, number: int) -> Commands:
+    def confirm(self, number: int) -> Commands:
         extension = self._extension
         if extension is not None and self._in_flight is None and extension.number == number:
             self._confirmed, self._extension = extension, None
-            released = self._release(extension)
+            released = self.release(extension)
         else:
-            released = super()._confirm(number)
+            released = super().confirm(number)
         return (*self._serve(), *released)  # what is shipped now has the queues as they were before the acks
 
     # --- primary: requests of producers
@@ -231,7 +231,7 @@ class SynchronizedBackup(PassiveStandby):
         if self._in_flight is not None:
             return ()
         if self.ledger.position(stream) >= upto:
-            return self._ship(tuple(self.wiring.inputs))
+            return self.ship(tuple(self.wiring.inputs))
         if self._cuts.get(stream) == upto:
             return ()
         self._cuts[stream] = upto
