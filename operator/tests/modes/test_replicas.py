@@ -64,7 +64,7 @@ def test_a_newcomer_gets_the_watermarks_of_the_producers_too() -> None:
     assert isinstance(ship, do.Ship)
     third = replica("job-2")
     third.handle(on.CheckpointArrived(ship.checkpoint))
-    assert third.mark_of(UP, Seq(10)) == mark
+    assert third.neighbours.mark_of(UP, Seq(10)) == mark
 
 
 def test_upstream_keeps_what_either_still_needs() -> None:

@@ -463,7 +463,7 @@ class LastBackupWithoutTheQueue(SynchronizedBackup):
         commands = self.ship(tuple(self.wiring.inputs))
         self._asked = True
         number = self._in_flight.number if self._in_flight else 0
-        return (*commands, do.MakePermanent(self.epoch, number, {}, self.kept_trees()))
+        return (*commands, do.MakePermanent(self.epoch, number, {}, self.neighbours.trees))
 
 
 # --- migration

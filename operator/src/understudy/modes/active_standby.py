@@ -88,7 +88,7 @@ class ActiveStandby(Instance):
     def arrived_beside(self, event: on.Arrived) -> Commands:
         """Takes what is new. Begins again with the primary's state if the producer sends other tuples than
         those that were taken here."""
-        if self.taken_before(event):
+        if self.neighbours.taken_before(event, self.ledger):
             return self._rejoin("upstream began anew, with other tuples than those that were taken here")
         return self.arrived(event)
 
@@ -109,7 +109,7 @@ class ActiveStandby(Instance):
         """Drops the output that all consumers have released."""
         if event.epoch != self.epoch:
             return ()
-        self.keep_trees(event.trees)
+        self.neighbours.keep_trees(event.trees)
         return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
 
     def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
@@ -130,7 +130,7 @@ class ActiveStandby(Instance):
         self.forget()
         self.leadership, self.running = self.leadership.in_epoch(checkpoint.epoch), True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.keep_what_others_said(checkpoint)
+        self.told_before(checkpoint)
         done = {
             s: max(e.positions.get(s, Seq(0)) for e in checkpoint.elements.values())
             for s in self.wiring.entering
@@ -153,7 +153,7 @@ class ActiveStandby(Instance):
     def _rejoin(self, why: str) -> Commands:
         self.forget()
         self.ledger = Ledger.empty(self.wiring)
-        self.unreplayable_before, self.received_from_old_producer = {}, {}
+        self.neighbours.forget_producers()
         return (do.StepDown(why), do.ReadLease("to follow anew"))
 
     def _drop_duplicates(self, stream: Stream, high: Marks) -> Commands:
@@ -334,7 +334,7 @@ class ActiveStandby(Instance):
             upto = self.ledger.queues[stream].trimmed
             if upto:
                 high[stream] = self._input_before(stream, upto)
-        return (do.SendQueueTrimming(self.epoch, high, self.kept_trees()),) if high else ()
+        return (do.SendQueueTrimming(self.epoch, high, self.neighbours.trees),) if high else ()
 
     def _certain(self, positions: Marks) -> dict[Stream, Seq]:
         """Map positions on an element's inputs to the subjob's: all that was made of input before them is

@@ -14,6 +14,7 @@ from typing import ClassVar
 from understudy.modes.leadership import PATIENCE, WAIT, Claim, Leadership, Role
 from understudy.modes.migration import Move, Phase
 from understudy.modes.moving import Moving
+from understudy.modes.neighbours import Neighbours
 from understudy.modes.renumbering import Numbering
 from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
@@ -30,7 +31,6 @@ from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
-from understudy.protocol.savepoints import Tree, Trees
 from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
@@ -43,7 +43,6 @@ OF_A_PRIMARY = (
     on.BackupExtended,
 )
 OF_A_SECONDARY = (on.CheckpointStored, on.SecondaryAt, on.DeterminantsStored)
-MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
 # milliseconds that consumers have at least to answer: they give up a silent producer after one second
 ROLL = 2_000
 
@@ -83,12 +82,7 @@ class Instance:
         self.roll: RollCall | None = (
             None  # this life still has to hear from its consumers which seqs are taken
         )
-        self.marks: dict[Stream, StepLog] = {}  # watermarks that came with the inputs
-        self.trees: dict[Stream, dict[Consumer, Tree]] = {}  # savepoint trees of consumers that sent one
-        self.unreplayable_before: dict[Stream, Seq] = {}
-        """Input before these seqs is of a producer that was replaced: its successor may not have it."""
-        self.received_from_old_producer: dict[Stream, Seq] = {}
-        """So far, until the first tuples of its successor arrive."""
+        self.neighbours = Neighbours()
 
     # --- leadership
 
@@ -184,9 +178,9 @@ class Instance:
     def open_books(self, checkpoint: Checkpoint | None) -> None:
         """A new life begins with what is in the checkpoint, or with nothing."""
         self.numbering = Numbering()
-        self.keep_what_others_said(checkpoint)
+        self.told_before(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
-        self.unreplayable_before, self.received_from_old_producer = {}, {}
+        self.neighbours.forget_producers()
 
     def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
         """What a new primary continues from, and whether that is exactly where the former one stood still.
@@ -276,8 +270,7 @@ class Instance:
     def leave_role(self) -> None:
         """Nothing of what was known as a primary counts any more."""
         self.leadership = self.leadership.left()
-        self.ledger, self.trees, self.marks, self.numbering = Ledger.empty(self.wiring), {}, {}, Numbering()
-        self.unreplayable_before, self.received_from_old_producer = {}, {}
+        self.ledger, self.neighbours, self.numbering = Ledger.empty(self.wiring), Neighbours(), Numbering()
         self.moves.forget()
 
     # --- migration
@@ -309,11 +302,6 @@ class Instance:
         """Whether processing stands still for a move."""
         return self.stands_still and self.move is not None and self.move.phase is not Phase.JOINING
 
-    @property
-    def holds_unreplayable(self) -> bool:
-        """Whether input waits here that no producer can send to another instance."""
-        return any(self.ledger.position(s) < seq for s, seq in self.unreplayable_before.items())
-
     # --- the primary's books
 
     def micro_batch_done(self, event: on.Processed) -> Commands:
@@ -330,12 +318,12 @@ class Instance:
             return self._too_early(event)
         self.ledger, held_from = self.ledger.acked(event)
         if event.tree is not None:
-            self._keep_tree(event.stream, event.consumer, event.tree)
+            self.neighbours.acked_with(event.stream, event.consumer, event.tree)
         return (do.Trim(event.stream, held_from), *self.acked(event))
 
     def recovery_requested(self, event: on.RecoveryRequested) -> Commands:
         """Answers with the savepoint tree that came with the consumer's newest ack."""
-        tree = self.trees.get(event.stream, {}).get(event.consumer)
+        tree = self.neighbours.tree_of(event.stream, event.consumer)
         return (do.AnswerRecovery(event.stream, event.consumer, tree),)
 
     def consumer_subscribed(self, event: on.Subscribed) -> Commands:
@@ -373,9 +361,8 @@ class Instance:
     def another_producer(self, event: on.Redirected) -> None:
         before, self.ledger = self.ledger, self.ledger.redirected(event.stream, event.epoch)
         if self.ledger is not before:
-            self.unreplayable_before[event.stream] = self.ledger.received(event.stream)
-            if event.stream in before.producers:
-                self.received_from_old_producer[event.stream] = self.goes_on_from(event.stream)
+            asked = self.goes_on_from(event.stream) if event.stream in before.producers else None
+            self.neighbours.producer_replaced(event.stream, self.ledger.received(event.stream), asked)
 
     def _acked_ahead(self, stream: Stream) -> Commands:
         """An ack that was ahead of the sequencer, because an earlier life had got further, counts when that
@@ -429,9 +416,7 @@ class Instance:
         if new is None:
             return ()
         if event.mark is not None:
-            log = self.marks.setdefault(event.stream, StepLog())
-            log.append(event.mark)
-            log.keep(MARKS)
+            self.neighbours.marked(event.stream, event.mark)
         return (*self.producer_diverges(event), *self._take(event.stream, new))
 
     def producer_diverges(self, event: on.Arrived) -> Commands:
@@ -447,17 +432,9 @@ class Instance:
         """The new producer gives known seqs to other tuples, because a life of this subjob that was
         replaced has answered the producer's roll call. The other tuples under these seqs will not be
         taken: they are lost."""
-        taken = self.taken_before(event)
-        self.received_from_old_producer.pop(event.stream, None)
+        taken = self.neighbours.taken_before(event, self.ledger)
+        self.neighbours.producer_spoke(event.stream)
         return (do.ReportLoss(event.stream, taken),) if taken else ()
-
-    def taken_before(self, event: on.Arrived) -> Range | None:
-        """The seqs that this life has received from an earlier producer, and that the new one gives to other
-        tuples. Empty if the new producer begins where this life stands, None if it did not diverge."""
-        received = self.received_from_old_producer.get(event.stream)
-        if received is None or event.anew is None or not self.ledger.admits(event.stream, event.epoch):
-            return None
-        return Range(Seq(min(event.anew, received)), received)
 
     def goes_on_from(self, stream: Stream) -> Seq:
         """What a subscription asks for. What only waits here is lost to the instance that this one moves to:
@@ -469,11 +446,6 @@ class Instance:
         something of: it diverged, and no life of the consumer has released anything behind that."""
         known, at = self.ledger.queues[stream].acks.get(consumer), self.numbering.diverged_at.get(stream)
         return at if known is not None and at is not None and known.released <= at else None
-
-    def mark_of(self, stream: Stream, position: Seq) -> Step | None:
-        """What a subscription from `position` on tells the producer: the step behind the last tuple taken
-        from it."""
-        return self.marks[stream].before(position) if stream in self.marks else None
 
     def book(self, event: on.Processed) -> Range:
         """Write a step into the books: positions, selection, and what it emitted."""
@@ -562,30 +534,16 @@ class Instance:
         limit = queue.next if upto is None else upto
         return do.Publish(queue.stream, limit, queue.ended and limit == queue.next)
 
-    def _keep_tree(self, stream: Stream, consumer: Consumer, tree: Tree) -> None:
-        """The newest counts: a life that was replaced may still speak."""
-        known = self.trees.setdefault(stream, {}).get(consumer)
-        if known is None or tree.root.progress >= known.root.progress:
-            self.trees[stream][consumer] = tree
-
-    def keep_trees(self, trees: Trees) -> None:
-        self.trees = {s: dict(per) for s, per in trees.items()}
-
-    def keep_what_others_said(self, checkpoint: Checkpoint | None) -> None:
-        """The watermarks of the producers and the savepoints of the consumers."""
-        self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
-        self.keep_trees(checkpoint.trees if checkpoint else {})
+    def told_before(self, checkpoint: Checkpoint | None) -> None:
+        """What neighbours have told the life that made the checkpoint."""
+        self.neighbours.restore(checkpoint)
         self.numbering = self.numbering.with_shifts(checkpoint.shifts if checkpoint else {})
-
-    def kept_trees(self) -> Trees:
-        """As they are now."""
-        return {s: dict(per) for s, per in self.trees.items()}
 
     def state(self, number: int) -> Checkpoint:
         """All that another instance needs to go on from here."""
-        marks = {s: m for s in self.marks if (m := self.mark_of(s, self.ledger.position(s))) is not None}
+        trees, marks = self.neighbours.trees, self.neighbours.marks_at(self.ledger)
         books = self.ledger.checkpoint(self.epoch, number)
-        return replace(books, trees=self.kept_trees(), marks=marks, shifts=self.numbering.shifts_by_stream)
+        return replace(books, trees=trees, marks=marks, shifts=self.numbering.shifts_by_stream)
 
     # --- a live change of mode
 
@@ -594,7 +552,7 @@ class Instance:
         self.leadership = self.leadership.in_role(former.role)
         self.same_lease_as(former)
         self.ledger, self.numbering = former.ledger, replace(former.numbering, early={})
-        self.marks, self.trees = former.marks, former.trees
+        self.neighbours = former.neighbours.without_producers()
         self.number = (
             former.number
         )  # states have higher ones: a late word about one of the former mode counts for none

@@ -104,7 +104,7 @@ class Moving:
             return ()
         if not core.stands_still:
             return self.hand_over(None)
-        if core.holds_unreplayable:
+        if core.neighbours.holds_unreplayable(core.ledger):
             return ()
         self.enter(Phase.PAUSING)
         return (do.Pause(f"moves to {move.target}: {move.why}"),)

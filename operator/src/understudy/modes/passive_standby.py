@@ -295,7 +295,7 @@ class PassiveStandby(Instance):
         return (do.Ship(self._in_flight, self._confirmed),)
 
     def _marks(self, state: Checkpoint) -> dict[Stream, Step]:
-        found = ((s, self.mark_of(s, state.covers(s) or Seq(0))) for s in self.marks)
+        found = ((s, self.neighbours.mark_of(s, state.covers(s) or Seq(0))) for s in self.neighbours.marks)
         return {s: m for s, m in found if m is not None}
 
     def book(self, event: on.Processed) -> Range:

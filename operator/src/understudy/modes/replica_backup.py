@@ -124,7 +124,7 @@ class ReplicaBackup(Instance):
     def arrived_beside(self, event: on.Arrived) -> Commands:
         """Takes what is new. A replica that joined begins again with the peer's state if the producer gives
         known seqs to other tuples."""
-        if self._joined and (taken := self.taken_before(event)) is not None:
+        if self._joined and (taken := self.neighbours.taken_before(event, self.ledger)) is not None:
             return (*self._given_up(event.stream, taken), *self._rejoin("upstream began anew"))
         return self.arrived(event)
 
@@ -166,7 +166,7 @@ class ReplicaBackup(Instance):
         self.leadership = self.leadership.in_epoch(checkpoint.epoch).in_role(Role.PRIMARY)
         self._joined = True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.keep_what_others_said(checkpoint)
+        self.told_before(checkpoint)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         lead = do.Lead(self.epoch, checkpoint, "runs beside the survivor", beside=True)
         return (do.Store(checkpoint), lead, *(self.publish(n) for n in self.wiring.inputs), *inputs)

@@ -206,7 +206,7 @@ class SavepointMode(Instance):
         }
         self.ledger = Ledger.restored(self.wiring, Checkpoint(self.epoch, 0, states))
         self._oldest = {Stream(n): at.next for n, at in roots.items()}
-        self.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
+        self.neighbours.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
         return tuple(do.Skip(s, p) for at in roots.values() for s, p in at.selection.items())
 
     def consumer_heard(self, event: on.Subscribed) -> Commands:
@@ -239,7 +239,7 @@ class SavepointMode(Instance):
         self._oldest[stream] = oldest
         root = Savepoint.of(self.step_after(stream, oldest))
         self.logs[stream].trim(oldest)
-        below = self.kept_trees().get(stream)
+        below = self.neighbours.trees.get(stream)
         tree = self._sent[str(stream)] = Tree(root, {stream: below} if below else {})
         acks = tuple(self._ack(s, str(stream), tree) for s in self.wiring.inputs[stream])
         progress = () if self._progressed else (do.ReportMovement(self.epoch),)
@@ -251,7 +251,7 @@ class SavepointMode(Instance):
         """To another element of this subjob the tree is handed here; the ACK makes that element ACK in
         turn."""
         if stream in self.logs:
-            self.trees.setdefault(stream, {})[Consumer(element)] = tree
+            self.neighbours.put_tree(stream, Consumer(element), tree)
         return do.SendAck(stream, 1, tree.root.selection[stream], None if stream in self.logs else tree)
 
     def redirected(self, stream: Stream) -> Commands:

@@ -173,7 +173,7 @@ class SynchronizedBackup(PassiveStandby):
     def _permanent(self, backup: Checkpoint) -> do.MakePermanent:
         """The consumers' savepoints belong to the acks that allow it, and are newer than those of its
         snapshot."""
-        return do.MakePermanent(self.epoch, backup.number, backup.extended, self.kept_trees())
+        return do.MakePermanent(self.epoch, backup.number, backup.extended, self.neighbours.trees)
 
     def matched(self, backup: Checkpoint) -> bool:
         """Whether all consumers have acked what this backup does not hold."""

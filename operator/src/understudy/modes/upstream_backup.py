@@ -115,8 +115,8 @@ class UpstreamBackup(Instance):
         self._starts[event.stream] = event.start
         if event.anew is not None:
             self._others[event.stream] = event.anew
-        if (
-            event.stream not in self.received_from_old_producer
+        if not self.neighbours.awaits_successor(
+            event.stream
         ):  # else a producer that was replaced may have said it
             self._had[event.stream] = event.start if event.released is None else event.released
         if event.released is not None and event.released < event.start:
@@ -224,7 +224,7 @@ class UpstreamBackup(Instance):
     def another_producer(self, event: on.Redirected) -> None:
         """What the one before said of earlier lives does not tell which tuples this one makes."""
         super().another_producer(event)
-        if event.stream in self.received_from_old_producer:
+        if self.neighbours.awaits_successor(event.stream):
             self._had.pop(event.stream, None)
 
     def _hindmost(self, roll: RollCall, stream: Stream) -> on.Subscribed | None:
