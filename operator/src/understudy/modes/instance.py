@@ -121,7 +121,7 @@ class Instance:
 
     @property
     def current_state(self) -> State:
-        return State.PRIMARY if self.role is Role.PRIMARY else State.STANDBY
+        return State.PRIMARY if self.leadership.role is Role.PRIMARY else State.STANDBY
 
     def handle(self, event: Event) -> Commands:
         """Look the event up in the table of the mode. A pair that is not there raises."""
@@ -130,14 +130,15 @@ class Instance:
         commands = answer(self, self.TRANSITIONS, state, event)
         if commands is None:
             raise self.impossible(state, event)
-        leads = state is self.current_state is State.PRIMARY
-        return (*commands, *self._after_roll_call()) if leads else commands
+        early = self.numbering.early and state is self.current_state is State.PRIMARY
+        return (*commands, *self._after_roll_call()) if early else commands
 
     def _note(self, event: Event) -> None:
         """Of ticks in a row only the last is kept."""
-        if self._last_events and isinstance(event, on.Tick) and isinstance(self._last_events[-1], on.Tick):
-            self._last_events.pop()
-        self._last_events.append(event)
+        events = self._last_events
+        if isinstance(event, on.Tick) and events and isinstance(events[-1], on.Tick):
+            events.pop()
+        events.append(event)
 
     def impossible(self, state: Enum, event: Event) -> Impossible:
         return Impossible(self.name, self.role.value, self.epoch, state, event, tuple(self._last_events))

@@ -59,24 +59,24 @@ class Table(Mapping[tuple[S, type[Any]], Handler | Ignored]):
 
     def __init__(self, *rows: Rows[S], base: Mapping[tuple[S, type[Any]], Handler | Ignored] | None = None):
         own = {(state, event): r.answer for r in rows for state in r.states for event in r.events}
-        self._entries = {**(base or {}), **own}
+        self.entries = {**(base or {}), **own}
 
     def extended(self, *rows: Rows[S]) -> Table[S]:
-        return Table(*rows, base=self._entries)
+        return Table(*rows, base=self.entries)
 
     def with_state(self, new: S, like: S) -> Table[S]:
         """A state that answers as another one does, for rows that follow to change."""
         copied = {(new, event): answer for (state, event), answer in self.items() if state is like}
-        return Table(base={**self._entries, **copied})
+        return Table(base={**self.entries, **copied})
 
     def __getitem__(self, key: tuple[S, type[Any]]) -> Handler | Ignored:
-        return self._entries[key]
+        return self.entries[key]
 
     def __iter__(self) -> Iterator[tuple[S, type[Any]]]:
-        return iter(self._entries)
+        return iter(self.entries)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
 
 class Impossible(Exception):
@@ -96,12 +96,10 @@ class Impossible(Exception):
 
 def answer(owner: Any, table: Table[S], state: S, event: Event) -> Commands | None:
     """What the owner's handler for this event makes of it; None if the table has no entry."""
-    found = table.get((state, type(event)))
-    match found:
-        case None:
-            return None
-        case Ignored():
-            return ()
-        case _:
-            commands: Commands = getattr(owner, found.__name__)(event)
-            return commands
+    found = table.entries.get((state, type(event)))
+    if found is None:
+        return None
+    if isinstance(found, Ignored):
+        return ()
+    commands: Commands = getattr(owner, found.__name__)(event)
+    return commands
