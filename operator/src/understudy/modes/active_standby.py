@@ -71,7 +71,7 @@ class ActiveStandby(Instance):
         return self.running
 
     def heard(self, event: on.KeepAlive) -> Commands:
-        """A primary that took the Lease anew may have been alone since: what it chose then never came
+        """A primary that took the Lease again may have been alone since: what it chose then never came
         here."""
         missed = self.running and self.determinants and event.epoch > self.epoch
         again = self._rejoin("the primary has begun a new epoch") if missed else ()
@@ -276,7 +276,7 @@ class ActiveStandby(Instance):
         return (do.Ship(self._offered, None),)
 
     def _begin_again(self, now: Millis) -> Commands:
-        """A state, or determinants, that are never confirmed: the secondary begins anew."""
+        """A state, or determinants, that are never confirmed: the secondary gets a new state."""
         since = self._offered_at = now if self._offered_at is None else self._offered_at
         late = self._offered is not None and now - since > self.interval * RESEND
         if not self._confirming.overdue(now, self.interval) and not late:

@@ -31,7 +31,7 @@ class Confirming:
     def __init__(self, core: Instance, begin: Callable[[str], Commands], *, awaits: bool = True) -> None:
         self._core, self._begin, self._awaits = core, begin, awaits
         self.secondary: str | None = None
-        self.fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
+        self.fencing = False  # the Lease is taken again, so that a lost secondary can't win it
         self.pending = Pending()
         self._awaited: tuple[int | None, Millis] = (
             None,
@@ -70,7 +70,7 @@ class Confirming:
         return self._fence() if self.fencing else ()
 
     def renewed(self) -> Free:
-        """The Lease was taken anew: nobody else can win it with what came before, so nothing is awaited any
+        """The Lease was taken again: nobody else can win it with what came before, so nothing is awaited any
         more."""
         free = self.pending.drop()
         self.fencing, self.pending, self._awaited = False, Pending(), (None, Millis(0))

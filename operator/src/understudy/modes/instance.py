@@ -52,36 +52,31 @@ class Instance:
 
     resuming: Resuming | None = None  # of modes that take up the state of a former life
     load: LoadWatch | None = None  # None: an overload is not watched for
-    sources_keep_acks = (
-        False  # whether a new life needs to know what was acked to the sources that the subjob reads
-    )
+    # whether a new life needs to know what was acked to the sources that the subjob reads
+    sources_keep_acks = False
     sends_trees = False  # whether acks carry a savepoint tree
     ships_state = True  # whether a standby has to get a state from the primary before it can play the mode
     hold_back = False  # whether output waits until the secondary has what it came of
     replicated = False  # whether all instances send
-    holds_nothing = (
-        False  # whether a standby has nothing of its primary: then it must have heard it to suspect it
-    )
+    # whether a standby has nothing of its primary: then it must have heard the primary to suspect it
+    holds_nothing = False
     patience = PATIENCE  # milliseconds that a holder has to answer a question in its Lease
     roll_patience = ROLL
-    stands_still = (
-        True  # whether a move begins with a pause, and can be given up only by fencing off the target
-    )
+    # whether a move begins with a pause, and can be given up only by fencing off the target
+    stands_still = True
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         self.leadership = Leadership(name, detector)
         self.wiring = wiring
         self.moves = Moving(self)
-        self._handed: on.HandedOver | None = (
-            None  # as a standby: a primary stands still and wants to be succeeded
-        )
+        # as a standby: the primary stands still and wants to be succeeded
+        self._handed: on.HandedOver | None = None
         self._last_events: deque[Event] = deque(maxlen=SHOWN)
         self.ledger = Ledger.empty(wiring)
         self.number = 0  # of the newest state that was sent to a secondary
         self.numbering = Numbering()
-        self.roll: RollCall | None = (
-            None  # this life still has to hear from its consumers which seqs are taken
-        )
+        # this life still has to hear from its consumers which seqs are taken
+        self.roll: RollCall | None = None
         self.neighbours = Neighbours()
 
     # --- leadership
@@ -186,7 +181,7 @@ class Instance:
     def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
         """What a new primary continues from, and whether that is exactly where the former one stood still.
 
-        It is if the Lease went from hand to hand: a primary that gives up a move takes the Lease anew first.
+        It is if the Lease went from hand to hand: a primary that gives up a move takes the Lease again first.
         """
         handed, self._handed = self._handed, None
         live = handed is not None and handed.lease.epoch + 1 == record.epoch
@@ -395,7 +390,7 @@ class Instance:
         return True
 
     def _late_answer(self, event: on.Subscribed) -> Commands:
-        """A consumer comes back that said nothing in the roll call. The seqs were settled without it."""
+        """A late consumer comes back. The seqs were settled without it."""
         self.numbering = self.numbering.back((event.stream, event.consumer))
         first, held = self.numbering.diverged_at.get(event.stream), self.ledger.queues[event.stream].held
         if event.start < held.start if first is None else event.start > first:
@@ -404,8 +399,8 @@ class Instance:
         return self.consumer_heard(event)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """It has tuples of the former life under seqs that this one gave to others. It counts on from there:
-        what is sent to it, and what it says, is shifted."""
+        """The late consumer has tuples of the former life under seqs that this life gave to other tuples.
+        It keeps its own count: the seqs of what is sent to it, and of its acks, are shifted."""
         reader, first = (event.stream, event.consumer), self.numbering.diverged_at[event.stream]
         self.numbering = self.numbering.shifted(reader, event.start - first)
         self.ledger = self.ledger.subscribed(replace(event, start=first))
@@ -438,8 +433,8 @@ class Instance:
         return (do.ReportLoss(event.stream, taken),) if taken else ()
 
     def goes_on_from(self, stream: Stream) -> Seq:
-        """What a subscription asks for. What only waits here is lost to the instance that this one moves to:
-        a producer that begins anew now has to make it again."""
+        """Where a subscription begins. During a move that is the position: input that only waits here does
+        not go along, so a producer that loses its state now has to make it again."""
         return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
 
     def diverged_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
@@ -489,7 +484,7 @@ class Instance:
         return (*self._rebase(), *lost)
 
     def missed(self, event: on.Resumes) -> bool:
-        """Whether input is missing. One of several producers may be behind what another has sent already."""
+        """Whether input is missing. It is not if another producer of the stream has sent it already."""
         return event.start > self.ledger.received(event.stream)
 
     def _rebase(self) -> Commands:
@@ -525,7 +520,7 @@ class Instance:
         return tuple(c for s in self.wiring.leaving for c in self.renumber(s, first[s]))
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
-        """What is held of a stream, and all that follows, is sent under seqs from `first` on."""
+        """Gives the held tuples of a stream, and all that follow, seqs from `first` on."""
         held = self.ledger.queues[stream].held
         self.ledger = self.ledger.renumbered(stream, first)
         return (do.Renumber(stream, held, first), self.publish(str(stream)))
@@ -554,9 +549,8 @@ class Instance:
         self.same_lease_as(former)
         self.ledger, self.numbering = former.ledger, replace(former.numbering, early={})
         self.neighbours = former.neighbours.without_producers()
-        self.number = (
-            former.number
-        )  # states have higher ones: a late word about one of the former mode counts for none
+        # new states get higher numbers, so a late confirmation of a former mode's state confirms none of them
+        self.number = former.number
         if self.resuming is not None:
             self.resuming.adopt(former)
         self.taken_up()
@@ -633,20 +627,20 @@ class Instance:
         return None
 
     def keep(self, checkpoint: Checkpoint | None) -> None:
-        """As a standby again, hold on to it."""
+        """As a standby again, keep this state: it is what `kept_back` gave."""
 
     def steps(self) -> dict[Stream, tuple[Step, ...]]:
         """The steps behind what is in the queues, in modes that log them."""
         return {}
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
-        """A new primary that was given the live state of the former one."""
+        """Go on as the new primary, with the live state that the former one gave away."""
         resent = tuple(self.publish(name) for name in self.wiring.inputs)
         return (*resent, *(do.ReadInput(s, checkpoint.covers(s) or Seq(0)) for s in self.wiring.entering))
 
     def redirected(self, stream: Stream) -> Commands:
-        """A new producer of an input has not heard earlier acks: those that are not repeated anyway are sent
-        again."""
+        """A new producer of an input has not heard earlier acks. Send those again that are not repeated
+        anyway."""
         return ()
 
     @property
@@ -659,7 +653,7 @@ class Instance:
         return ()
 
     def renewed(self) -> Commands:
-        """The primary took the Lease anew: its epoch is now newer than any that a standby can have seen."""
+        """The primary took the Lease again: its epoch is now newer than any that a standby can have seen."""
         return ()
 
     def still_ours(self) -> Commands:

@@ -15,7 +15,7 @@ The log says of each step where it began, what it chose and which seqs it gave (
   choices of the log, and give the seqs that it says. After the last step of the log they choose for
   themselves.
 
-A log counts only in the epoch right after its own: a primary that took the Lease anew may have been alone
+A log counts only in the epoch right after its own: a primary that took the Lease again may have been alone
 since. Where there is none, a take-over is that of `UpstreamBackup` without watermarks: duplicates, but no
 loss.
 """
@@ -66,8 +66,8 @@ class LoggedBackup(UpstreamBackup):
         return self.logged_in is not None and self.logged_in == self.epoch
 
     def heard(self, event: on.KeepAlive) -> Commands:
-        """A primary that took the Lease anew may have been alone since. It gives the log anew to who is
-        there."""
+        """A primary that took the Lease again may have been alone since. It gives the whole log again to
+        who is there."""
         if self.logged_in is not None and event.epoch > self.logged_in:
             self.logged_in = None
         return super().heard(event)

@@ -18,7 +18,7 @@ positions only, and what an older element makes again, a newer one has.
 
 `hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded.
 That holds while somebody could take over from an older checkpoint. A primary that is alone forwards all; one
-that loses its secondary first takes the Lease anew, so that the lost one can't win it with what it has last
+that loses its secondary first takes the Lease again, so that the lost one can't win it with what it has last
 seen. `exact=False`: an arbitrary network without it. What the secondary sends is sent as new tuples
 (divergent recovery).
 """
@@ -80,7 +80,7 @@ class PassiveStandby(Instance):
         super().forget()
         self._kept: Checkpoint | None = None  # as a secondary: the newest stored
         self._secondary: str | None = None
-        self._fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
+        self._fencing = False  # the Lease is taken again, so that a lost secondary can't win it
         self._joiner: str | None = None  # waits until an earlier secondary is fenced off
         self.number = 0
         self._in_flight: Checkpoint | None = None

@@ -22,8 +22,8 @@ HEADER: Final = """\
 # Transitions
 
 What an instance does on each event. The core looks these tables up. A pair of state and event that is in none
-of them cannot happen. If it does happen, the process ends with an error that names the instance, its role, its
-epoch and the last events, and its standby takes over.
+of them cannot happen. If it does happen, the process ends with an error that names the instance, its role,
+its epoch and the last events, and its standby takes over.
 
 A mode has all rows of [every mode](#every-mode) but those that its own table replaces. Amnesia has no rows of
 its own. In the states *running standby* (activeStandby) and *recovering* (savepoint) an instance does what a

@@ -6,7 +6,7 @@ silent, the other goes on and has a replacement elected (CLEA); the replacement 
 runs beside it, so that the next failure is survived too. While a replica is alone it releases nothing: no one
 else holds its state.
 
-Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it anew: the epoch
+Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it again: the epoch
 that begins then is what tells a replica that was only silent that it has been replaced.
 """
 
@@ -95,7 +95,7 @@ class ReplicaBackup(Instance):
         return self._heard_peer(event)
 
     def _replaced_in(self, epoch: Epoch) -> bool:
-        """Whether the peer, by its keep-alive, has taken the Lease anew: it no longer counts on this
+        """Whether the peer, by its keep-alive, has taken the Lease again: it no longer counts on this
         replica."""
         return self.role is Role.PRIMARY and self.lease is not None and epoch > self.epoch
 
@@ -183,7 +183,7 @@ class ReplicaBackup(Instance):
         return ()
 
     def _rejoin(self, why: str) -> Commands:
-        """Begin anew with the peer's state. A Lease that names this replica is left to the peer first."""
+        """Begin again with the peer's state. A Lease that names this replica is left to the peer first."""
         self.leave_role()
         self.forget()
         return (do.StepDown(why), do.ReadLease("to join the peer"))

@@ -95,7 +95,8 @@ class Impossible(Exception):
 
 
 def answer(owner: Any, table: Table[S], state: S, event: Event) -> Commands | None:
-    """What the owner's handler for this event makes of it; None if the table has no entry."""
+    """What the owner's handler for this event makes of it; None if the table has no entry. The handler is
+    found by its name: a mode that replaces the method needs no row of its own for it."""
     found = table.entries.get((state, type(event)))
     if found is None:
         return None
