@@ -291,5 +291,6 @@ class SavepointMode(Instance):
             on.Redirected,
             on.Resumes,
             on.Released,
+            on.Paused,
         ),
     )
