@@ -64,7 +64,7 @@ def test_a_late_sink_that_had_more_than_the_others_goes_on_behind_what_it_had(tm
         away.rows = had
         back = come_back(running, away)
         until(lambda: len(back.rows) > len(had) + 60)
-        until(lambda: spare.context.core.shifts != {})
+        until(lambda: spare.context.core.numbering.shifts != {})
         news = back.rows[len(had) :]
         at = running.reader.rows.index(news[0])
         assert running.reader.rows[at : at + 60] == news[:60]

@@ -223,7 +223,7 @@ def test_what_an_amnesiac_producer_makes_anew_is_no_duplicate_of_what_its_consum
             running.remove(name)
         replacement = running.add("first-1")
         running.flows(200)
-        base = replacement.context.core.anew[Stream("first")]
+        base = replacement.context.core.numbering.diverged_at[Stream("first")]
         begins = replacement.status()["losses"][-1]["to"]
         kept = [n for n in range(begins, begins + 400) if n % 3]
         places = range(-(-base // SLIDE) * SLIDE - base, len(kept) - SIZE, SLIDE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 
 from .in_process import InProcessInstance, InProcessJob, expected, until
 

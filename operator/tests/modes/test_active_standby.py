@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
 from understudy.modes.active_standby import ActiveStandby
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector

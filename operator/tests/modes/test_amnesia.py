@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Commands
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
@@ -72,9 +72,9 @@ def test_without_a_watermark_all_is_lost_if_nothing_came_out_and_else_nobody_kno
 def test_a_replacement_says_from_where_on_its_tuples_are_others_than_before() -> None:
     core, _ = leading("job-1", 2)
     taken_up(core, 4, None, 90)
-    assert core.anew == {JOB: Seq(4)}
+    assert core.numbering.diverged_at == {JOB: Seq(4)}
     first, _ = leading("job-0", 1)
-    assert first.anew == {}
+    assert first.numbering.diverged_at == {}
 
 
 # --- a spare

@@ -10,7 +10,8 @@ import pytest
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.change import Change
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
@@ -18,6 +19,7 @@ from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream

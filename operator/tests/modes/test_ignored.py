@@ -17,7 +17,7 @@ from tests.modes.test_passive_standby_roles import (
     protected,
 )
 from tests.modes.test_upstream import DOWN, MARK, taking_over
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.migration import Phase
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -92,10 +92,10 @@ def test_a_producer_that_says_again_that_it_began_anew_does_not_move_where_new_t
     found.handle(on.LeaseWon(lease("job-1", 2)))
     found.handle(on.Arrived(UP, Range(Seq(10), Seq(20)), Epoch(2), anew=Seq(12)))
     found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(1)))
-    assert found.anew == {OUT: Seq(5)}
+    assert found.numbering.diverged_at == {OUT: Seq(5)}
     found.handle(processed(20, 5))
     found.handle(on.Arrived(UP, Range(Seq(20), Seq(30)), Epoch(2), anew=Seq(12)))
-    assert found.anew == {OUT: Seq(5)}
+    assert found.numbering.diverged_at == {OUT: Seq(5)}
 
 
 def test_a_move_waits_for_its_target_and_takes_no_other_secondary() -> None:

@@ -10,13 +10,14 @@ import pytest
 from tests.modes.test_passive_standby_roles import OUT, UP, lease, processed
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Determinant
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq
@@ -90,8 +91,8 @@ def test_a_late_consumer_that_had_more_counts_on_from_there(mode: str) -> None:
     taken_over(core, said(HERE, 20))
     core.handle(processed(10, 4))
     core.handle(said(AWAY, 25))
-    assert (core.theirs(OUT, AWAY, 20), core.theirs(OUT, HERE, 20)) == (25, 20)
-    assert core.ours(OUT, AWAY, 27) == 22
+    assert (core.numbering.theirs(OUT, AWAY, 20), core.numbering.theirs(OUT, HERE, 20)) == (25, 20)
+    assert core.numbering.ours(OUT, AWAY, 27) == 22
     assert core.ledger.queues[OUT].held == Range(Seq(20), Seq(24)), "it lacks all of them"
     assert core.state(1).shifts == {OUT: {AWAY: 5}}, "whoever goes on with this queue has to know"
 

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.modes.migration import Phase
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.failures import LoadWatch

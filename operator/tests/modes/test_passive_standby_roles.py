@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.modes.instance import Commands, Role
+from understudy.modes.leadership import Role
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
@@ -211,7 +212,9 @@ def test_what_is_made_of_a_producer_that_began_anew_gets_seqs_that_no_consumer_h
     assert renumber == do.Renumber(OUT, Range(Seq(0), Seq(5)), Seq(8))
     assert publish == do.Publish(OUT, Seq(13), ended=False)
     assert take == do.Take(UP, Range(Seq(10), Seq(12)))
-    assert second.anew == {OUT: Seq(8)}, "consumers that restarted themselves must know it, too"
+    assert second.numbering.diverged_at == {OUT: Seq(8)}, (
+        "consumers that restarted themselves must know it, too"
+    )
 
 
 @pytest.mark.parametrize(("has", "first"), [(8, 8), (5, 0)])
@@ -227,7 +230,7 @@ def test_what_is_made_of_it_waits_until_consumers_have_said_which_seqs_they_have
     *renumber, publish = second.handle(on.Subscribed(OUT, Consumer("down"), Seq(has), Epoch(1)))
     assert renumber == ([do.Renumber(OUT, Range(Seq(0), Seq(15)), Seq(8))] if first else [])
     assert publish == do.Publish(OUT, Seq(first + 15), ended=False)
-    assert second.anew == {OUT: Seq(has)}
+    assert second.numbering.diverged_at == {OUT: Seq(has)}
 
 
 def test_a_producer_that_began_anew_before_the_checkpoint_sends_the_same_again() -> None:
@@ -240,7 +243,7 @@ def test_a_fenced_producer_that_began_anew_is_not_believed() -> None:
     second = taken_over()
     second.handle(on.Redirected(UP, Epoch(3)))
     assert second.handle(on.Arrived(UP, Range(Seq(10), Seq(12)), Epoch(2), anew=Seq(10))) == ()
-    assert not second.lossy
+    assert not second.numbering.lossy
 
 
 def test_a_standby_with_state_succeeds_a_primary_whose_engine_stands_still() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, kinds, lease, processed
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -64,7 +64,7 @@ def test_a_newcomer_gets_the_watermarks_of_the_producers_too() -> None:
     assert isinstance(ship, do.Ship)
     third = replica("job-2")
     third.handle(on.CheckpointArrived(ship.checkpoint))
-    assert third.mark_of(UP, Seq(10)) == mark
+    assert third.neighbours.mark_of(UP, Seq(10)) == mark
 
 
 def test_upstream_keeps_what_either_still_needs() -> None:
@@ -232,9 +232,9 @@ def test_a_replica_that_was_without_input_joins_as_one_that_has_it_all() -> None
     first, _ = pair()
     first.handle(on.SecondaryLeft("job-1"))
     first.handle(on.Resumes(UP, Seq(10), Seq(15)))
-    assert first.lossy
+    assert first.numbering.lossy
     first.handle(on.LeaseSeen(lease("job-1", 2)))
-    assert not first.lossy
+    assert not first.numbering.lossy
 
 
 def test_a_producer_that_is_behind_what_another_has_sent_makes_nothing_new() -> None:

@@ -9,9 +9,9 @@ import pytest
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
+from understudy.modes.instance import Instance
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
-from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
@@ -22,7 +22,7 @@ from understudy.protocol.ids import Consumer, Epoch, Range, Seq
 
 DOWN = Consumer("down")
 DETECTOR = Detector.of(100, 3)
-MODES: dict[str, Callable[[str], Resuming]] = {
+MODES: dict[str, Callable[[str], Instance]] = {
     "passiveStandby": lambda name: PassiveStandby(name, WIRING, DETECTOR, interval=50),
     "activeStandby": lambda name: ActiveStandby(name, WIRING, DETECTOR, interval=50),
     "replicaBackup": lambda name: ReplicaBackup(name, WIRING, DETECTOR, interval=50),
@@ -30,7 +30,7 @@ MODES: dict[str, Callable[[str], Resuming]] = {
 }
 
 
-def from_nothing(mode: str) -> Resuming:
+def from_nothing(mode: str) -> Instance:
     """The last with the state has died; upstream holds its input from 80 on. Sixteen tuples were made of
     it."""
     found = MODES[mode]("job-1")
@@ -129,8 +129,8 @@ def test_who_began_anew_says_so_until_a_life_of_the_consumer_has_released_what_c
     found = Amnesia("job-1", WIRING, DETECTOR)
     found.handle(on.LeaseWon(lease("job-1", 2)))
     found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(3)))
-    assert found.anew_for(OUT, DOWN) == Seq(5)
+    assert found.diverged_for(OUT, DOWN) == Seq(5)
     found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(4)))
-    assert found.anew_for(OUT, DOWN) == Seq(5)
+    assert found.diverged_for(OUT, DOWN) == Seq(5)
     found.handle(on.Acked(OUT, DOWN, 1, Seq(6), Epoch(4)))
-    assert found.anew_for(OUT, DOWN) is None
+    assert found.diverged_for(OUT, DOWN) is None

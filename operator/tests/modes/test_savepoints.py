@@ -4,7 +4,7 @@ other modes keep."""
 from __future__ import annotations
 
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, instance, kinds, lease, primary, processed
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.savepoint import SavepointMode
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -188,3 +188,15 @@ def test_a_request_that_a_failed_predecessor_lost_is_sent_again_when_it_has_reco
 def test_while_it_recovers_an_operator_does_not_answer_its_successors() -> None:
     found = replacement()
     assert found.handle(on.RecoveryRequested(JOINED, ONE)) == ()
+
+
+def test_a_pause_that_ends_while_an_operator_recovers_again_counts_for_nothing() -> None:
+    """It was to move, and stood still for that, when it heard that its input is gone."""
+    found = operator("job-1")
+    found.handle(on.LeaseSeen(lease("job-0", 1)))
+    found.handle(on.LeaseWon(lease("job-1", 2)))
+    found.handle(on.RecoveryInformation(UP, acked()[1]))
+    found.handle(on.SecondaryJoined("job-2"))
+    assert do.Pause in kinds(found.handle(on.MigrationRequested("job-2", "planned")))
+    assert do.RequestRecovery(UP) in found.handle(on.Resumes(UP, Seq(0), Seq(80)))
+    assert found.handle(on.Paused()) == ()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
-from understudy.modes.instance import Commands
 from understudy.modes.passive_standby import PassiveStandby, Strategy
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import ElementState
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq
 

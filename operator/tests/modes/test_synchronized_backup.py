@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from understudy.modes.instance import Commands
 from understudy.modes.passive_standby import RESEND
 from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream

@@ -54,7 +54,7 @@ def test_a_watermark_of_input_that_was_lost_with_its_producer_does_not_say_what_
     found.handle(on.Released(UP, Seq(80), anew=Seq(80)))
     numbered = found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), MARK))
     assert numbered == (do.Number("job", Seq(50), None),)
-    assert found.anew == {OUT: Seq(50)}
+    assert found.numbering.diverged_at == {OUT: Seq(50)}
 
 
 def test_a_watermark_of_input_before_the_producer_began_anew_still_counts() -> None:
@@ -71,7 +71,7 @@ def test_who_makes_less_than_its_consumers_have_forgotten_says_that_it_began_ane
     found.handle(on.Released(UP, Seq(80), released=Seq(80)))
     commands = found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
     assert losses(commands) == [Range(Seq(0), Seq(80))]
-    assert found.anew == {OUT: Seq(0)}
+    assert found.numbering.diverged_at == {OUT: Seq(0)}
 
 
 def test_who_hands_on_what_its_producer_makes_anew_says_so_to_consumers_that_have_forgotten_what_they_had() -> (
@@ -82,7 +82,7 @@ def test_who_hands_on_what_its_producer_makes_anew_says_so_to_consumers_that_hav
     found = taking_over()
     found.handle(on.Released(UP, Seq(0), anew=Seq(0), released=Seq(0)))
     assert found.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2))) == (do.Number("job", Seq(0), None),)
-    assert found.anew == {OUT: Seq(0)}
+    assert found.numbering.diverged_at == {OUT: Seq(0)}
 
 
 def made_again() -> UpstreamBackup:
@@ -196,7 +196,7 @@ def test_input_that_was_not_released_and_is_not_held_is_reported(
     commands = found.handle(on.Subscribed(OUT, DOWN, Seq(50), Epoch(1), mark))
     assert losses(commands) == missing
     assert do.Number("job", Seq(50), None) in commands
-    assert found.anew == {OUT: Seq(50)}, "what is made of the rest is new"
+    assert found.numbering.diverged_at == {OUT: Seq(50)}, "what is made of the rest is new"
 
 
 def test_input_behind_what_the_consumers_have_is_not_missed() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on

@@ -8,10 +8,12 @@ from typing import Any
 
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Claim
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
+from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.synchronized_backup import SynchronizedBackup
@@ -19,9 +21,9 @@ from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.duplicates import DuplicateFilter
 from understudy.protocol.engine import Stand
-from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.replay import Replay, ReplayLog
@@ -42,15 +44,15 @@ class Mistake:
 
 
 class TrimsOneTooFar(PassiveStandby):
-    def _release(self, checkpoint: Checkpoint) -> Commands:
-        acks = super()._release(checkpoint)
+    def release(self, checkpoint: Checkpoint) -> Commands:
+        acks = super().release(checkpoint)
         return tuple(replace(a, upto=Seq(a.upto + 1)) if isinstance(a, do.SendAck) else a for a in acks)
 
 
 class AcksBeforeTheSecondaryStored(PassiveStandby):
-    def _ship(self, elements: tuple[str, ...]) -> Commands:
-        commands = super()._ship(elements)
-        return (*commands, *(self._release(self._in_flight) if self._in_flight else ()))
+    def ship(self, elements: tuple[str, ...]) -> Commands:
+        commands = super().ship(elements)
+        return (*commands, *(self.release(self._in_flight) if self._in_flight else ()))
 
 
 class ReleasesWhatIsProcessed(PassiveStandby):
@@ -88,17 +90,17 @@ class ForwardsBeforeTheCheckpoint(PassiveStandby):
 class SendsADivergentQueueUnderOldSeqs(PassiveStandby):
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         commands = super().start_inputs(checkpoint)
-        self._roll = None
+        self.roll = None
         return commands
 
 
 class StoresAnOlderCheckpoint(PassiveStandby):
     """Confirms every checkpoint, keeps the first."""
 
-    def follow(self, event: Event) -> Commands:
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
         before = self._kept
-        commands = super().follow(event)
-        if isinstance(event, on.CheckpointArrived) and before is not None:
+        commands = super().checkpoint_arrived(event)
+        if before is not None:
             self._kept = before
         return commands
 
@@ -122,8 +124,9 @@ class TakesARefusedConnectionForADeath(PassiveStandby):
 class AsksNoHolder(PassiveStandby):
     """Takes the Lease of a primary that it does not hear, though it has nothing to continue from."""
 
-    def _ask_holder(self, why: str) -> Commands:
-        return self._try(why)
+    def suspect(self, why: str, *, closed: bool = False) -> Commands:
+        claim = Claim(could_continue=True, needs_contact=False)
+        return self.decided(self.leadership.suspects(why, claim, closed=closed))
 
 
 class GivesUpItsStateForAHang(PassiveStandby):
@@ -139,34 +142,35 @@ class GivesUpItsStateForAHang(PassiveStandby):
 class AcceptsEqualIds(PassiveStandby):
     """The filter accepts tuple_id ≥ max_tuple_id: the last tuple twice."""
 
-    def _arrived(self, event: on.Arrived) -> Commands:
+    def arrived(self, event: on.Arrived) -> Commands:
         expected = self.ledger.received(event.stream)
         if expected and event.range.start < expected <= event.range.stop:
             back = DuplicateFilter(Seq(expected - 1))
             self.ledger = replace(self.ledger, filters={**self.ledger.filters, event.stream: back})
-        return super()._arrived(event)
+        return super().arrived(event)
 
 
 class LeadsInTheOldEpoch(PassiveStandby):
     """Takes over, but speaks with the epoch of the one before, which is accepted too."""
 
-    def _won(self, record: LeaseRecord) -> Commands:
-        return super()._won(replace(record, epoch=Epoch(max(1, record.epoch - 1))))
+    def lease_won(self, event: on.LeaseWon) -> Commands:
+        record = event.record
+        return super().lease_won(on.LeaseWon(replace(record, epoch=Epoch(max(1, record.epoch - 1)))))
 
 
 class NeverStepsDown(PassiveStandby):
     """Goes on in its old epoch when a newer one has begun."""
 
-    def _newer(self, epoch: Epoch) -> Commands:
+    def _step_down(self, epoch: Epoch) -> Commands:
         return ()
 
 
 class AcceptsOldTuples(PassiveStandby):
-    def _arrived(self, event: on.Arrived) -> Commands:
+    def arrived(self, event: on.Arrived) -> Commands:
         skip = DuplicateFilter(Seq(event.range.start))
         if event.range.start < self.ledger.received(event.stream):
             self.ledger = replace(self.ledger, filters={**self.ledger.filters, event.stream: skip})
-        return super()._arrived(event)
+        return super().arrived(event)
 
 
 # --- upstream backup
@@ -215,10 +219,10 @@ class DropsOneStepTooMany(UpstreamBackup):
 
 class DoesNotWaitForTheRollCall(UpstreamBackup):
     def _begin_if_ready(self) -> Commands:
-        roll = self._roll
+        roll = self.roll
         if roll is None or any(s not in self._starts for s in self.wiring.external):
             return ()
-        self._roll = None
+        self.roll = None
         return tuple(do.Number(str(s), Seq(0), None) for s in self.wiring.leaving)
 
 
@@ -290,11 +294,10 @@ class TrimsEqualWatermarks(ActiveStandby):
 
 
 class SecondaryTrimsWhatItMade(ActiveStandby):
-    def follow(self, event: Event) -> Commands:
-        commands = super().follow(event)
-        if isinstance(event, on.Processed):
-            for stream in self.wiring.leaving:
-                self.ledger = self.ledger.released(stream, self.ledger.queues[stream].next)
+    def processed_beside(self, event: on.Processed) -> Commands:
+        commands = super().processed_beside(event)
+        for stream in self.wiring.leaving:
+            self.ledger = self.ledger.released(stream, self.ledger.queues[stream].next)
         return commands
 
 
@@ -310,8 +313,8 @@ class SendsBeforeTheDeterminants(ActiveStandby):
 
 
 class SecondaryIgnoresDeterminants(ActiveStandby):
-    def follow(self, event: Event) -> Commands:
-        commands = super().follow(event)
+    def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
+        commands = super().determinants_arrived(event)
         return tuple(replace(c, determinants=()) if isinstance(c, do.Choose) else c for c in commands)
 
 
@@ -324,8 +327,8 @@ class SecondaryNumbersFromZero(ActiveStandby):
 class SecondaryAlsoSends(ActiveStandby):
     """Leads without the Lease as soon as it runs."""
 
-    def follow(self, event: Event) -> Commands:
-        commands = super().follow(event)
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        commands = super().checkpoint_arrived(event)
         if any(isinstance(c, do.Run) for c in commands):
             return (*commands, do.Lead(self.epoch, None, "does not wait for the Lease", live=True))
         return commands
@@ -342,8 +345,8 @@ class ReplicaReleasesAlone(ReplicaBackup):
 
 
 class JoinerStartsEmpty(ReplicaBackup):
-    def _started(self, event: on.Started) -> Commands:
-        return super()._started(replace(event, fresh=True))
+    def started(self, event: on.Started) -> Commands:
+        return super().started(replace(event, fresh=True))
 
 
 # --- savepoint
@@ -431,17 +434,15 @@ class ContinuesFromTheTemporaryBackup(SynchronizedBackup):
 
 
 class AcksATemporaryBackup(SynchronizedBackup):
-    def _ship(self, elements: tuple[str, ...]) -> Commands:
-        commands = super()._ship(elements)
-        return (*commands, *(self._release(self._in_flight) if self._in_flight else ()))
+    def ship(self, elements: tuple[str, ...]) -> Commands:
+        commands = super().ship(elements)
+        return (*commands, *(self.release(self._in_flight) if self._in_flight else ()))
 
 
 class AnswersARequestWithoutABackup(SynchronizedBackup):
-    def lead(self, event: Event) -> Commands:
-        commands = super().lead(event)
-        if isinstance(event, on.BackupRequested):
-            return (*commands, do.SendAck(event.stream, 1, self.ledger.received(event.stream)))
-        return commands
+    def backup_requested(self, event: on.BackupRequested) -> Commands:
+        commands = super().backup_requested(event)
+        return (*commands, do.SendAck(event.stream, 1, self.ledger.received(event.stream)))
 
 
 class AcksAnExtensionBeforeItIsStored(SynchronizedBackup):
@@ -459,10 +460,10 @@ class LastBackupWithoutTheQueue(SynchronizedBackup):
     """Before a hand-over, too, it leaves out the queue, though nobody was asked for a backup."""
 
     def ship_final(self) -> Commands:
-        commands = self._ship(tuple(self.wiring.inputs))
+        commands = self.ship(tuple(self.wiring.inputs))
         self._asked = True
         number = self._in_flight.number if self._in_flight else 0
-        return (*commands, do.MakePermanent(self.epoch, number, {}, self.kept_trees()))
+        return (*commands, do.MakePermanent(self.epoch, number, {}, self.neighbours.trees))
 
 
 # --- migration
@@ -476,8 +477,8 @@ class MovesWithoutTheSequencer(UpstreamBackup):
 
 
 class TargetLeadsWithoutTheLease(PassiveStandby):
-    def _handed_over(self, event: on.HandedOver) -> Commands:
-        commands = super()._handed_over(event)
+    def handed_over(self, event: on.HandedOver) -> Commands:
+        commands = super().handed_over(event)
         return (
             (*commands, do.Lead(self.epoch, self.stored(), "does not wait for the Lease")) if commands else ()
         )
@@ -501,12 +502,12 @@ class AmnesiaReusesSeqs(Amnesia):
         return ()
 
     def _begin(self, roll: RollCall) -> Commands:
-        self._roll, self.lossy = None, False
+        self.roll, self.numbering = None, replace(self.numbering, lossy=False)
         return tuple(do.ReadInput(s, None) for s in self.wiring.entering)
 
 
 class AmnesiaLosesSilently(Amnesia):
-    def _lost(self, stream: Stream, missing: Range) -> Commands:
+    def lost(self, stream: Stream, missing: Range) -> Commands:
         return (do.Skip(stream, missing.stop),)
 
 
@@ -516,16 +517,22 @@ class AmnesiaLosesSilently(Amnesia):
 class ReplicaLosesSilently(ReplicaBackup):
     """A restart from nothing does not report what upstream no longer holds."""
 
-    def _lost(self, stream: Stream, missing: Range) -> Commands:
+    def lost(self, stream: Stream, missing: Range) -> Commands:
         return (do.Skip(stream, missing.stop),)
 
 
 class UsesSeqsAgainAfterALoss(ActiveStandby):
     """Does not wait for its consumers: those take what it makes of the rest for what they have."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.resuming = ResumesNothing(self, always_new=not self.exact)
+
+
+class ResumesNothing(Resuming):
     def takes_up(self, at: Mapping[Stream, Seq], *, differs: bool = False) -> None:
         super().takes_up(at, differs=differs)
-        self.resumed = {}
+        self._core.numbering = self._core.numbering.resuming({})
 
 
 class LosesWithItsProducerSilently(UpstreamBackup):
@@ -562,10 +569,10 @@ class ReportsWhatIsNotLost(PassiveStandby):
 class TakesOverForNothing(PassiveStandby):
     """Tries the Lease of a primary that it hears, once it has a few checkpoints."""
 
-    def follow(self, event: Event) -> Commands:
-        commands = super().follow(event)
-        if isinstance(event, on.CheckpointArrived) and event.checkpoint.number == 4 and self.could_continue():
-            return (*commands, *self._try("it feels like it"))
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        commands = super().checkpoint_arrived(event)
+        if event.checkpoint.number == 4 and self.could_continue():
+            return (*commands, *self.decided(self.leadership.tries("it feels like it")))
         return commands
 
 
@@ -574,7 +581,7 @@ class TakesOverLate(PassiveStandby):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.detector = replace(self.detector, tau=2_000)
+        self.leadership = replace(self.leadership, detector=replace(self.detector, tau=2_000))
 
     def handle(self, event: Event) -> Commands:
         return () if isinstance(event, on.PeerClosed | on.PeerUnreachable) else super().handle(event)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Commands
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy_lab.exploration.absence import run_with_absence
 from understudy_lab.exploration.networks import Cores
 
@@ -17,13 +17,13 @@ SEEDS = 40
 class NeverBeginsAgain(UpstreamBackup):
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
         self.ledger = self.ledger.subscribed(event)
-        return self.lead(event)
+        return self.consumer_heard(event)
 
 
 class CountsAlike(Amnesia):
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
         self.ledger = self.ledger.subscribed(event)
-        return self.lead(event)
+        return self.consumer_heard(event)
 
 
 @pytest.mark.parametrize("mode", ["amnesia", "upstreamBackup", "activeStandby"])

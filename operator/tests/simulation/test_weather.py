@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.simulation.jobs import chain, expected, run
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy_lab.exploration.explore import has_weather
 from understudy_lab.exploration.fault import Fault
 from understudy_lab.exploration.faults import run as explore

@@ -1,4 +1,5 @@
-"""Writes crds/ and docs/reference from the model, or says which of them are out of date."""
+"""Writes crds/ and docs/reference from the model and the tables of docs/modes from the core, or says which of
+them are out of date."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from understudy.model.crd import crd_files
 from understudy.model.reference import reference_files
+from understudy.modes.reference import transition_files
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +20,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    files = {args.root / name: text for name, text in {**crd_files(), **reference_files()}.items()}
+    generated = {**crd_files(), **reference_files(), **transition_files()}
+    files = {args.root / name: text for name, text in generated.items()}
     stale = [
         path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text
     ]
     for path in stale:
         if args.check:
-            print(f"{path} is not what the model says; run understudy generate", file=sys.stderr)
+            print(f"{path} is not what the code says; run understudy generate", file=sys.stderr)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(files[path], encoding="utf-8")

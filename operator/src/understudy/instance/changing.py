@@ -18,9 +18,11 @@ from understudy.instance.recovery import Recovery
 from understudy.model.ha import Ha
 from understudy.modes.build import instance_of
 from understudy.modes.change import Change
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.watermarks import Step
@@ -114,7 +116,7 @@ class Changing:
             return
         if self._peers.secondary is None or self._peers.secondary_mode == self._towards.mode:
             successor, self._change = change.successor, None
-            successor.epoch, successor.lease = change.former.epoch, change.former.lease
+            successor.same_lease_as(change.former)
             self._switch(successor, self._towards)
         elif not self._asked:
             self._asked = True

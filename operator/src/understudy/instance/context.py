@@ -18,7 +18,8 @@ from understudy.instance.checkpoints import Shelf
 from understudy.instance.timeline import Departure, TakeOver
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
-from understudy.modes.instance import Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.process.clock import steady_ms
 from understudy.process.ports import Surroundings
 from understudy.protocol.events import Event
@@ -40,7 +41,7 @@ class Story:
     """What happened so far, for the status page."""
 
     state: State = State.STARTING
-    error: str | None = None
+    error: str | None = None  # of the core: the process ends with it
     engine_stalled: str | None = None  # why Spark stands still here; None while it works or has nothing to do
     engine_quiet_ms: int = 0  # since the engine's last sign of life, while it has something to do
     take_over: TakeOver | None = None

@@ -163,7 +163,7 @@ class Inputs(Handler):
     def mark(self, stream: str) -> Step | None:
         with self._context.lock:
             core = self._context.core
-            return core.mark_of(Stream(stream), core.goes_on_from(Stream(stream)))
+            return core.neighbours.mark_of(Stream(stream), core.goes_on_from(Stream(stream)))
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         context, stream = self._context, reader.stream

@@ -142,7 +142,9 @@ class Outputs:
         take_over.note_positions(context.positions(), now)
         queues = [context.core.ledger.queues[s] for s in context.core.wiring.leaving]
         if not (
-            context.core.lossy or context.core.roll_open or any(q.next > q.received_by_any for q in queues)
+            context.core.numbering.lossy
+            or context.core.roll_open
+            or any(q.next > q.received_by_any for q in queues)
         ):
             take_over.note_idle(now)
 
@@ -236,7 +238,7 @@ class Outputs:
         rows = store.rows(command.held.start, command.held.stop)
         store.reset(command.first)
         store.append(rows.set_column(0, "_seq", _numbers(command.first, rows.num_rows)), command.first, None)
-        if not self._context.core.lossy:
+        if not self._context.core.numbering.lossy:
             self._context.given_up[command.stream] = Range(
                 min(command.held.start, command.first), command.first
             )

@@ -149,12 +149,13 @@ class SubjobProcess:
             self._stop.wait(LOOK_SECONDS)
 
     def _given_up(self) -> bool:
-        """Whether a query has failed, Spark stands still, or the process is to stop."""
-        engine = self._health.engine
+        """Whether a query has failed, Spark stands still, the core has failed, or the process is to stop."""
+        health, engine = self._health, self._health.engine
         if engine is not None and self._failure is None:
             engine.look()
             self._failure = engine.leaving(self._stand)
         self._failure = self._failure or (self._probe.failure if self._probe is not None else None)
+        self._failure = self._failure or (health.context.story.error if health.context is not None else None)
         return self._failure is not None or self._stop.is_set()
 
     def _stand(self) -> Stand:

@@ -125,7 +125,7 @@ class InstanceServing:
         """What is sent to a silent second reader is a copy, and no output."""
         stream, consumer, counts = request.stream, request.consumer, not request.replica
         store, seen, asked, at = context.stores[stream], None, 0, start.at
-        shift, first, told = context.core.theirs(stream, consumer, Seq(0)), True, None
+        shift, first, told = context.core.numbering.theirs(stream, consumer, Seq(0)), True, None
         while True:
             delivery = store.wait(at, seen, context.heartbeat)
             at += delivery.rows.num_rows
@@ -136,7 +136,10 @@ class InstanceServing:
                     context.note_sent(stream, consumer, at, steady_ms())
                 shell = self._ready()
                 mark = shell.changing.mark(stream, Seq(at)) if delivery.rows.num_rows or first else None
-                wanted, anew = context.backups_wanted.get(stream, 0), context.core.anew.get(stream)
+                wanted, anew = (
+                    context.backups_wanted.get(stream, 0),
+                    context.core.numbering.diverged_at.get(stream),
+                )
                 said = Batch(
                     epoch=context.core.epoch,
                     next=Seq(context.core.ledger.queues[stream].next + shift),
@@ -226,7 +229,9 @@ def _hear(context: Context, request: Subscribe) -> None:
     if request.replica:
         return
     stream, consumer, start = request.stream, request.consumer, request.start
-    at = _begin(context, request).at if start is None else context.core.ours(stream, consumer, start)
+    at = (
+        _begin(context, request).at if start is None else context.core.numbering.ours(stream, consumer, start)
+    )
     context.post(on.Subscribed(stream, consumer, Seq(at), request.epoch, request.mark))
 
 
@@ -236,18 +241,18 @@ def _begin(context: Context, request: Subscribe) -> _Start:
     released = queue.acks[consumer].released
 
     def theirs(seq: Seq) -> Seq:
-        return Seq(core.theirs(stream, consumer, seq))
+        return Seq(core.numbering.theirs(stream, consumer, seq))
 
     match request.origin:
         case Origin.NEWEST:
             return _Start(queue.next, resumes=Resumes(theirs(released), theirs(queue.next)))
         case Origin.HELD:
-            held, anew = Seq(max(released, queue.trimmed)), core.anew_for(stream, consumer)
+            held, anew = Seq(max(released, queue.trimmed)), core.diverged_for(stream, consumer)
             return _Start(
                 held, held=Held(theirs(held), theirs(anew) if anew is not None else None, theirs(released))
             )
         case Origin.POSITION:
-            start = core.ours(stream, consumer, request.start or Seq(0))
+            start = core.numbering.ours(stream, consumer, request.start or Seq(0))
             if queue.refusal(start) is None:
                 return _Start(start)
             known = queue.known_until(start, context.given_up.get(stream))
@@ -292,11 +297,13 @@ def _ack(context: Context, ack: Ack) -> Answer:
     for level, upto in ack.levels:
         tree = ack.tree if level == 1 else None
         context.post(
-            on.Acked(stream, consumer, level, context.core.ours(stream, consumer, upto), ack.epoch, tree)
+            on.Acked(
+                stream, consumer, level, context.core.numbering.ours(stream, consumer, upto), ack.epoch, tree
+            )
         )
-    context.starved[stream, consumer] = context.core.ours(stream, consumer, ack.starved or Seq(0))
+    context.starved[stream, consumer] = context.core.numbering.ours(stream, consumer, ack.starved or Seq(0))
     with context.lock:
-        end = context.core.theirs(stream, consumer, context.core.ledger.queues[stream].next)
+        end = context.core.numbering.theirs(stream, consumer, context.core.ledger.queues[stream].next)
         return Acked(context.core.epoch, replaced, Seq(end), context.lag(stream, consumer)[1])
 
 

@@ -22,12 +22,12 @@ from understudy.instance.peers import Peers
 from understudy.instance.recovery import Recovery
 from understudy.instance.timeline import TakeOver
 from understudy.instance.witnesses import Witnesses
-from understudy.modes.instance import Commands
+from understudy.modes.transitions import Impossible
 from understudy.process.clock import steady_ms
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.commands import Command
+from understudy.protocol.commands import Command, Commands
 from understudy.protocol.engine import Stand
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Stream
@@ -85,13 +85,22 @@ class Shell:
     def post(self, event: Event) -> None:
         with self.context.lock:
             was_open = self.context.core.roll_open
-            commands = self.changing.handle(event)
+            commands = self._decide(event)
             self.moves.notice()
             self._carry_out_all(commands)
             if was_open and not self.context.core.roll_open:
-                late = sorted(consumer for _, consumer in self.context.core.late)
+                late = sorted(consumer for _, consumer in self.context.core.numbering.late)
                 log.info("the roll call is over", late=late)
                 self.context.role_changed.notify_all()
+
+    def _decide(self, event: Event) -> Commands:
+        """An impossible event ends the process (`SubjobProcess`), on whichever thread it came: threads
+        that read what peers say catch what is wrong with a message, and go on."""
+        try:
+            return self.changing.handle(event)
+        except Impossible as error:
+            self.context.story.error = str(error)
+            raise
 
     def _tick_forever(self) -> None:
         while not self.context.stopping.wait(min(self.context.heartbeat / 5, TICK_SECONDS)):

@@ -6,7 +6,7 @@ from statistics import median
 
 from understudy.instance.context import Context
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.protocol import statuspage as page
 from understudy.protocol.ids import Stream

@@ -17,23 +17,25 @@ number alike.
 from __future__ import annotations
 
 from understudy.modes.confirming import RESEND, Confirming
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
-from understudy.modes.roll import RollCall
+from understudy.modes.transitions import State, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Free
-from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks, Step, StepLog, newest, older
 
 
-class ActiveStandby(Resuming):
+class ActiveStandby(Instance):
+    resuming: Resuming
+
     def __init__(
         self,
         name: str,
@@ -47,7 +49,7 @@ class ActiveStandby(Resuming):
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.exact = exact or determinants
-        self.always_new = not self.exact
+        self.resuming = Resuming(self, always_new=not self.exact)
         self.determinants = self.hold_back = determinants
         self.forget()
 
@@ -68,46 +70,67 @@ class ActiveStandby(Resuming):
     def could_continue(self) -> bool:
         return self.running
 
-    def _heard(self, event: on.KeepAlive) -> Commands:
-        """A primary that took the Lease anew may have been alone since: what it chose then never came
+    def heard(self, event: on.KeepAlive) -> Commands:
+        """A primary that took the Lease again may have been alone since: what it chose then never came
         here."""
         missed = self.running and self.determinants and event.epoch > self.epoch
         again = self._rejoin("the primary has begun a new epoch") if missed else ()
-        return (*super()._heard(event), *again)
+        return (*super().heard(event), *again)
 
-    def follow(self, event: Event) -> Commands:
-        match event:
-            case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
-                return self._run(checkpoint)
-            case on.Arrived() if self.running and self.taken_before(event):
-                return self._rejoin("upstream began anew, with other tuples than those that were taken here")
-            case on.Arrived() if self.running:
-                return self._arrived(event)
-            case on.Processed() if self.running:
-                self.book(event)
-                inner = () if Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
-                return (*inner, *self._release_inner())
-            case on.Acked() if self.running and event.consumer in self.wiring.inputs:
-                self.ledger, held_from = self.ledger.acked(event)
-                return (do.Trim(event.stream, held_from),)
-            case on.QueueTrimming() if self.running and event.epoch == self.epoch:
-                self.keep_trees(event.trees)
-                return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
-            case on.DeterminantsArrived() if self.running and event.epoch == self.epoch:
-                return self._follow_choices(event)
-            case on.Redirected() if self.running:
-                self.another_producer(event)
-                return ()
-            case on.Resumes() if self.running and self.missed(event):
-                return self._rejoin("upstream no longer has what follows this state")
-            case _:
-                return ()
+    @property
+    def current_state(self) -> State:
+        return State.RUNNING if self.running else super().current_state
+
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        """Runs from this state on beside the primary, unless the state's epoch is older."""
+        return self._run(event.checkpoint) if event.checkpoint.epoch >= self.epoch else ()
+
+    def arrived_beside(self, event: on.Arrived) -> Commands:
+        """Takes what is new. Begins again with the primary's state if the producer sends other tuples than
+        those that were taken here."""
+        if self.neighbours.taken_before(event, self.ledger):
+            return self._rejoin("upstream began anew, with other tuples than those that were taken here")
+        return self.arrived(event)
+
+    def processed_beside(self, event: on.Processed) -> Commands:
+        """Writes the step into the books. Only its own elements read what it made."""
+        self.book(event)
+        inner = () if Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
+        return (*inner, *self._release_inner())
+
+    def element_acked(self, event: on.Acked) -> Commands:
+        """Trims a queue between its own elements; what consumers ack, the primary says."""
+        if event.consumer not in self.wiring.inputs:
+            return ()
+        self.ledger, held_from = self.ledger.acked(event)
+        return (do.Trim(event.stream, held_from),)
+
+    def queue_trimming(self, event: on.QueueTrimming) -> Commands:
+        """Drops the output that all consumers have released."""
+        if event.epoch != self.epoch:
+            return ()
+        self.neighbours.keep_trees(event.trees)
+        return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
+
+    def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
+        """Takes the same choices, and confirms them. Begins again with the primary's state if some are
+        missing."""
+        return self._follow_choices(event) if event.epoch == self.epoch else ()
+
+    def producer_answers_beside(self, event: on.Redirected) -> Commands:
+        """From here on refuses what older producers of the stream still send."""
+        self.another_producer(event)
+        return ()
+
+    def resumes_beside(self, event: on.Resumes) -> Commands:
+        """Begins again with the primary's state if the producer no longer has what follows."""
+        return self._rejoin("upstream no longer has what follows this state") if self.missed(event) else ()
 
     def _run(self, checkpoint: Checkpoint) -> Commands:
         self.forget()
-        self.epoch, self.running = checkpoint.epoch, True
+        self.leadership, self.running = self.leadership.in_epoch(checkpoint.epoch), True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.keep_what_others_said(checkpoint)
+        self.told_before(checkpoint)
         done = {
             s: max(e.positions.get(s, Seq(0)) for e in checkpoint.elements.values())
             for s in self.wiring.entering
@@ -129,7 +152,8 @@ class ActiveStandby(Resuming):
 
     def _rejoin(self, why: str) -> Commands:
         self.forget()
-        self.ledger, self._only_here, self._of_before = Ledger.empty(self.wiring), {}, {}
+        self.ledger = Ledger.empty(self.wiring)
+        self.neighbours.forget_producers()
         return (do.StepDown(why), do.ReadLease("to follow anew"))
 
     def _drop_duplicates(self, stream: Stream, high: Marks) -> Commands:
@@ -148,14 +172,14 @@ class ActiveStandby(Resuming):
 
     # --- take-over
 
-    def _won(self, record: LeaseRecord) -> Commands:
-        if not self.running:
-            return super()._won(record)
-        self._trying = self.running = False
-        self.lease, self.epoch, self.role = record, record.epoch, Role.PRIMARY
-        self.detector = self.detector.forget()
+    def lease_won_beside(self, event: on.LeaseWon) -> Commands:
+        """Leads with what it has been running; sends what it has made."""
+        record = event.record
+        self.leadership, self.running = self.leadership.won(record), False
         lead = do.Lead(record.epoch, None, "continues what it has been running", live=True)
-        self.takes_up({s: self.ledger.received(s) for s in self.wiring.entering}, differs=not self.exact)
+        self.resuming.takes_up(
+            {s: self.ledger.received(s) for s in self.wiring.entering}, differs=not self.exact
+        )
         if not self.exact:
             return (lead,)
         return (lead, *(self.publish(str(s)) for s in self.wiring.inputs))
@@ -163,14 +187,13 @@ class ActiveStandby(Resuming):
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         """From nothing: what an arbitrary network makes now differs from what an earlier life sent."""
         differs = self.determinants or not self.exact
-        self.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)), differs=differs)
+        self.resuming.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)), differs=differs)
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
-    def _send_as_new(self, roll: RollCall) -> Commands:
+    def sent_as_new(self) -> Commands:
         """A secondary that joined meanwhile has the log under other seqs."""
-        sent = super()._send_as_new(roll)
         self._offered = self._peer = None
-        return (*sent, *self._confirming.begin_again())
+        return self._confirming.begin_again()
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
         self.logs[stream] = self.logs[stream].moved(self.ledger.queues[stream].trimmed, first)
@@ -181,7 +204,7 @@ class ActiveStandby(Resuming):
     stands_still = False
 
     def ready_for(self, target: str) -> bool:
-        return self.secondary == target and self._peer is not None and self._roll is None
+        return self.secondary == target and self._peer is not None and self.roll is None
 
     # --- a live change
 
@@ -196,25 +219,38 @@ class ActiveStandby(Resuming):
 
     # --- primary
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.Subscribed():
-                return self.hear(event)
-            case on.SecondaryJoined(name):
-                self._offered = self._peer = None
-                return self._confirming.joined(name)
-            case on.SecondaryLeft(name) if name == self.secondary:
-                self._offered = self._peer = None
-                return self._confirming.left()
-            case on.CheckpointStored(epoch, number) if epoch == self.epoch:
-                return self._stored(number)
-            case on.SecondaryAt() if event.epoch == self.epoch and self._peer is not None:
-                self._peer = event.positions
-                return ()
-            case on.DeterminantsStored(epoch, number) if epoch == self.epoch:
-                return self._confirming.publish(self._confirming.pending.stored(number))
-            case _:
-                return ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        return self.resuming.hear(event)
+
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Gives it the state. Where choices are logged, a former secondary is fenced off first."""
+        self._offered = self._peer = None
+        return (*self._confirming.joined(event.name), *self.moves.handle(event))
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """Releases no input any more. Where choices are logged, takes the Lease again, so that the lost
+        secondary cannot win it."""
+        left: Commands = ()
+        if event.name == self.secondary:
+            self._offered = self._peer = None
+            left = self._confirming.left()
+        return (*left, *self.moves.handle(event))
+
+    def checkpoint_stored(self, event: on.CheckpointStored) -> Commands:
+        """The secondary has the state: from now on its positions count for acks."""
+        return self._stored(event.number) if event.epoch == self.epoch else ()
+
+    def secondary_at(self, event: on.SecondaryAt) -> Commands:
+        """Notes how far the secondary has come: upstream keeps what either still needs."""
+        if event.epoch == self.epoch and self._peer is not None:
+            self._peer = event.positions
+        return ()
+
+    def determinants_stored(self, event: on.DeterminantsStored) -> Commands:
+        """Sends the output that waited for it."""
+        if event.epoch != self.epoch:
+            return ()
+        return self._confirming.publish(self._confirming.pending.stored(event.number))
 
     def _stored(self, number: int) -> Commands:
         """The secondary has the state: with it, what had been made until then and was held back."""
@@ -240,7 +276,7 @@ class ActiveStandby(Resuming):
         return (do.Ship(self._offered, None),)
 
     def _begin_again(self, now: Millis) -> Commands:
-        """A state, or determinants, that are never confirmed: the secondary begins anew."""
+        """A state, or determinants, that are never confirmed: the secondary gets a new state."""
         since = self._offered_at = now if self._offered_at is None else self._offered_at
         late = self._offered is not None and now - since > self.interval * RESEND
         if not self._confirming.overdue(now, self.interval) and not late:
@@ -263,7 +299,7 @@ class ActiveStandby(Resuming):
         return made
 
     def processed(self, event: on.Processed) -> Commands:
-        held = self._roll is not None or self._confirming.holds
+        held = self.roll is not None or self._confirming.holds
         publish = (
             () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
         )
@@ -275,7 +311,7 @@ class ActiveStandby(Resuming):
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        log = (*self.roll_tick(now), *self._begin_again(now), *self._log_message())
+        log = (*self.resuming.tick(now), *self._begin_again(now), *self._log_message())
         if not self._due(now) or self._peer is None:
             return log
         return (*log, *self._acks(self._peer), *self._queue_trimming())
@@ -298,7 +334,7 @@ class ActiveStandby(Resuming):
             upto = self.ledger.queues[stream].trimmed
             if upto:
                 high[stream] = self._input_before(stream, upto)
-        return (do.SendQueueTrimming(self.epoch, high, self.kept_trees()),) if high else ()
+        return (do.SendQueueTrimming(self.epoch, high, self.neighbours.trees),) if high else ()
 
     def _certain(self, positions: Marks) -> dict[Stream, Seq]:
         """Map positions on an element's inputs to the subjob's: all that was made of input before them is
@@ -352,3 +388,25 @@ class ActiveStandby(Resuming):
     @property
     def secondary(self) -> str | None:
         return self._confirming.secondary
+
+    TRANSITIONS = Instance.TRANSITIONS.with_state(State.RUNNING, like=State.STANDBY).extended(
+        row((State.STANDBY, State.RUNNING), on.CheckpointArrived, checkpoint_arrived),
+        row(State.RUNNING, on.Arrived, arrived_beside),
+        row(State.RUNNING, on.Processed, processed_beside),
+        row(State.RUNNING, on.Acked, element_acked),
+        row(State.RUNNING, on.QueueTrimming, queue_trimming),
+        row(State.RUNNING, on.DeterminantsArrived, determinants_arrived),
+        row(State.RUNNING, on.Redirected, producer_answers_beside),
+        row(State.RUNNING, on.Resumes, resumes_beside),
+        row(State.RUNNING, on.LeaseWon, lease_won_beside),
+        ignored(State.RUNNING, "only upstream backup asks for a replay", on.Released),
+        ignored(State.RUNNING, "only synchronized backups answer it", on.BackupRequested),
+        ignored(
+            State.STANDBY, "it has no state yet to which it belongs", on.QueueTrimming, on.DeterminantsArrived
+        ),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+        row(State.PRIMARY, on.CheckpointStored, checkpoint_stored),
+        row(State.PRIMARY, on.SecondaryAt, secondary_at),
+        row(State.PRIMARY, on.DeterminantsStored, determinants_stored),
+    )

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.roll import RollCall
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.watermarks import Step, StepLog, newest
@@ -36,50 +36,45 @@ class Amnesia(Instance):
         self.forget()
 
     def forget(self) -> None:
-        self._roll: RollCall | None = RollCall(self.wiring)
+        super().forget()
+        self.roll = RollCall(self.wiring)
         self._logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._untold = False
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
-        self.lossy = self.epoch > Epoch(1)
-        if self.lossy:
+        if self.epoch > Epoch(1):
+            self.numbering = self.numbering.lost_state()
             return ()
-        self._roll = None
+        self.roll = None
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
-        self._roll = None
+        self.roll = None
         return super().continue_moved(checkpoint)
 
     def taken_up(self) -> None:
-        self._roll = None
+        self.roll = None
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.Subscribed() if self._roll is not None:
-                self._roll.heard(event)
-                return self._begin(self._roll) if self._roll.complete else ()
-            case _:
-                return ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        if self.roll is None:
+            return ()
+        self.roll.heard(event)
+        return self._begin(self.roll) if self.roll.complete else ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        if self._roll is None or not self.without_the_silent(self._roll, now):
+        if self.roll is None or not self.without_the_silent(self.roll, now):
             return ()
-        return self._begin(self._roll)
+        return self._begin(self.roll)
 
     @property
     def protected(self) -> bool:
         """Whether a spare could take over now; what is under way is lost all the same."""
-        return self.secondary is not None and self._roll is None
-
-    @property
-    def roll_open(self) -> bool:
-        return self._roll is not None
+        return self.secondary is not None and self.roll is None
 
     def _begin(self, roll: RollCall) -> Commands:
-        self._roll = None
+        self.roll = None
         for stream in self.wiring.leaving:
-            self.anew[stream] = roll.furthest(stream)
+            self.numbering = self.numbering.diverging({stream: roll.furthest(stream)})
             self.ledger = self.ledger.rebased(stream, roll.furthest(stream))
         skips = tuple(do.Skip(s, position) for s, position in self._came_to(roll).items())
         return (*skips, *(do.ReadInput(s, None) for s in self.wiring.entering))
@@ -95,10 +90,10 @@ class Amnesia(Instance):
             self.ledger = self.ledger.moved(source, position)
         return found
 
-    def _lost(self, stream: Stream, missing: Range) -> Commands:
+    def lost(self, stream: Stream, missing: Range) -> Commands:
         """A consumer that restarted itself has no watermark: then nobody knows what was lost of a source."""
         unknown = self._untold and stream in self._sources
-        return super()._lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
+        return super().lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
 
     def passed_on(self, stream: Stream) -> Seq:
         """How far the subjob has come on an input with what would not be lost if it failed now, as its

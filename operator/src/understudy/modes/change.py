@@ -18,9 +18,10 @@ when the primary dies, it finds what it needs.
 
 from __future__ import annotations
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Seq, Stream
 

@@ -3,11 +3,13 @@ M."""
 
 from __future__ import annotations
 
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
+from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Seq
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
@@ -28,21 +30,18 @@ class Client(Instance):
         already."""
         super().__init__(name, wiring, detector)
         self.interval = interval
-        self.role, self.epoch = Role.PRIMARY, life
+        self.leadership = self.leadership.in_role(Role.PRIMARY).in_epoch(life)
         for stream in wiring.entering:
             self.ledger = self.ledger.moved(stream, begins)
         self._acked_at: Millis | None = None
 
-    def handle(self, event: Event) -> Commands:
-        if isinstance(event, on.Started):
-            return tuple(do.ReadInput(s, self.ledger.received(s)) for s in self.wiring.entering)
-        return super().handle(event)
+    def started(self, event: on.Started) -> Commands:
+        """Reads its inputs from where earlier lives had come."""
+        return tuple(do.ReadInput(s, self.ledger.received(s)) for s in self.wiring.entering)
 
-    def lead(self, event: Event) -> Commands:
-        """What a sink has received is as good as a backup: it needs nothing again."""
-        if isinstance(event, on.BackupRequested):
-            return (do.SendAck(event.stream, 1, self.ledger.received(event.stream)),)
-        return ()
+    def backup_requested(self, event: on.BackupRequested) -> Commands:
+        """Acks what it has received: that is as good as a backup, since a sink needs nothing again."""
+        return (do.SendAck(event.stream, 1, self.ledger.received(event.stream)),)
 
     def lead_tick(self, now: Millis) -> Commands:
         if not due(self._acked_at, now, self.interval):
@@ -50,3 +49,8 @@ class Client(Instance):
         self._acked_at = now
         received = ((s, self.ledger.received(s)) for s in self.wiring.entering)
         return tuple(do.SendAck(s, level, upto) for s, upto in received for level in (0, 1))
+
+    TRANSITIONS = Instance.TRANSITIONS.extended(
+        row(State.PRIMARY, on.Started, started),
+        row(State.PRIMARY, on.BackupRequested, backup_requested),
+    )

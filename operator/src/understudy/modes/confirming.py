@@ -1,17 +1,13 @@
-"""Determinants at a primary (Hwang §6): what a step made is sent only when the secondary holds what the step
-chose.
+"""Determinants at a primary (Hwang §6): what a step made is sent only when the secondary holds what the
+step chose.
 
-| on                              | does |
-|---------------------------------|------|
-| a secondary joins, none before  | gives it what it begins with |
-| a step is done                  | its output waits |
-| every tick                      | ships what was chosen since; if the oldest is not confirmed in time, fences |
-| confirmed                       | sends what waited for it |
-| the secondary leaves, or another joins | fences: takes the Lease anew |
-| the Lease was taken anew        | sends all that waited, and begins with who has joined |
+A secondary that joins gets what it begins with. From then on the output of a step waits. Every tick
+ships what was chosen since; when that is confirmed, the output that waited for it is sent. If the
+secondary leaves, if another one joins, or if a confirmation is overdue, the primary takes the Lease
+again (it *fences*). Then it sends all that waited, and begins with the secondary that has joined.
 
-A lost secondary may come back with less than was chosen since, and win the Lease with it. So nothing goes out
-that it has not confirmed until it can't: the new epoch fences it off.
+A lost secondary may come back with less than was chosen since, and win the Lease with it. So nothing
+goes out that it has not confirmed until it can't: the new epoch fences it off.
 """
 
 from __future__ import annotations
@@ -19,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.protocol import commands as do
+from understudy.protocol.commands import Commands
 from understudy.protocol.determinants import Determinant, Free, Pending
 from understudy.protocol.ids import Millis, Seq, Stream
 
@@ -34,7 +31,7 @@ class Confirming:
     def __init__(self, core: Instance, begin: Callable[[str], Commands], *, awaits: bool = True) -> None:
         self._core, self._begin, self._awaits = core, begin, awaits
         self.secondary: str | None = None
-        self.fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
+        self.fencing = False  # the Lease is taken again, so that a lost secondary can't win it
         self.pending = Pending()
         self._awaited: tuple[int | None, Millis] = (
             None,
@@ -73,7 +70,7 @@ class Confirming:
         return self._fence() if self.fencing else ()
 
     def renewed(self) -> Free:
-        """The Lease was taken anew: nobody else can win it with what came before, so nothing is awaited any
+        """The Lease was taken again: nobody else can win it with what came before, so nothing is awaited any
         more."""
         free = self.pending.drop()
         self.fencing, self.pending, self._awaited = False, Pending(), (None, Millis(0))

@@ -15,7 +15,7 @@ The log says of each step where it began, what it chose and which seqs it gave (
   choices of the log, and give the seqs that it says. After the last step of the log they choose for
   themselves.
 
-A log counts only in the epoch right after its own: a primary that took the Lease anew may have been alone
+A log counts only in the epoch right after its own: a primary that took the Lease again may have been alone
 since. Where there is none, a take-over is that of `UpstreamBackup` without watermarks: duplicates, but no
 loss.
 """
@@ -26,15 +26,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from understudy.modes.confirming import Confirming
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.roll import RollCall
+from understudy.modes.transitions import State, row
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Determinant, Free
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.replay import Replay, ReplayLog
@@ -64,23 +65,21 @@ class LoggedBackup(UpstreamBackup):
     def could_continue(self) -> bool:
         return self.logged_in is not None and self.logged_in == self.epoch
 
-    def _heard(self, event: on.KeepAlive) -> Commands:
-        """A primary that took the Lease anew may have been alone since. It gives the log anew to who is
-        there."""
+    def heard(self, event: on.KeepAlive) -> Commands:
+        """A primary that took the Lease again may have been alone since. It gives the whole log again to
+        who is there."""
         if self.logged_in is not None and event.epoch > self.logged_in:
             self.logged_in = None
-        return super()._heard(event)
+        return super().heard(event)
 
-    def follow(self, event: Event) -> Commands:
-        match event:
-            case on.DeterminantsArrived() if event.epoch >= self.epoch:
-                return self._keep(event)
-            case _:
-                return super().follow(event)
+    def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
+        """Adds them to the log and confirms them. If some are missing before them, follows the primary
+        again."""
+        return self._keep(event) if event.epoch >= self.epoch else ()
 
     def _keep(self, event: on.DeterminantsArrived) -> Commands:
         if event.whole:
-            self.epoch = self.logged_in = event.epoch
+            self.leadership, self.logged_in = self.leadership.in_epoch(event.epoch), event.epoch
             self.log = ReplayLog(self.wiring.inputs)
         elif event.epoch != self.logged_in:
             return ()  # what they follow is not here: the primary will hear no word of them
@@ -108,18 +107,18 @@ class LoggedBackup(UpstreamBackup):
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
         """The log still counts, unless this life gave other seqs than it says. What no standby has confirmed
         yet was sent to nobody. A standby that was about to be fenced off still has to be."""
-        self._log_again = self.log if event.stream not in self.anew else None
+        self._log_again = self.log if event.stream not in self.numbering.diverged_at else None
         fencing = self._confirming.fencing
         commands = super().late_consumer_differs(event)
         return (*commands, *(self._confirming.left() if fencing else ()))
 
-    def _begin(self, roll: RollCall) -> Commands:
+    def begin(self, roll: RollCall) -> Commands:
         replay = self._replay(roll)
         if replay is not None:
             commands = self._do_again(replay)
         else:
             self._gone |= self._made_of_others(roll)
-            commands = super()._begin(roll)
+            commands = super().begin(roll)
             self.log = ReplayLog.beginning(self.ledger)
         spare = self.secondary
         return (*commands, *(self._confirming.joined(spare) if spare is not None else ()))
@@ -179,8 +178,9 @@ class LoggedBackup(UpstreamBackup):
 
     # --- losses: what is in the log can't be made again, or has other seqs now
 
-    def _resumes(self, event: on.Resumes) -> Commands:
-        commands = super()._resumes(event)
+    def resumes(self, event: on.Resumes) -> Commands:
+        """As in every mode. What was lost is in the log, so the log begins again."""
+        commands = super().resumes(event)
         return (*commands, *self._log_anew()) if commands else ()
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
@@ -213,19 +213,28 @@ class LoggedBackup(UpstreamBackup):
 
     # --- primary
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.SecondaryJoined(name) if self._roll is None:
-                self._informed = False
-                return self._confirming.joined(name)
-            case on.SecondaryLeft(name) if name == self._confirming.secondary:
-                self._informed = False
-                return self._confirming.left()
-            case on.DeterminantsStored(epoch, number) if epoch == self.epoch:
-                self._informed = True
-                return self._free(self._confirming.pending.stored(number))
-            case _:
-                return super().lead(event)
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Gives it the log, unless a roll call is open: then it gets the log when that is over."""
+        joined: Commands = ()
+        if self.roll is None:
+            self._informed = False
+            joined = self._confirming.joined(event.name)
+        return (*joined, *self.moves.handle(event))
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """Takes the Lease again, so that the lost standby cannot win it; until then sends nothing."""
+        left: Commands = ()
+        if event.name == self._confirming.secondary:
+            self._informed = False
+            left = self._confirming.left()
+        return (*left, *self.moves.handle(event))
+
+    def determinants_stored(self, event: on.DeterminantsStored) -> Commands:
+        """Sends the output that waited for it."""
+        if event.epoch != self.epoch:
+            return ()
+        self._informed = True
+        return self._free(self._confirming.pending.stored(event.number))
 
     def _offer(self, name: str) -> Commands:
         """All of the log that a replay may need: until it is confirmed, nobody counts on this standby. When
@@ -277,7 +286,7 @@ class LoggedBackup(UpstreamBackup):
 
     def lead_tick(self, now: Millis) -> Commands:
         acks = super().lead_tick(now)
-        replay = self._behind_all() if acks and not self.late else None
+        replay = self._behind_all() if acks and not self.numbering.late else None
         if replay is not None:
             self._trimmed = replay.begins
             self.log.trim(replay.begins)
@@ -293,3 +302,11 @@ class LoggedBackup(UpstreamBackup):
     @property
     def protected(self) -> bool:
         return super().protected and self._informed
+
+    TRANSITIONS = UpstreamBackup.TRANSITIONS.extended(
+        row(State.STANDBY, on.DeterminantsArrived, determinants_arrived),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+        row(State.PRIMARY, on.DeterminantsStored, determinants_stored),
+        row(State.PRIMARY, on.Resumes, resumes),
+    )

@@ -1,22 +1,10 @@
-"""Operator migration with live state (Brettlecker §4.2): the side that moves away.
+"""Operator migration with live state (Brettlecker §4.2): the phases on the side that moves away.
 
-| phase        | on                                   | becomes      | does |
-|--------------|--------------------------------------|--------------|------|
-| —            | the Lease names a successor, or MigrationRequested | joining |      |
-| joining      | the target follows                   | pausing      | Pause: at the end of a micro-batch state is only positions, tails and queues |
-| pausing      | Paused                               | shipping or handing over | ships the last checkpoint, or HandOver with all of the state |
-| shipping     | the target has it                    | handing over | HandOver |
-| handing over | a newer epoch: the target leads      | —            | StepDown |
-| pausing, shipping | the target left, or patience is over | —       | Resume |
-| joining, pausing, shipping | the Lease no longer names the target as successor | — | Resume |
-| handing over | the target left, patience is over, or the Lease no longer names it | withdrawing  | takes the Lease anew, so that the target can't win it |
-| withdrawing  | Lease won                            | —            | Resume |
-| withdrawing  | a newer epoch: the target was faster | —            | StepDown |
-
-Until the target leads, the side that moves away stands still and keeps its state, also when it steps down: if the
-target fails at once, it can take over from there. A mode whose secondary runs in parallel (active standby) hands over
-without a pause, and need not withdraw. `protocol.moves` says how long all of this may take, and how it is given up.
-"""  # noqa: E501
+`moving.TRANSITIONS` says what each phase does on each event. Until the target leads, the side that moves
+away stands still and keeps its state, also when it steps down: if the target fails at once, it can take
+over from there. A mode whose secondary runs in parallel (active standby) hands over without a pause, and
+need not withdraw. `protocol.moves` says how long all of this may take, and how it is given up.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +16,7 @@ from understudy.protocol.moves import PATIENCE
 
 
 class Phase(Enum):
+    NOT_MOVING = "not moving"
     JOINING = "joining"
     PAUSING = "pausing"
     SHIPPING = "shipping"

@@ -1,4 +1,4 @@
-"""What a primary does about a move, in every mode: the table of `migration`, by its side that moves away.
+"""What a primary does about a move, in every mode, and the table of it.
 
 A move is asked for from outside, by the Lease or by an event; or by the primary itself, when its backlog only
 grows: a resource failure is noticed by the side that it affects.
@@ -10,15 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from understudy.modes.migration import Move, Phase
+from understudy.modes.transitions import Table, answer, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
-from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.commands import Commands
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Stream
 
 if TYPE_CHECKING:
-    from understudy.modes.instance import Commands, Instance
+    from understudy.modes.instance import Instance
 
 
 class Moving:
@@ -30,36 +31,65 @@ class Moving:
     def forget(self) -> None:
         self.move = self.follower = None
 
+    @property
+    def phase(self) -> Phase:
+        return self.move.phase if self.move is not None else Phase.NOT_MOVING
+
     def handle(self, event: Event) -> Commands:
-        match event:
-            case on.MigrationRequested() if self.move is None:
-                return self._begin(Move(event.target, event.why))
-            case on.Paused() if self.move is not None and self.move.phase is Phase.PAUSING:
-                return self._core.move_state()
-            case on.SecondaryJoined(name):
-                self.follower = name
-                return self._advance()
-            case on.SecondaryLeft(name):
-                self.follower = None if name == self.follower else self.follower
-                return self._target_left() if self.move is not None and self.move.target == name else ()
-            case _:
-                return ()
+        """Look the event up in the table."""
+        commands = answer(self, TRANSITIONS, self.phase, event)
+        if commands is None:
+            raise self._core.impossible(self.phase, event)
+        return commands
 
-    def asked_by(self, record: LeaseRecord | None) -> Commands:
-        """Whoever deploys the job writes into the Lease to which instance its holder should move, and takes
-        that back when it gives the move up."""
-        named = record.successor if record is not None else None
-        if self.move is not None:
-            return self._give_up() if self.move.in_lease and named != self.move.target else ()
-        if named in (None, self._core.name):
+    def requested(self, event: on.MigrationRequested) -> Commands:
+        """Begins the move: waits until the target follows, then pauses."""
+        return self._begin(Move(event.target, event.why))
+
+    def named(self, event: on.LeaseSeen) -> Commands:
+        """Begins the move if the Lease names another instance as successor."""
+        successor = event.record.successor if event.record is not None else None
+        if successor in (None, self._core.name):
             return ()
-        return self._begin(Move(str(named), "the Lease names it as successor", in_lease=True))
+        return self._begin(Move(str(successor), "the Lease names it as successor", in_lease=True))
 
-    def tick(self, now: Millis) -> Commands:
+    def still_named(self, event: on.LeaseSeen) -> Commands:
+        """Gives the move up if it began because of the Lease, and the Lease no longer names the target."""
+        successor = event.record.successor if event.record is not None else None
+        if self.move is None or not self.move.in_lease or successor == self.move.target:
+            return ()
+        return self._give_up()
+
+    def paused(self, event: on.Paused) -> Commands:
+        """Gives the state away: state is only positions, tails and queues now. Passive standby ships its last
+        checkpoint first."""
+        return self._core.move_state()
+
+    def joined(self, event: on.SecondaryJoined) -> Commands:
+        """Notes who follows. A move that waits for this instance goes on: with a pause, or at once with the
+        hand-over in modes that need no pause."""
+        self.follower = event.name
+        return self._advance()
+
+    def left(self, event: on.SecondaryLeft) -> Commands:
+        """If the target has left, gives the move up. After the hand-over the Lease decides: it is taken
+        again, so that the target cannot win it, or read again in modes that need no pause."""
+        self.follower = None if event.name == self.follower else self.follower
+        return self._target_left() if self.move is not None and self.move.target == event.name else ()
+
+    def tick(self, event: on.Tick) -> Commands:
+        """Goes on as soon as the target is ready. Gives the move up when it has taken too long."""
         if self.move is None:
             return ()
-        self.move = self.move.seen(now)
-        return self._give_up() if self.move.overdue(now, self._core.detector.tau) else self._advance()
+        self.move = self.move.seen(event.now)
+        return self._give_up() if self.move.overdue(event.now, self._core.detector.tau) else self._advance()
+
+    def withdrawn(self, event: on.LeaseWon) -> Commands:
+        """Goes on processing: the target cannot win the Lease any more."""
+        if self.move is None:
+            return ()
+        move, self.move = self.move, None
+        return (do.Resume(f"{move.target} is fenced off"),)
 
     # --- the phases
 
@@ -74,7 +104,7 @@ class Moving:
             return ()
         if not core.stands_still:
             return self.hand_over(None)
-        if core.holds_what_is_only_here:
+        if core.neighbours.holds_unreplayable(core.ledger):
             return ()
         self.enter(Phase.PAUSING)
         return (do.Pause(f"moves to {move.target}: {move.why}"),)
@@ -105,13 +135,6 @@ class Moving:
         self.move = None
         return () if move.phase is Phase.JOINING else (do.Resume(f"{move.target} did not take over"),)
 
-    def withdrawn(self) -> Commands:
-        """The Lease was taken anew."""
-        if self.move is None or self.move.phase is not Phase.WITHDRAWING:
-            return ()
-        move, self.move = self.move, None
-        return (do.Resume(f"{move.target} is fenced off"),)
-
     # --- overload
 
     def watch_load(self, now: Millis) -> Commands:
@@ -127,3 +150,25 @@ class Moving:
         outside = [s for s in inputs if s in self._core.wiring.external]
         ledger = self._core.ledger
         return min((ledger.received(s) - ledger.position(s) for s in outside), default=0)
+
+
+UNDER_WAY = (Phase.JOINING, Phase.PAUSING, Phase.SHIPPING, Phase.HANDING_OVER, Phase.WITHDRAWING)
+TRANSITIONS: Table[Phase] = Table(
+    row(Phase.NOT_MOVING, on.MigrationRequested, Moving.requested),
+    row(Phase.NOT_MOVING, on.LeaseSeen, Moving.named),
+    row((Phase.NOT_MOVING, *UNDER_WAY), on.SecondaryJoined, Moving.joined),
+    row((Phase.NOT_MOVING, *UNDER_WAY), on.SecondaryLeft, Moving.left),
+    ignored(Phase.NOT_MOVING, "there is nothing to go on with", on.Tick),
+    ignored(UNDER_WAY, "there is one move at a time", on.MigrationRequested),
+    row(UNDER_WAY, on.LeaseSeen, Moving.still_named),
+    row(UNDER_WAY, on.Tick, Moving.tick),
+    row(Phase.PAUSING, on.Paused, Moving.paused),
+    row(Phase.WITHDRAWING, on.LeaseWon, Moving.withdrawn),
+    ignored((Phase.NOT_MOVING, Phase.JOINING), "the move that paused has been given up", on.Paused),
+    ignored((Phase.SHIPPING, Phase.HANDING_OVER, Phase.WITHDRAWING), "it stands still already", on.Paused),
+    ignored(
+        (Phase.NOT_MOVING, Phase.JOINING, Phase.PAUSING, Phase.SHIPPING, Phase.HANDING_OVER),
+        "the Lease was taken again to fence off a former secondary, not the target",
+        on.LeaseWon,
+    ),
+)

@@ -18,7 +18,7 @@ positions only, and what an older element makes again, a newer one has.
 
 `hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded.
 That holds while somebody could take over from an older checkpoint. A primary that is alone forwards all; one
-that loses its secondary first takes the Lease anew, so that the lost one can't win it with what it has last
+that loses its secondary first takes the Lease again, so that the lost one can't win it with what it has last
 seen. `exact=False`: an arbitrary network without it. What the secondary sends is sent as new tuples
 (divergent recovery).
 """
@@ -28,14 +28,15 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.migration import Phase
 from understudy.modes.resuming import Resuming
+from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
@@ -53,7 +54,9 @@ class Strategy(Enum):
     SWEEPING = "sweeping"
 
 
-class PassiveStandby(Resuming):
+class PassiveStandby(Instance):
+    resuming: Resuming
+
     def __init__(
         self,
         name: str,
@@ -69,7 +72,7 @@ class PassiveStandby(Resuming):
         self.interval = interval
         self.hold_back = hold_back
         self.exact = exact or hold_back
-        self.always_new = not self.exact
+        self.resuming = Resuming(self, always_new=not self.exact)
         self.strategy = strategy
         self.forget()
 
@@ -77,7 +80,7 @@ class PassiveStandby(Resuming):
         super().forget()
         self._kept: Checkpoint | None = None  # as a secondary: the newest stored
         self._secondary: str | None = None
-        self._fencing = False  # the Lease is taken anew, so that a lost secondary can't win it
+        self._fencing = False  # the Lease is taken again, so that a lost secondary can't win it
         self._joiner: str | None = None  # waits until an earlier secondary is fenced off
         self.number = 0
         self._in_flight: Checkpoint | None = None
@@ -104,40 +107,47 @@ class PassiveStandby(Resuming):
     def could_continue(self) -> bool:
         return self._kept is not None
 
-    def follow(self, event: Event) -> Commands:
-        match event:
-            case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
-                self.epoch, self._kept = checkpoint.epoch, checkpoint
-                return (do.Store(checkpoint),)
-            case _:
-                return ()
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        """Stores the checkpoint and confirms it, unless its epoch is older."""
+        if event.checkpoint.epoch < self.epoch:
+            return ()
+        self.leadership = self.leadership.in_epoch(event.checkpoint.epoch)
+        self._kept = event.checkpoint
+        return (do.Store(event.checkpoint),)
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
         differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
         at = {s: (checkpoint.covers(s) if checkpoint else None) or Seq(0) for s in self.wiring.entering}
-        self.takes_up(at, differs=differs)
-        resent = () if self._roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
+        self.resuming.takes_up(at, differs=differs)
+        resent = () if self.roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
         return (*resent, *(do.ReadInput(s, at[s]) for s in self.wiring.entering))
 
     # --- primary
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
-        self._roll = None
+        self.roll = None
         return super().continue_moved(checkpoint)
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.SecondaryJoined(name):
-                return self._joined(name)
-            case on.SecondaryLeft(name) if name == self._secondary:
-                self._confirmed = self._in_flight = None
-                return self._fence()
-            case on.CheckpointStored(epoch, number) if epoch == self.epoch:
-                return self._confirm(number)
-            case on.Subscribed():
-                return self.hear(event)
-            case _:
-                return ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        return self.resuming.hear(event)
+
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Ships it a whole checkpoint, which is due at once. Where output is held back, a former secondary is
+        fenced off first."""
+        return (*self._joined(event.name), *self.moves.handle(event))
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """Ships nothing any more. Where output is held back, takes the Lease again, so that the lost
+        secondary cannot win it."""
+        left: Commands = ()
+        if event.name == self._secondary:
+            self._confirmed = self._in_flight = None
+            left = self._fence()
+        return (*left, *self.moves.handle(event))
+
+    def checkpoint_stored(self, event: on.CheckpointStored) -> Commands:
+        """Releases the input that the checkpoint covers; sends the output that was held back for it."""
+        return self.confirm(event.number) if event.epoch == self.epoch else ()
 
     def _joined(self, name: str) -> Commands:
         self._confirmed = self._in_flight = None
@@ -165,8 +175,8 @@ class PassiveStandby(Resuming):
         self._secondary, self._joiner = self._joiner, None
         return tuple(self.publish(s) for s in self.wiring.leaving)
 
-    def _heard(self, event: on.KeepAlive) -> Commands:
-        commands = super()._heard(event)
+    def heard(self, event: on.KeepAlive) -> Commands:
+        commands = super().heard(event)
         if self.hold_back and self._kept is not None and self._kept.epoch < self.epoch:
             self._kept = (
                 None  # the primary may have been alone since, and have sent what this checkpoint lacks
@@ -176,14 +186,14 @@ class PassiveStandby(Resuming):
     # --- migration: the last checkpoint is one like any other
 
     def ready_for(self, target: str) -> bool:
-        return self._secondary == target and self._confirmed is not None and self._roll is None
+        return self._secondary == target and self._confirmed is not None and self.roll is None
 
     def move_state(self) -> Commands:
         self.moves.enter(Phase.SHIPPING)
         return self.ship_final()
 
     def ship_final(self) -> Commands:
-        return self._ship(tuple(self.wiring.inputs))
+        return self.ship(tuple(self.wiring.inputs))
 
     def kept_back(self) -> Checkpoint | None:
         if self.hold_back:
@@ -210,29 +220,29 @@ class PassiveStandby(Resuming):
     def lead_tick(self, now: Millis) -> Commands:
         """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
         self._now = now
-        return (*self.roll_tick(now), *self._ship_if_due(now))
+        return (*self.resuming.tick(now), *self._ship_if_due(now))
 
     def _ship_if_due(self, now: Millis) -> Commands:
         if self._in_flight is not None and now - (self._shipped_at or 0) > self.interval * RESEND:
-            self._unconfirmed()
-        if self._secondary is None or self._fencing or self._in_flight or self._roll is not None:
+            self.unconfirmed()
+        if self._secondary is None or self._fencing or self._in_flight or self.roll is not None:
             return ()
         if self.move is not None and self.move.phase is Phase.SHIPPING:
             return self.ship_final()
         if not self._changed:
             return ()
         if self._confirmed is None or self.strategy is Strategy.SYNCHRONOUS:
-            return self._ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
+            return self.ship(tuple(self.wiring.inputs)) if self._is_due(self.interval) else ()
         if self.strategy is Strategy.INDIVIDUAL:
             return (
-                self._ship((self._longest_ago(),))
+                self.ship((self._longest_ago(),))
                 if self._is_due(self.interval // len(self.wiring.inputs))
                 else ()
             )
         waited = self._now - (self._shipped_at or Millis(0)) >= self.interval * PATIENCE
-        return self._ship((self._longest_ago(),)) if waited else ()
+        return self.ship((self._longest_ago(),)) if waited else ()
 
-    def _unconfirmed(self) -> None:
+    def unconfirmed(self) -> None:
         """The checkpoint under way was never confirmed: what the secondary has is not known."""
         self._in_flight = self._confirmed = None
         self._changed = True
@@ -250,7 +260,7 @@ class PassiveStandby(Resuming):
         for element in tuple(self._due):
             step = self._as_trimmed(element)
             if step is None:
-                return self._ship((element,))
+                return self.ship((element,))
             if all(step.at[s] > p for s, p in self._confirmed.elements[element].positions.items()):
                 return self._ship_as(
                     {element: ElementState(step.at, step.low, Range(step.first, step.first))}
@@ -268,7 +278,7 @@ class PassiveStandby(Resuming):
         forgotten = any(step.low[s] < min(step.at[s], now.selection[s]) for s in now.positions)
         return None if forgotten else step
 
-    def _ship(self, elements: tuple[str, ...]) -> Commands:
+    def ship(self, elements: tuple[str, ...]) -> Commands:
         now = self.state(self.number).elements
         return self._ship_as({name: now[name] for name in elements})
 
@@ -285,7 +295,7 @@ class PassiveStandby(Resuming):
         return (do.Ship(self._in_flight, self._confirmed),)
 
     def _marks(self, state: Checkpoint) -> dict[Stream, Step]:
-        found = ((s, self.mark_of(s, state.covers(s) or Seq(0))) for s in self.marks)
+        found = ((s, self.neighbours.mark_of(s, state.covers(s) or Seq(0))) for s in self.neighbours.marks)
         return {s: m for s, m in found if m is not None}
 
     def book(self, event: on.Processed) -> Range:
@@ -298,7 +308,7 @@ class PassiveStandby(Resuming):
 
     def processed(self, event: on.Processed) -> Commands:
         self._changed = True
-        held = self._roll is not None or (self.hold_back and self._secondary is not None)
+        held = self.roll is not None or (self.hold_back and self._secondary is not None)
         return () if held and Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
 
     def acked(self, event: on.Acked) -> Commands:
@@ -317,16 +327,16 @@ class PassiveStandby(Resuming):
         self._trimmed[event.stream] = begins
         return begins > before and due(self._shipped.get(str(event.stream)), self._now, self.interval)
 
-    def _confirm(self, number: int) -> Commands:
+    def confirm(self, number: int) -> Commands:
         if self._in_flight is None or self._in_flight.number != number:
             return ()
         self._confirmed, self._in_flight = self._in_flight, None
-        released = (*self._release(self._confirmed), *self._forward(self._confirmed))
+        released = (*self.release(self._confirmed), *self._forward(self._confirmed))
         if self.move is not None and self.move.phase is Phase.SHIPPING:
             return (*released, *self.moves.hand_over(None))
         return (*self._sweep(), *released)  # what is shipped now has the queues as they were before the acks
 
-    def _release(self, checkpoint: Checkpoint) -> Commands:
+    def release(self, checkpoint: Checkpoint) -> Commands:
         streams = dict.fromkeys(s for ins in self.wiring.inputs.values() for s in ins)
         found = ((s, checkpoint.covers(s)) for s in streams)
         return tuple(do.SendAck(s, 1, upto) for s, upto in found if upto is not None)
@@ -353,3 +363,10 @@ class PassiveStandby(Resuming):
         """What the secondary has stored covers the input before."""
         found = self._confirmed.covers(stream) if self._confirmed else None
         return found or Seq(0)
+
+    TRANSITIONS = Instance.TRANSITIONS.extended(
+        row(State.STANDBY, on.CheckpointArrived, checkpoint_arrived),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+        row(State.PRIMARY, on.CheckpointStored, checkpoint_stored),
+    )

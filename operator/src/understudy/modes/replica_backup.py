@@ -6,21 +6,21 @@ silent, the other goes on and has a replacement elected (CLEA); the replacement 
 runs beside it, so that the next failure is survived too. While a replica is alone it releases nothing: no one
 else holds its state.
 
-Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it anew: the epoch
+Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it again: the epoch
 that begins then is what tells a replica that was only silent that it has been replaced.
 """
 
 from __future__ import annotations
 
-from understudy.modes.instance import Commands, Instance, Role
+from understudy.modes.instance import BOTH, Instance
+from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
-from understudy.modes.roll import RollCall
+from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
@@ -29,12 +29,15 @@ from understudy.protocol.watermarks import Marks
 CONFIRM = 100  # times τ in which a newcomer confirms the state that it was given: it may be large
 
 
-class ReplicaBackup(Resuming):
+class ReplicaBackup(Instance):
     replicated = True
+
+    resuming: Resuming
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
         super().__init__(name, wiring, detector)
         self.interval = interval
+        self.resuming = Resuming(self)
         self.forget()
 
     def forget(self) -> None:
@@ -48,82 +51,82 @@ class ReplicaBackup(Resuming):
         self._joined = False  # with the state of a peer that has run beside this replica ever since
         self._told_at: Millis | None = None
 
-    def handle(self, event: Event) -> Commands:
-        match event:
-            case on.Started():
-                return self._started(event)
-            case on.CheckpointArrived(checkpoint) if (
-                self.role is Role.STANDBY and checkpoint.epoch >= self.epoch
-            ):
-                return self._join(checkpoint)
-            case on.FirstContact() if event.epoch >= self.epoch:
-                return self._heard_peer(on.KeepAlive(event.until, event.epoch))
-            case on.KeepAlive() if self._replaced_in(event.epoch):
-                return self._newer(event.epoch)
-            case on.KeepAlive() if event.epoch >= self.epoch:
-                self.in_contact(event)
-                return self._heard_peer(event)
-            case on.KeepAlive():
-                return ()
-            case on.PeerClosed():
-                return self._closed("its connection closed: the process is dead")
-            case on.PeerUnreachable() if self.role is Role.STANDBY:
-                return self._suspect("no connection could be made")
-            case on.PeerUnreachable():
-                return self._alone("no connection could be made")
-            case on.HolderHeard():
-                return self._holder_heard(event.by)
-            case on.SecondaryLeft():
-                return self._alone("it left")
-            case on.HandedOver():
-                return self._succeed(event)
-            case on.LeaseSeen():
-                return self._lease_seen(event.record)
-            case on.LeaseWon():
-                return self._won(event.record)
-            case on.Tick():
-                return self._beat(event.now)
-            case on.NewerEpoch():
-                return self._newer(event.epoch)
-            case on.Resumes() if self.role is Role.PRIMARY and self.missed(event) and self._peer_has(event):
-                return self._rejoin("upstream no longer has what follows this state, but the peer has")
-            case on.Arrived() if self._joined and (taken := self.taken_before(event)) is not None:
-                return (*self._given_up(event.stream, taken), *self._rejoin("upstream began anew"))
-            case _ if self.role is Role.PRIMARY:
-                return self._as_primary(event)
-            case _:
-                return ()
-
     # --- the Lease
 
-    def _lease_seen(self, record: LeaseRecord | None) -> Commands:
-        if self.role is Role.STANDBY or record is None:
-            return super()._lease_seen(record)
-        self.lease = record
+    def lease_seen_beside(self, event: on.LeaseSeen) -> Commands:
+        """Steps down if another holds the Lease in a newer epoch; tries it again while a replica is
+        needed."""
+        record = event.record
+        if record is None:
+            return self.lease_seen_leading(event)
+        self.leadership = self.leadership.with_lease(record)
         if record.holder != self.name and record.epoch > self.epoch:
-            return self._newer(record.epoch)
+            return self._step_down(record.epoch)
         elected = self._elect("a replica is needed") if self._electing else ()
-        return (*elected, *(self.moves.asked_by(record) if record.holder == self.name else ()))
+        return (*elected, *(self.moves.handle(event) if record.holder == self.name else ()))
 
-    def _won(self, record: LeaseRecord) -> Commands:
-        self._trying, self.lease = False, record
-        if self.role is Role.STANDBY:
-            return self._started(on.Started(record.epoch, fresh=True))
-        self.epoch, self._electing, self._joined = record.epoch, False, False
-        self._peer = self._offered = self._secondary = None  # who joined the epoch before must join this one
-        self.detector = self.detector.forget()
+    def lease_won_first(self, event: on.LeaseWon) -> Commands:
+        """Starts empty."""
+        self.leadership = self.leadership.renewed(event.record)
+        return self.started(on.Started(event.record.epoch, fresh=True))
+
+    def lease_won_alone(self, event: on.LeaseWon) -> Commands:
+        """Goes on alone in the new epoch. Whoever joined the epoch before must join this one."""
+        record = event.record
+        self.leadership = self.leadership.renewed(record).not_watching()
+        self._electing = self._joined = False
+        self._peer = self._offered = self._secondary = None
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
 
+    def first_contact(self, event: on.FirstContact) -> Commands:
+        """The connection is being made: until then silence means nothing."""
+        if event.epoch < self.epoch:
+            return ()
+        return self._heard_peer(on.KeepAlive(event.until, event.epoch))
+
+    def keep_alive(self, event: on.KeepAlive) -> Commands:
+        """The peer lives. It counts as lost if its engine stands still. If it has taken the Lease in a newer
+        epoch, it no longer counts on this replica, which steps down."""
+        if self._replaced_in(event.epoch):
+            return self._step_down(event.epoch)
+        if event.epoch < self.epoch:
+            return ()
+        self.leadership = self.leadership.connected(event.epoch)
+        return self._heard_peer(event)
+
     def _replaced_in(self, epoch: Epoch) -> bool:
-        """Whether the peer, by its keep-alive, has taken the Lease anew: it no longer counts on this
+        """Whether the peer, by its keep-alive, has taken the Lease again: it no longer counts on this
         replica."""
         return self.role is Role.PRIMARY and self.lease is not None and epoch > self.epoch
 
-    def _closed(self, why: str) -> Commands:
-        """The peer is gone. Who has not joined it yet may have to begin in its place."""
+    def peer_closed(self, event: on.PeerClosed) -> Commands:
+        """The peer is lost: has another replica elected. One that has not joined it yet may have to begin in
+        its place, and tries the Lease."""
+        why = "its connection closed: the process is dead"
         if self.role is Role.STANDBY and self.lease is not None:
-            return self._suspect(why, closed=True)
+            return self.suspect(why, closed=True)
         return self._alone(why)
+
+    def peer_unreachable_beside(self, event: on.PeerUnreachable) -> Commands:
+        """The peer is lost: has another replica elected."""
+        return self._alone("no connection could be made")
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """The peer is lost: has another replica elected."""
+        return self._alone("it left")
+
+    def resumes_or_rejoins(self, event: on.Resumes) -> Commands:
+        """Begins again with the peer's state if input is missing here that the peer has."""
+        if self.missed(event) and self._peer_has(event):
+            return self._rejoin("upstream no longer has what follows this state, but the peer has")
+        return self.resumes(event)
+
+    def arrived_beside(self, event: on.Arrived) -> Commands:
+        """Takes what is new. A replica that joined begins again with the peer's state if the producer gives
+        known seqs to other tuples."""
+        if self._joined and (taken := self.neighbours.taken_before(event, self.ledger)) is not None:
+            return (*self._given_up(event.stream, taken), *self._rejoin("upstream began anew"))
+        return self.arrived(event)
 
     def could_continue(self) -> bool:
         return self.role is Role.PRIMARY
@@ -135,28 +138,35 @@ class ReplicaBackup(Resuming):
     def ready_for(self, target: str) -> bool:
         return self._secondary == target and self._peer is not None
 
-    def _succeed(self, event: on.HandedOver) -> Commands:
-        if self.role is not Role.PRIMARY or event.lease.epoch < self.epoch:
+    def handed_over_beside(self, event: on.HandedOver) -> Commands:
+        """Tries the Lease: the other replica moves, and this one leads already."""
+        if event.lease.epoch < self.epoch:
             return ()
-        self.lease = event.lease
+        self.leadership = self.leadership.with_lease(event.lease)
         planned = event.lease.successor is not None
         return (do.TryLease(event.lease, f"{event.lease.holder} hands over", planned),)
 
     # --- life
 
-    def _started(self, event: on.Started) -> Commands:
-        self.epoch = event.epoch
+    def started(self, event: on.Started) -> Commands:
+        """Starts empty with the job. A replacement waits for the survivor's state."""
+        self.leadership = self.leadership.in_epoch(event.epoch)
         if not event.fresh:
-            return ()  # the survivor will send its state
-        self.role = Role.PRIMARY
-        self.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)))
+            return ()
+        self.leadership = self.leadership.in_role(Role.PRIMARY)
+        self.resuming.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)))
         inputs = tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
         return (do.Lead(self.epoch, None, "starts empty, as its peer does"), *inputs)
 
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        """Leads beside the peer, with the peer's state."""
+        return self._join(event.checkpoint) if event.checkpoint.epoch >= self.epoch else ()
+
     def _join(self, checkpoint: Checkpoint) -> Commands:
-        self.epoch, self.role, self._joined = checkpoint.epoch, Role.PRIMARY, True
+        self.leadership = self.leadership.in_epoch(checkpoint.epoch).in_role(Role.PRIMARY)
+        self._joined = True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.keep_what_others_said(checkpoint)
+        self.told_before(checkpoint)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         lead = do.Lead(self.epoch, checkpoint, "runs beside the survivor", beside=True)
         return (do.Store(checkpoint), lead, *(self.publish(n) for n in self.wiring.inputs), *inputs)
@@ -164,8 +174,7 @@ class ReplicaBackup(Resuming):
     def _heard_peer(self, event: on.KeepAlive) -> Commands:
         if event.stalled is not None and self.role is Role.PRIMARY:
             return self._alone(f"its engine stands still: {event.stalled}")
-        self.epoch = event.epoch
-        self.detector = self.detector.on_keep_alive(event.now)
+        self.leadership = self.leadership.heard(event.now, event.epoch)
         self._electing = (
             False  # there is a peer, or one is starting; if it falls silent too, another is needed
         )
@@ -174,7 +183,7 @@ class ReplicaBackup(Resuming):
         return ()
 
     def _rejoin(self, why: str) -> Commands:
-        """Begin anew with the peer's state. A Lease that names this replica is left to the peer first."""
+        """Begin again with the peer's state. A Lease that names this replica is left to the peer first."""
         self.leave_role()
         self.forget()
         return (do.StepDown(why), do.ReadLease("to join the peer"))
@@ -194,7 +203,7 @@ class ReplicaBackup(Resuming):
         )
 
     def _alone(self, why: str) -> Commands:
-        self.detector = self.detector.forget()
+        self.leadership = self.leadership.not_watching()
         self._peer = self._offered = None
         self._secondary = self.moves.move = None
         self._joined = False
@@ -208,45 +217,55 @@ class ReplicaBackup(Resuming):
 
     # --- both replicas, alike
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.Subscribed():
-                return self.hear(event)
-            case on.SecondaryJoined(name):
-                self._peer, self._secondary = None, name
-                return self._offer() if not self.roll_open else ()
-            case on.SecondaryAt() if event.epoch == self.epoch and self._offered is None:
-                self._peer = event.positions
-                return ()
-            case on.CheckpointStored(epoch, number) if self._offered is not None and epoch == self.epoch:
-                if self._offered.number == number:
-                    self._peer = {s: self._offered.position(s) or Seq(0) for s in self.wiring.entering}
-                    self._offered = None
-                return ()
-            case _:
-                return ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        return self.resuming.hear(event)
+
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Gives it the state; if a roll call is open, when that is over."""
+        self._peer, self._secondary = None, event.name
+        offer = self._offer() if not self.roll_open else ()
+        return (*offer, *self.moves.handle(event))
+
+    def secondary_at(self, event: on.SecondaryAt) -> Commands:
+        """Notes how far the peer has come: upstream keeps what either still needs."""
+        if event.epoch == self.epoch and self._offered is None:
+            self._peer = event.positions
+        return ()
+
+    def checkpoint_stored(self, event: on.CheckpointStored) -> Commands:
+        """The peer has the state: from now on its positions count for acks."""
+        offered = self._offered
+        if offered is not None and event.epoch == self.epoch and offered.number == event.number:
+            self._peer = {s: offered.position(s) or Seq(0) for s in self.wiring.entering}
+            self._offered = None
+        return ()
 
     def _offer(self) -> Commands:
         self.number += 1
         self._offered, self._offered_at = self.state(self.number), None
         return (do.Ship(self._offered, None),)
 
-    def _send_as_new(self, roll: RollCall) -> Commands:
-        """Who joined meanwhile waits for a state with the seqs that are settled now."""
-        sent = super()._send_as_new(roll)
-        return (*sent, *(self._offer() if self._secondary is not None else ()))
+    def sent_as_new(self) -> Commands:
+        """A replica that joined meanwhile waits for a state with the seqs that are settled now."""
+        return self._offer() if self._secondary is not None else ()
 
-    def _beat(self, now: Millis) -> Commands:
-        if self.role is Role.STANDBY and self.lease is not None:
-            return self._tick(now)
-        self.detector = self.detector.on_tick(now)
+    def tick_joining(self, event: on.Tick) -> Commands:
+        """Suspects a peer that has been silent for longer than τ. Where there is a Lease, it may have to
+        begin in the peer's place."""
+        return self.tick_following(event) if self.lease is not None else self.tick_beside(event)
+
+    def tick_beside(self, event: on.Tick) -> Commands:
+        """Suspects a peer that has been silent for longer than τ. Says how far this replica has come, and
+        acks what neither needs."""
+        now = event.now
+        self.leadership = self.leadership.ticked(now)
         if self.detector.suspects(now):
             return self._alone(f"no heart-beat for {self.detector.tau} ms")
         if self._is_refused(now):
             return self._alone("it does not confirm the state that it was given")
         if self.role is not Role.PRIMARY:
             return ()
-        moves = self.moves.tick(now)
+        moves = self.moves.handle(event)
         if not due(self._told_at, now, self.interval):
             return moves
         self._told_at = now
@@ -281,3 +300,24 @@ class ReplicaBackup(Resuming):
     @property
     def secondary(self) -> str | None:
         return self._secondary
+
+    TRANSITIONS = Instance.TRANSITIONS.extended(
+        row(State.STANDBY, on.Started, started),
+        row(State.STANDBY, on.LeaseWon, lease_won_first),
+        row(State.STANDBY, on.CheckpointArrived, checkpoint_arrived),
+        row(BOTH, on.FirstContact, first_contact),
+        row(BOTH, on.KeepAlive, keep_alive),
+        row(BOTH, on.PeerClosed, peer_closed),
+        row(BOTH, on.SecondaryLeft, secondary_left),
+        row(State.STANDBY, on.Tick, tick_joining),
+        row(State.PRIMARY, on.LeaseSeen, lease_seen_beside),
+        row(State.PRIMARY, on.LeaseWon, lease_won_alone),
+        row(State.PRIMARY, on.PeerUnreachable, peer_unreachable_beside),
+        row(State.PRIMARY, on.HandedOver, handed_over_beside),
+        row(State.PRIMARY, on.Tick, tick_beside),
+        row(State.PRIMARY, on.Arrived, arrived_beside),
+        row(State.PRIMARY, on.Resumes, resumes_or_rejoins),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryAt, secondary_at),
+        row(State.PRIMARY, on.CheckpointStored, checkpoint_stored),
+    )

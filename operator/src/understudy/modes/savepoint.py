@@ -1,27 +1,29 @@
 """Savepoint (Koldehofe): rollback recovery without checkpoints, for any number of simultaneous failures.
 
-Nothing of an operator is kept but its savepoint, and that only at its predecessors, transitively up to the sources.
+Nothing of an operator is kept but its savepoint, and that only at its predecessors, transitively up to the
+sources.
 
-| on                      | does |
-|-------------------------|------|
-| ACK (Figure 6)          | if the oldest ack of all successors moved: map it to the step that made the first following event, prune, make a new savepoint, put it over the successors' trees, ACK every predecessor |
-| restart (Figure 7)      | RECOVERYREQUEST to all predecessors; when all answered: the savepoint with the highest next seq; then RECOVERYNOTIFICATION to the successors |
-| RECOVERYREQUEST         | answer with the consumer's tree; while recovering itself, not at all: the notification will make it ask again |
-| RECOVERYNOTIFICATION    | if still waiting for that predecessor: request again |
+`TRANSITIONS` has Figure 6 (an ACK) and Figure 7 (a restart). An ACK: if the oldest ack of all successors
+moved, it is mapped to the step that made the first following event; that step becomes the new savepoint,
+which goes over the successors' trees to every predecessor. A restart: RECOVERYREQUEST to all predecessors;
+when all have answered, the savepoint with the highest next seq counts, and successors get a
+RECOVERYNOTIFICATION.
 
 Where there is a Lease, whoever takes it restarts: a spare that waits, or the first instance of all.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
-from understudy.modes.instance import Commands, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
+from understudy.modes.transitions import State, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Savepoint, Tree, latest
@@ -29,15 +31,18 @@ from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 
-class SavepointMode(Resuming):
+class SavepointMode(Instance):
     """Each element is an operator of the paper. Those of one subjob ACK each other like any others."""
 
     sources_keep_acks = sends_trees = True
     ships_state = False
     holds_nothing = True
 
+    resuming: Resuming
+
     def __init__(self, name: str, wiring: Wiring, detector: Detector) -> None:
         super().__init__(name, wiring, detector)
+        self.resuming = Resuming(self)
         if not wiring.chain:
             raise ValueError(
                 f"{name}: two elements read the same stream, so a savepoint can't be told by the stream"
@@ -57,23 +62,9 @@ class SavepointMode(Resuming):
         self._stuck = False  # upstream has none but those: what it lacks for them is lost
         self._said: tuple[on.Subscribed, ...] = ()  # what consumers told this life before it recovered again
 
-    def handle(self, event: Event) -> Commands:
-        match event:
-            case on.Started():
-                return self._started(event)
-            case on.RecoveryInformation() if self._information is not None:
-                self._information[event.stream] = event.tree
-                return self._restore_if_all_answered()
-            case on.RecoveryNotified() if (
-                self._information is not None and event.stream not in self._information
-            ):
-                return (do.RequestRecovery(event.stream),)
-            case on.Resumes() if self.role is Role.PRIMARY and not self._stuck and self.missed(event):
-                return self._recover_again()
-            case on.RecoveryNotified() | on.RecoveryInformation():
-                return ()
-            case _:
-                return super().handle(event)
+    @property
+    def current_state(self) -> State:
+        return State.RECOVERING if self._information is not None else super().current_state
 
     @property
     def protected(self) -> bool:
@@ -87,22 +78,24 @@ class SavepointMode(Resuming):
         known = self._information
         return () if known is None else tuple(s for s in self.wiring.entering if s not in known)
 
-    def _won(self, record: LeaseRecord) -> Commands:
-        if self.role is Role.PRIMARY or self._is_handed_over(record):
-            return super()._won(record)  # taken anew, or with the live state
-        self._trying, self.lease, self._handed = False, record, None
-        self.detector = self.detector.forget()
-        return self._started(on.Started(record.epoch, fresh=record.epoch == 1))
+    def lease_won_to_recover(self, event: on.LeaseWon) -> Commands:
+        """Restarts, or leads with the state that was handed over. The first life of all starts empty."""
+        record = event.record
+        if self._is_handed_over(record):
+            return self.lease_won(event)
+        self.leadership, self._handed = self.leadership.renewed(record).not_watching(), None
+        return self.started(on.Started(record.epoch, fresh=record.epoch == 1))
 
-    def _lease_seen(self, record: LeaseRecord | None) -> Commands:
-        """Whoever recovers holds the Lease. If another has it meanwhile, what the predecessors still answer
-        is his."""
-        if self._information is None or record is None or record.epoch <= self.epoch:
-            return super()._lease_seen(record)
+    def lease_seen_recovering(self, event: on.LeaseSeen) -> Commands:
+        """Follows the holder. If that one has a newer epoch, the answers of the predecessors are no longer
+        for this instance."""
+        record = event.record
+        if record is None or record.epoch <= self.epoch:
+            return self.lease_seen_following(event)
         why = f"epoch {record.epoch} has begun, ours was {self.epoch}, and we still recovered"
         self.leave_role()
         self.forget()
-        return (do.StepDown(why), *super()._lease_seen(record))
+        return (do.StepDown(why), *self.lease_seen_following(event))
 
     # --- migration: the live state goes from hand to hand, and no savepoint is needed
 
@@ -121,19 +114,40 @@ class SavepointMode(Resuming):
 
     # --- restart
 
-    def _started(self, event: on.Started) -> Commands:
-        self.epoch = event.epoch
+    def started(self, event: on.Started) -> Commands:
+        """Asks every predecessor for its savepoint (Figure 7); a life that is the first of all starts
+        empty."""
+        self.leadership = self.leadership.in_epoch(event.epoch)
         if event.fresh:
             return self._lead({}, "starts empty")
         self._information = {}
         asked = tuple(do.RequestRecovery(s) for s in self.wiring.entering)
         return asked or self._restore_if_all_answered()
 
+    def recovery_information(self, event: on.RecoveryInformation) -> Commands:
+        """When all predecessors have answered, takes the latest savepoint and leads."""
+        if self._information is not None:
+            self._information[event.stream] = event.tree
+        return self._restore_if_all_answered()
+
+    def recovery_notified(self, event: on.RecoveryNotified) -> Commands:
+        """Asks the predecessor again, unless it has answered."""
+        answered = self._information is None or event.stream in self._information
+        return () if answered else (do.RequestRecovery(event.stream),)
+
+    def resumes_or_recovers(self, event: on.Resumes) -> Commands:
+        """Recovers again if input is gone that this savepoint needs: a newer savepoint is there. If this one
+        is the newest, the input is lost."""
+        if not self._stuck and self.missed(event):
+            return self._recover_again()
+        return self.resumes(event)
+
     def _recover_again(self) -> Commands:
         """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer
         one is there, and it may ack again. (In the paper the answer carries the events with the tree.)
         Consumers have said already what they have."""
-        tried, said, self.role = self._tried, self._answers.all, Role.STANDBY
+        self.leadership = self.leadership.in_role(Role.STANDBY)
+        tried, said = self._tried, self.resuming.answers.all
         self.forget()
         self.ledger = Ledger.empty(self.wiring)
         self._information, self._tried, self._said = {}, tried, said
@@ -167,7 +181,7 @@ class SavepointMode(Resuming):
                 self._collect(str(reader), below, found)
 
     def _lead(self, trees: dict[str, Tree], why: str) -> Commands:
-        self.role = Role.PRIMARY
+        self.leadership = self.leadership.in_role(Role.PRIMARY)
         self.ledger = Ledger.empty(self.wiring)
         empty = {
             n: Savepoint(dict.fromkeys(ins, Seq(0)), {}, Seq(0)) for n, ins in self.wiring.inputs.items()
@@ -178,10 +192,10 @@ class SavepointMode(Resuming):
         skips = self._restore(trees, roots) if trees else ()
         numbers = tuple(do.Number(n, at.next, at.positions or None) for n, at in roots.items())
         at = {s: p for root in roots.values() for s, p in root.selection.items()}
-        self.takes_up({s: at[s] for s in self.wiring.entering})
+        self.resuming.takes_up({s: at[s] for s in self.wiring.entering})
         for said in self._said:
             self.ledger = self.ledger.subscribed(said)
-            self._answers.heard(said)
+            self.resuming.answers.heard(said)
         starts = tuple(do.ReadInput(s, at[s]) for s in self.wiring.entering)
         recovered = tuple(do.NotifyRecovered(s) for s in self.wiring.leaving)
         return (do.Lead(self.epoch, None, why), *skips, *numbers, *starts, *recovered)
@@ -192,11 +206,11 @@ class SavepointMode(Resuming):
         }
         self.ledger = Ledger.restored(self.wiring, Checkpoint(self.epoch, 0, states))
         self._oldest = {Stream(n): at.next for n, at in roots.items()}
-        self.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
+        self.neighbours.keep_trees({s: per for t in trees.values() for s, per in t.children.items()})
         return tuple(do.Skip(s, p) for at in roots.values() for s, p in at.selection.items())
 
-    def lead(self, event: Event) -> Commands:
-        return self.hear(event) if isinstance(event, on.Subscribed) else ()
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
+        return self.resuming.hear(event)
 
     def renumber(self, stream: Stream, first: Seq) -> Commands:
         self.logs[stream] = self.logs[stream].moved(self.ledger.queues[stream].trimmed, first)
@@ -225,7 +239,7 @@ class SavepointMode(Resuming):
         self._oldest[stream] = oldest
         root = Savepoint.of(self.step_after(stream, oldest))
         self.logs[stream].trim(oldest)
-        below = self.kept_trees().get(stream)
+        below = self.neighbours.trees.get(stream)
         tree = self._sent[str(stream)] = Tree(root, {stream: below} if below else {})
         acks = tuple(self._ack(s, str(stream), tree) for s in self.wiring.inputs[stream])
         progress = () if self._progressed else (do.ReportMovement(self.epoch),)
@@ -237,7 +251,7 @@ class SavepointMode(Resuming):
         """To another element of this subjob the tree is handed here; the ACK makes that element ACK in
         turn."""
         if stream in self.logs:
-            self.trees.setdefault(stream, {})[Consumer(element)] = tree
+            self.neighbours.put_tree(stream, Consumer(element), tree)
         return do.SendAck(stream, 1, tree.root.selection[stream], None if stream in self.logs else tree)
 
     def redirected(self, stream: Stream) -> Commands:
@@ -259,3 +273,24 @@ class SavepointMode(Resuming):
             return step
         at, next_ = self.ledger.elements[str(stream)], self.ledger.queues[stream].next
         return Step(next_, next_, at.selection, at.positions, at.positions)
+
+    TRANSITIONS = Instance.TRANSITIONS.with_state(State.RECOVERING, like=State.STANDBY).extended(
+        row(State.STANDBY, on.Started, started),
+        row((State.STANDBY, State.RECOVERING), on.LeaseWon, lease_won_to_recover),
+        row(State.RECOVERING, on.LeaseSeen, lease_seen_recovering),
+        row(State.RECOVERING, on.RecoveryInformation, recovery_information),
+        row(State.RECOVERING, on.RecoveryNotified, recovery_notified),
+        row(State.PRIMARY, on.Resumes, resumes_or_recovers),
+        ignored((State.STANDBY, State.PRIMARY), "it has recovered, or another does", on.RecoveryInformation),
+        ignored((State.STANDBY, State.PRIMARY), "it waits for no answer", on.RecoveryNotified),
+        ignored(
+            State.RECOVERING,
+            "what it was doing before it recovered again does not count",
+            on.Arrived,
+            on.Processed,
+            on.Redirected,
+            on.Resumes,
+            on.Released,
+            on.Paused,
+        ),
+    )

@@ -27,13 +27,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from understudy.modes.instance import Commands
 from understudy.modes.passive_standby import PassiveStandby
+from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 
@@ -66,19 +66,17 @@ class SynchronizedBackup(PassiveStandby):
 
     # --- secondary
 
-    def follow(self, event: Event) -> Commands:
-        match event:
-            case on.CheckpointArrived(checkpoint) if checkpoint.epoch >= self.epoch:
-                self.epoch, self._temporary = checkpoint.epoch, checkpoint
-                return (do.KeepTemporary(checkpoint),)
-            case on.PermanentRequested():
-                return self._make_permanent(event)
-            case on.BackupExtended():
-                return self._add(event)
-            case _:
-                return ()
+    def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
+        """Keeps the backup as temporary, unless its epoch is older."""
+        if event.checkpoint.epoch < self.epoch:
+            return ()
+        self.leadership = self.leadership.in_epoch(event.checkpoint.epoch)
+        self._temporary = event.checkpoint
+        return (do.KeepTemporary(event.checkpoint),)
 
-    def _make_permanent(self, event: on.PermanentRequested) -> Commands:
+    def permanent_requested(self, event: on.PermanentRequested) -> Commands:
+        """Lets the temporary backup replace the permanent one, if it is the one that is meant and is
+        whole."""
         found = self._temporary
         if found is None or (found.epoch, found.number, found.extended) != (
             event.epoch,
@@ -89,7 +87,8 @@ class SynchronizedBackup(PassiveStandby):
         self._kept, self._temporary = replace(found, trees=event.trees), None
         return (do.Store(self._kept),)
 
-    def _add(self, event: on.BackupExtended) -> Commands:
+    def backup_extended(self, event: on.BackupExtended) -> Commands:
+        """Adds the input to the backup that it belongs to, temporary or permanent."""
         if (found := self._temporary) is not None and _is(found, event):
             self._temporary = _extended(found, event.stream, event.range.stop)
             return (do.KeepTemporary(self._temporary),)
@@ -100,9 +99,9 @@ class SynchronizedBackup(PassiveStandby):
 
     # --- primary: planning phase
 
-    def _ship(self, elements: tuple[str, ...]) -> Commands:
+    def ship(self, elements: tuple[str, ...]) -> Commands:
         base = None if self._unmatched else self._confirmed
-        super()._ship(elements)
+        super().ship(elements)
         assert self._in_flight is not None
         self._asked, self._extension, self._unmatched = False, None, False
         if base is not None:
@@ -118,10 +117,10 @@ class SynchronizedBackup(PassiveStandby):
             states[stream] = replace(states[stream], held=Range(at, at))
         return replace(backup, elements=states)
 
-    def _unconfirmed(self) -> None:
+    def unconfirmed(self) -> None:
         """If nobody was asked to make it permanent, the secondary has the backup before it still."""
         former = None if self._asked else self._confirmed
-        super()._unconfirmed()
+        super().unconfirmed()
         self._confirmed, self._unmatched = former, True
 
     def _take_over_input(self, backup: Checkpoint) -> Commands:
@@ -135,7 +134,7 @@ class SynchronizedBackup(PassiveStandby):
 
     def ship_final(self) -> Commands:
         """Before a hand-over nobody is asked: the backup has the whole queue, and is permanent at once."""
-        commands = super()._ship(tuple(self.wiring.inputs))
+        commands = super().ship(tuple(self.wiring.inputs))
         assert self._in_flight is not None
         self._asked, self._extension = True, None
         more = self._take_over_input(self._in_flight)
@@ -150,12 +149,12 @@ class SynchronizedBackup(PassiveStandby):
         self._released = dict(checkpoint.extended) if checkpoint is not None else {}
         return super().start_inputs(checkpoint)
 
-    def _release(self, checkpoint: Checkpoint) -> Commands:
+    def release(self, checkpoint: Checkpoint) -> Commands:
         released = self._released
         self._released = {
             s: max(_covered(checkpoint, s), released.get(s, Seq(0))) for s in self.wiring.external
         }
-        return super()._release(checkpoint)
+        return super().release(checkpoint)
 
     def lead_tick(self, now: Millis) -> Commands:
         return (*super().lead_tick(now), *self._serve())
@@ -174,7 +173,7 @@ class SynchronizedBackup(PassiveStandby):
     def _permanent(self, backup: Checkpoint) -> do.MakePermanent:
         """The consumers' savepoints belong to the acks that allow it, and are newer than those of its
         snapshot."""
-        return do.MakePermanent(self.epoch, backup.number, backup.extended, self.kept_trees())
+        return do.MakePermanent(self.epoch, backup.number, backup.extended, self.neighbours.trees)
 
     def matched(self, backup: Checkpoint) -> bool:
         """Whether all consumers have acked what this backup does not hold."""
@@ -183,28 +182,35 @@ class SynchronizedBackup(PassiveStandby):
             for s in self.wiring.leaving
         )
 
-    def _confirm(self, number: int) -> Commands:
+    def confirm(self, number: int) -> Commands:
         extension = self._extension
         if extension is not None and self._in_flight is None and extension.number == number:
             self._confirmed, self._extension = extension, None
-            released = self._release(extension)
+            released = self.release(extension)
         else:
-            released = super()._confirm(number)
+            released = super().confirm(number)
         return (*self._serve(), *released)  # what is shipped now has the queues as they were before the acks
 
     # --- primary: requests of producers
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.BackupRequested():
-                asked = self._requested.get(event.stream, Seq(0))
-                self._requested[event.stream] = max(asked, event.upto)
-                return self._serve()
-            case on.SecondaryJoined() | on.SecondaryLeft():
-                self._extension, self._asked, self._cuts = None, False, {}
-                return super().lead(event)
-            case _:
-                return super().lead(event)
+    def backup_requested(self, event: on.BackupRequested) -> Commands:
+        """Backs up at that position, unless a backup covers it already; then acks the position."""
+        asked = self._requested.get(event.stream, Seq(0))
+        self._requested[event.stream] = max(asked, event.upto)
+        return self._serve()
+
+    def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
+        """Ships it a whole backup, which is permanent at once."""
+        self._forget_requests_under_way()
+        return super().secondary_joined(event)
+
+    def secondary_left(self, event: on.SecondaryLeft) -> Commands:
+        """Ships nothing any more."""
+        self._forget_requests_under_way()
+        return super().secondary_left(event)
+
+    def _forget_requests_under_way(self) -> None:
+        self._extension, self._asked, self._cuts = None, False, {}
 
     def processed(self, event: on.Processed) -> Commands:
         return (*super().processed(event), *self._serve())
@@ -226,7 +232,7 @@ class SynchronizedBackup(PassiveStandby):
         if self._in_flight is not None:
             return ()
         if self.ledger.position(stream) >= upto:
-            return self._ship(tuple(self.wiring.inputs))
+            return self.ship(tuple(self.wiring.inputs))
         if self._cuts.get(stream) == upto:
             return ()
         self._cuts[stream] = upto
@@ -248,6 +254,15 @@ class SynchronizedBackup(PassiveStandby):
         else:
             self._extension = _extended(backup, stream, upto)
         return (do.ExtendBackup(self.epoch, backup.number, stream, added),)
+
+    TRANSITIONS = PassiveStandby.TRANSITIONS.extended(
+        row(State.STANDBY, on.CheckpointArrived, checkpoint_arrived),
+        row(State.STANDBY, on.PermanentRequested, permanent_requested),
+        row(State.STANDBY, on.BackupExtended, backup_extended),
+        row(State.PRIMARY, on.BackupRequested, backup_requested),
+        row(State.PRIMARY, on.SecondaryJoined, secondary_joined),
+        row(State.PRIMARY, on.SecondaryLeft, secondary_left),
+    )
 
 
 def _covered(backup: Checkpoint | None, stream: Stream) -> Seq:

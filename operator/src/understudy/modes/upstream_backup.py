@@ -22,13 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.roll import RollCall
+from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
-from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
@@ -50,8 +51,8 @@ class UpstreamBackup(Instance):
         self.forget()
 
     def forget(self) -> None:
+        super().forget()
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
-        self._roll: RollCall | None = None
         self._starts: dict[Stream, Seq] = {}  # where the inputs of this life begin
         self._others: dict[Stream, Seq] = {}  # from these seqs on, inputs are not what an earlier life had
         self._passed_over: dict[Stream, Range] = {}  # input that upstream holds, and an earlier life had
@@ -78,7 +79,7 @@ class UpstreamBackup(Instance):
         if self.epoch == Epoch(1):
             self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
             return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
-        self._roll = RollCall(self.wiring)
+        self.roll = RollCall(self.wiring)
         return tuple(do.Replay(s) for s in self.wiring.entering)
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
@@ -94,33 +95,29 @@ class UpstreamBackup(Instance):
     def steps(self) -> dict[Stream, tuple[Step, ...]]:
         return {s: log.steps for s, log in self.logs.items()}
 
-    def lead(self, event: Event) -> Commands:
-        match event:
-            case on.Subscribed():
-                return self._subscribed(event)
-            case on.Released() if self._roll is not None and event.stream not in self._starts:
-                return (*self._released(event), *self._begin_if_ready())
-            case _:
-                return ()
+    def released(self, event: on.Released) -> Commands:
+        """Notes where the input begins that upstream holds. When all inputs and consumers have answered, this
+        life begins."""
+        if self.roll is None or event.stream in self._starts:
+            return ()
+        return (*self._released(event), *self._begin_if_ready())
 
-    def _subscribed(self, event: on.Subscribed) -> Commands:
+    def consumer_heard(self, event: on.Subscribed) -> Commands:
         self._named[event.stream, event.consumer] = event.mark if event.start > 0 else None
         self._silent.discard((event.stream, event.consumer))
-        if self._roll is None:
+        if self.roll is None:
             return ()
-        self._roll.heard(event)
+        self.roll.heard(event)
         return self._begin_if_ready()
-
-    @property
-    def roll_open(self) -> bool:
-        return self._roll is not None
 
     def _released(self, event: on.Released) -> Commands:
         """Upstream sends from there on. A source is read only when it is known what consumers have."""
         self._starts[event.stream] = event.start
         if event.anew is not None:
             self._others[event.stream] = event.anew
-        if event.stream not in self._of_before:  # else a producer that was replaced may have said it
+        if not self.neighbours.awaits_successor(
+            event.stream
+        ):  # else a producer that was replaced may have said it
             self._had[event.stream] = event.start if event.released is None else event.released
         if event.released is not None and event.released < event.start:
             self._gone[event.stream] = Range(event.released, event.start)
@@ -130,7 +127,7 @@ class UpstreamBackup(Instance):
         return (do.Skip(event.stream, event.start),)
 
     def _begin_if_ready(self) -> Commands:
-        roll = self._roll
+        roll = self.roll
         return self._settle(roll) if roll is not None and roll.complete and self._knows_its_inputs else ()
 
     @property
@@ -138,8 +135,8 @@ class UpstreamBackup(Instance):
         return all(s in self._starts for s in self.wiring.entering)
 
     def _settle(self, roll: RollCall) -> Commands:
-        self._roll, self._kept = None, dict(self._starts)
-        return self._begin(roll)
+        self.roll, self._kept = None, dict(self._starts)
+        return self.begin(roll)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
         """All begins again, as if another instance took over: with what upstream has kept, and this
@@ -150,9 +147,9 @@ class UpstreamBackup(Instance):
         )
         inputs = self.start_inputs(None)
         self.ledger = self.ledger.subscribed(event)
-        return (lead, *inputs, *self._subscribed(event))
+        return (lead, *inputs, *self.consumer_heard(event))
 
-    def _begin(self, roll: RollCall) -> Commands:
+    def begin(self, roll: RollCall) -> Commands:
         """It is known what consumers have, and what upstream holds."""
         skips = self._skip_sources(roll)
         self._gone = self._needed_of(self._gone, roll) | self._lost_with_the_consumers(roll)
@@ -199,11 +196,11 @@ class UpstreamBackup(Instance):
             self._passed_over[stream] = Range(self._starts[stream], max(upto, self._starts[stream]))
             self._starts[stream] = upto
 
-    def _began_anew(self, event: on.Arrived) -> Commands:
+    def producer_diverges(self, event: on.Arrived) -> Commands:
         """A producer may learn only after its answer that its input is gone, and that it makes other tuples
         than before: then those that were passed over are not what an earlier life had."""
         commands, passed, news = (
-            super()._began_anew(event),
+            super().producer_diverges(event),
             self._passed_over.get(event.stream),
             self._news(event),
         )
@@ -218,7 +215,7 @@ class UpstreamBackup(Instance):
 
     def _news(self, event: on.Arrived) -> Seq | None:
         """Not what the answer said. Nor what it left out because an earlier life had released what came
-        after: that life has read the same tuples (`anew_for`). A producer that learns it after its answer
+        after: that life has read the same tuples (`diverged_for`). A producer that learns it after its answer
         begins behind that."""
         if event.anew is None or event.anew < self._had.get(event.stream, Seq(0)):
             return None
@@ -227,7 +224,7 @@ class UpstreamBackup(Instance):
     def another_producer(self, event: on.Redirected) -> None:
         """What the one before said of earlier lives does not tell which tuples this one makes."""
         super().another_producer(event)
-        if event.stream in self._of_before:
+        if self.neighbours.awaits_successor(event.stream):
             self._had.pop(event.stream, None)
 
     def _hindmost(self, roll: RollCall, stream: Stream) -> on.Subscribed | None:
@@ -268,7 +265,7 @@ class UpstreamBackup(Instance):
             as_new = True  # watermarks that do not tell about the elements behind
         forgotten = bool(self._others) and _have_forgotten(roll.answers(stream))
         if as_new or self._gone or outdated or forgotten:
-            self.anew[stream] = first
+            self.numbering = self.numbering.diverging({stream: first})
         self.ledger = self.ledger.rebased(stream, first)
         return do.Number(str(stream), first, until, as_new=as_new)
 
@@ -338,13 +335,13 @@ class UpstreamBackup(Instance):
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        if self._roll is not None:
-            ready = self._knows_its_inputs and self.without_the_silent(self._roll, now)
-            return self._settle(self._roll) if ready else ()
+        if self.roll is not None:
+            ready = self._knows_its_inputs and self.without_the_silent(self.roll, now)
+            return self._settle(self.roll) if ready else ()
         if not due(self._acked_at, now, self.interval):
             return ()
         self._acked_at = now
-        needed = dict(self._kept) if self.late else self.needed()
+        needed = dict(self._kept) if self.numbering.late else self.needed()
         inner = tuple(do.SendAck(s, 1, p) for s, p in needed.items() if s in self.logs)
         level0 = (do.SendAck(s, 0, self.ledger.position(s)) for s in self.wiring.external)
         return (*inner, *level0, *(self._level1(s, needed) for s in self.wiring.entering))
@@ -408,11 +405,13 @@ class UpstreamBackup(Instance):
 
     @property
     def protected(self) -> bool:
-        return self.secondary is not None and self._roll is None
+        return self.secondary is not None and self.roll is None
 
     def mark(self, stream: Stream, position: Seq) -> Step | None:
         step = self.logs[stream].before(position) if self.forward else None
         return traced(self.logs, step) if step is not None else None
+
+    TRANSITIONS = Instance.TRANSITIONS.extended(row(State.PRIMARY, on.Released, released))
 
 
 def _something_received(answers: Sequence[on.Subscribed]) -> bool:

@@ -399,3 +399,4 @@ Command = (
     | Resume
     | HandOver
 )
+Commands = tuple[Command, ...]

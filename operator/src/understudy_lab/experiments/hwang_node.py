@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from understudy.modes.active_standby import ActiveStandby
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Millis
 from understudy.protocol.ledger import Wiring

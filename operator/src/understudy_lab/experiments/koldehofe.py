@@ -13,10 +13,11 @@ from itertools import pairwise
 from statistics import fmean
 
 from understudy.modes.client import Client
-from understudy.modes.instance import Commands, Instance
+from understudy.modes.instance import Instance
 from understudy.modes.savepoint import SavepointMode
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.detector import Detector
 from understudy.protocol.events import Event
 from understudy.protocol.ledger import Wiring

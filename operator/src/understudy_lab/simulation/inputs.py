@@ -98,7 +98,9 @@ class Inputs:
             return
         connection.targets[producer.name] = self.world.now
         start = int(core.goes_on_from(Stream(stream))) if connection.answered else connection.start
-        mark = core.mark_of(Stream(stream), Seq(start)) if start is not None and start >= 0 else None
+        mark = (
+            core.neighbours.mark_of(Stream(stream), Seq(start)) if start is not None and start >= 0 else None
+        )
         asked = self.cluster.epoch_of(stream)
         process.post(on.Redirected(Stream(stream), asked))
         args = (stream, process.consumer, process, start, mark, process.epoch)

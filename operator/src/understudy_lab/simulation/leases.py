@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.modes.instance import Role
+from understudy.modes.leadership import Role
 from understudy.protocol import commands as do
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.leasing import Order, carry_out

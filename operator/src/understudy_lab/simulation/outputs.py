@@ -110,7 +110,11 @@ class Outputs:
             size = len(rows) * (
                 cluster.tuple_size + (cluster.id_size * len(mark.high) if mark is not None else 0)
             )
-            by, at, anew = self._shift(stream, sub.consumer), sub.next, core.anew.get(Stream(stream))
+            by, at, anew = (
+                self._shift(stream, sub.consumer),
+                sub.next,
+                core.numbering.diverged_at.get(Stream(stream)),
+            )
             if by:  # a consumer that counts from further on
                 at, told = at + by, told + by if told is not None else None
                 mark, anew = (
@@ -123,7 +127,7 @@ class Outputs:
             cluster.monitor.sent(process, stream, stop, sub.target)
 
     def _shift(self, stream: str, consumer: str) -> int:
-        return self.process.core.theirs(Stream(stream), Consumer(consumer), 0)
+        return self.process.core.numbering.theirs(Stream(stream), Consumer(consumer), 0)
 
     # --- subscriptions
 
@@ -188,7 +192,7 @@ class Outputs:
         trimmed = int(process.core.ledger.queues[Stream(stream)].trimmed)
         by = self._shift(stream, consumer)
         if start == HELD:
-            found = process.core.anew_for(Stream(stream), Consumer(consumer))
+            found = process.core.diverged_for(Stream(stream), Consumer(consumer))
             anew = Seq(found + by) if found is not None else None
             known = Seq(self._released(stream, consumer) + by)
             process.send(target, "control", 0, "rx_held", stream, start_at + by, process.name, anew, known)
@@ -218,7 +222,7 @@ class Outputs:
             case _ if start == LOG:
                 return trimmed
             case _:
-                return int(self.process.core.ours(Stream(stream), Consumer(consumer), start))
+                return int(self.process.core.numbering.ours(Stream(stream), Consumer(consumer), start))
 
     def _released(self, stream: str, consumer: str) -> int:
         known = self.process.core.ledger.queues[Stream(stream)].acks.get(Consumer(consumer))
@@ -266,7 +270,7 @@ class Outputs:
         rows = self.stores[command.stream].slice(command.held.start, command.held.stop)
         self.stores[command.stream] = Shelf(command.first, rows)
         self.published[command.stream] = command.first
-        if not self.process.core.lossy:
+        if not self.process.core.numbering.lossy:
             self.given_up[command.stream] = Range(min(command.held.start, command.first), command.first)
         if command.stream in self.ended:
             self.ended[command.stream] = command.first + len(rows)
@@ -285,7 +289,9 @@ class Outputs:
     def rx_ack(
         self, stream: Stream, consumer: Consumer, level: int, upto: Seq, epoch: Epoch, tree: Any
     ) -> None:
-        ack = on.Acked(stream, consumer, level, self.process.core.ours(stream, consumer, upto), epoch, tree)
+        ack = on.Acked(
+            stream, consumer, level, self.process.core.numbering.ours(stream, consumer, upto), epoch, tree
+        )
         if self.process.serving:
             self.cluster.monitor.ack_heard(self.process, ack)
             self.process.post(ack)

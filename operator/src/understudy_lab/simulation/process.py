@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from understudy.modes.instance import Instance, Role
+from understudy.modes.instance import Instance
+from understudy.modes.leadership import Role
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -121,7 +122,9 @@ class Process(Endpoint):
             was_open = self.core.roll_open
             self.post(on.Tick(self.millis))
             if was_open and not self.core.roll_open:
-                world.note(f"{self.name} does not wait for {', '.join(sorted(c for _, c in self.core.late))}")
+                world.note(
+                    f"{self.name} does not wait for {', '.join(sorted(c for _, c in self.core.numbering.late))}"
+                )
                 self.outputs.align()
                 world.at(0, self.outputs.settle)
             self._duties()
@@ -146,7 +149,7 @@ class Process(Endpoint):
             self.cluster.control.beat(self)
         if self.cluster.lossy and self.serving:
             for sub in self.outputs.subscriptions.values():
-                at = self.core.theirs(Stream(sub.stream), Consumer(sub.consumer), sub.next)
+                at = self.core.numbering.theirs(Stream(sub.stream), Consumer(sub.consumer), sub.next)
                 args = (sub.stream, self.name, int(at), sub.end_told)
                 self.send(sub.target, "keep-alive", 0, "rx_alive", *args)
 

@@ -1,0 +1,106 @@
+"""What producers and consumers have told this life, beside tuples and acks.
+
+Producers send watermarks with their tuples. Consumers send savepoint trees with their acks. A producer may be
+replaced: then this life holds input that its successor may not have, or may have under other seqs.
+"""
+
+from __future__ import annotations
+
+from understudy.protocol import events as on
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.ids import Consumer, Range, Seq, Stream
+from understudy.protocol.ledger import Ledger
+from understudy.protocol.savepoints import Tree, Trees
+from understudy.protocol.watermarks import Step, StepLog
+
+MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
+
+
+class Neighbours:
+    def __init__(self) -> None:
+        self.marks: dict[Stream, StepLog] = {}
+        self._trees: dict[Stream, dict[Consumer, Tree]] = {}
+        self._unreplayable_before: dict[Stream, Seq] = {}
+        """Input before these seqs is of a producer that was replaced: its successor may not have it."""
+        self._received_from_old: dict[Stream, Seq] = {}
+        """So much is of a producer that was replaced, until the first tuples of its successor arrive."""
+
+    def forget_producers(self) -> None:
+        self._unreplayable_before, self._received_from_old = {}, {}
+
+    def without_producers(self) -> Neighbours:
+        """For another mode at the same primary, which shares what has been told so far."""
+        found = Neighbours()
+        found.marks, found._trees = self.marks, self._trees
+        return found
+
+    def restore(self, checkpoint: Checkpoint | None) -> None:
+        """What an earlier life was told. Which producers that life had does not count."""
+        self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
+        self.keep_trees(checkpoint.trees if checkpoint else {})
+
+    # --- watermarks
+
+    def marked(self, stream: Stream, mark: Step) -> None:
+        log = self.marks.setdefault(stream, StepLog())
+        log.append(mark)
+        log.keep(MARKS)
+
+    def mark_of(self, stream: Stream, position: Seq) -> Step | None:
+        """The step behind the last tuple taken before `position`: a subscription from there on names it."""
+        return self.marks[stream].before(position) if stream in self.marks else None
+
+    def marks_at(self, ledger: Ledger) -> dict[Stream, Step]:
+        """The steps behind the positions."""
+        found = ((s, self.mark_of(s, ledger.position(s))) for s in self.marks)
+        return {s: mark for s, mark in found if mark is not None}
+
+    # --- savepoint trees
+
+    @property
+    def trees(self) -> Trees:
+        """As they are now."""
+        return {s: dict(per) for s, per in self._trees.items()}
+
+    def tree_of(self, stream: Stream, consumer: Consumer) -> Tree | None:
+        return self._trees.get(stream, {}).get(consumer)
+
+    def keep_trees(self, trees: Trees) -> None:
+        self._trees = {s: dict(per) for s, per in trees.items()}
+
+    def put_tree(self, stream: Stream, consumer: Consumer, tree: Tree) -> None:
+        self._trees.setdefault(stream, {})[consumer] = tree
+
+    def acked_with(self, stream: Stream, consumer: Consumer, tree: Tree) -> None:
+        """The newest tree counts: a life of the consumer that was replaced may still speak."""
+        known = self.tree_of(stream, consumer)
+        if known is None or tree.root.progress >= known.root.progress:
+            self.put_tree(stream, consumer, tree)
+
+    # --- producers that were replaced
+
+    def producer_replaced(self, stream: Stream, received: Seq, goes_on_from: Seq | None) -> None:
+        """`goes_on_from`: what the successor is asked for, if this life has had another producer."""
+        self._unreplayable_before[stream] = received
+        if goes_on_from is not None:
+            self._received_from_old[stream] = goes_on_from
+
+    def producer_spoke(self, stream: Stream) -> None:
+        """The first tuples of the successor have arrived."""
+        self._received_from_old.pop(stream, None)
+
+    def awaits_successor(self, stream: Stream) -> bool:
+        """Whether the producer was replaced, and its successor has not sent anything yet."""
+        return stream in self._received_from_old
+
+    def taken_before(self, event: on.Arrived, ledger: Ledger) -> Range | None:
+        """The seqs that this life has received from an earlier producer, and that the new one gives to other
+        tuples. Empty if the new producer begins where this life stands, None if it did not diverge."""
+        received = self._received_from_old.get(event.stream)
+        if received is None or event.anew is None or not ledger.admits(event.stream, event.epoch):
+            return None
+        return Range(Seq(min(event.anew, received)), received)
+
+    def holds_unreplayable(self, ledger: Ledger) -> bool:
+        """Whether input waits here that no producer can send to another instance."""
+        return any(ledger.position(s) < seq for s, seq in self._unreplayable_before.items())
