@@ -85,6 +85,8 @@ class InstanceServing:
         self, context: Context, stream: Stream, consumer: Consumer, request: dict[str, Any]
     ) -> str | None:
         meant = request.get("meant")
+        if context.stopping.is_set():
+            return "it stops"
         if consumer not in context.core.ledger.queues[stream].acks:
             return f"{consumer} is no consumer of {stream}"
         if meant is not None and meant < context.core.epoch:
@@ -146,7 +148,7 @@ class InstanceServing:
             delivery = store.wait(at, seen, context.heartbeat)
             at += delivery.rows.num_rows
             with context.lock:
-                if context.generation != generation:
+                if context.generation != generation or context.stopping.is_set():
                     return
                 if counts and delivery.rows.num_rows:
                     context.note_sent(stream, consumer, at, steady_ms())
@@ -187,7 +189,8 @@ class InstanceServing:
         context, peers = self._ready().context, self._ready().peers
         with context.lock:
             another = context.leading and peers.has_another_than(request["instance"])
-            free = context.leading and not another and request.get("engine") is None
+            fit = request.get("engine") is None and not context.stopping.is_set()
+            free = context.leading and not another and fit
             outbox = (
                 peers.joined(request["instance"], request["address"], request.get("mode", ""))
                 if free
@@ -320,8 +323,8 @@ def _drill(kind: str, fault: Callable[[float], None], body: dict[str, Any]) -> A
 
 
 def _until(context: Context, condition: Callable[[], bool], nothing: pa.RecordBatch) -> Messages:
-    """Keep-alives until the condition holds."""
-    while not condition():
+    """Keep-alives until the condition holds, or the process stops."""
+    while not condition() and not context.stopping.is_set():
         yield nothing, wire.pack({"waiting": True})
         with context.role_changed:
             context.role_changed.wait_for(condition, context.heartbeat)
