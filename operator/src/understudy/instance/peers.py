@@ -170,7 +170,7 @@ class Peers:
         return self._follower is not None and self.heard_ms is not None and self._primary_stalled is None
 
     def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None, still_ms: int) -> None:
-        self.heard_ms = Millis(max(steady_ms() - still_ms, self.heard_ms or 0))
+        self.heard_ms = Millis(steady_ms() - still_ms)
         self._primary_stalled = stalled
         self._behind_until = 0
         if positions:
