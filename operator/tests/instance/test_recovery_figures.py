@@ -137,4 +137,4 @@ def test_a_word_that_output_stands_still_corrects_the_signs_of_life_of_the_first
     hearing.heard("s", 1, 10_900, 0, new_tuples=False)
     hearing.heard("s", 1, 13_000, 2_950, new_tuples=False)
     (age,) = hearing.ages("s", 13_000)
-    assert age["ms"] == 2_950
+    assert age.ms == 2_950

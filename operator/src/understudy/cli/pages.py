@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from understudy.cli.terminal import Part, table
-from understudy.control.pages import Lag
 from understudy.control.times import millis
+from understudy.protocol.statuspage import Lag
 
 Json = Mapping[str, Any]
 

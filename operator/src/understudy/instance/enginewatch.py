@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from statistics import median
-from typing import Any
 
 import structlog
 
@@ -28,6 +27,7 @@ from understudy.protocol.engine import (
     longest,
 )
 from understudy.protocol.ids import Millis
+from understudy.protocol.statuspage import Activity, Engine, State
 
 log = structlog.get_logger()
 PROBE_SECONDS = 0.2
@@ -112,7 +112,7 @@ class EngineWatcher:
         """A cold Spark is slower, and nobody depends on it yet."""
         said = self._context.subjob.ha.engine_timeout
         usual = millis(said) if said is not None else default_timeout(self._median_ms)
-        return usual * (PATIENCE if self._context.story.state == "rehearsing" else 1)
+        return usual * (PATIENCE if self._context.story.state is State.WARMING_UP else 1)
 
     @property
     def _median_ms(self) -> float | None:
@@ -126,11 +126,10 @@ class EngineWatcher:
             return None
         return f"the engine stands still: {why}"
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Engine:
         """For the status page."""
         watch = self._watch
         idle = all(inbox.keeps_waiting for inbox in self._inboxes.values())
-        state = "stalled" if watch.stalled else "idle" if idle else "working"
+        state = Activity.STALLED if watch.stalled else Activity.IDLE if idle else Activity.WORKING
         since = now_ms() - watch.quiet_ms if watch.stalled else None
-        figures = {"sinceMs": since, "quietMs": watch.quiet_ms, "timeoutMs": self.timeout_ms}
-        return {"state": state, "why": watch.stalled, **figures}
+        return Engine(state, watch.stalled, since, watch.quiet_ms, self.timeout_ms)
