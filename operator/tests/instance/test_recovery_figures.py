@@ -98,7 +98,9 @@ def test_a_sign_of_life_after_the_last_tuple_counts_and_one_of_an_output_that_st
     hearing.heard("s", 1, 5_000, 0, new_tuples=False)
     assert newest_before(2, hearing.ages("s", 6_000), 6_000) == 5_000
     hearing.heard("s", 1, 9_000, 4_500, new_tuples=False)
-    assert newest_before(2, hearing.ages("s", 9_000), 9_000) == 5_000
+    assert newest_before(2, hearing.ages("s", 9_000), 9_000) == 4_500
+    hearing.heard("s", 1, 9_100, 9_000, new_tuples=False)
+    assert newest_before(2, hearing.ages("s", 9_100), 9_100) == 1_000, "never older than the last tuple"
 
 
 def test_what_was_heard_of_the_new_primary_is_no_evidence_of_the_one_before() -> None:
@@ -127,3 +129,12 @@ def test_a_quiet_stream_has_recovered_when_all_that_waited_is_processed() -> Non
     story.note_idle(Millis(10_300))
     story.note_output(Millis(60_000))
     assert story.recovery_ms == 400
+
+
+def test_a_word_that_output_stands_still_corrects_the_signs_of_life_of_the_first_moment() -> None:
+    hearing = Hearing()
+    hearing.heard("s", 1, 10_000, 0, new_tuples=True)
+    hearing.heard("s", 1, 10_900, 0, new_tuples=False)
+    hearing.heard("s", 1, 13_000, 2_950, new_tuples=False)
+    (age,) = hearing.ages("s", 13_000)
+    assert age.ms == 2_950

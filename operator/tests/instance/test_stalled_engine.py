@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from understudy.instance.enginewatch import GRACE_MS
 from understudy.modes.leadership import Role
+from understudy.protocol.engine import SHOWN_MS, leaves
 
 from .in_process import InProcessInstance, InProcessJob, expected, until
 
@@ -57,6 +59,8 @@ def test_a_primary_that_says_so_is_succeeded_while_its_process_lives(running: In
     assert running.instances["first-1"].context.core.epoch == at == 2, (
         "the one that stands still took the Lease"
     )
+    stand = running.instances["first-0"].shell.stand()
+    assert leaves(stand, SHOWN_MS, GRACE_MS), "what it was is with its successor: it is restarted at once"
 
 
 def test_a_standby_that_says_so_protects_nobody(running: InProcessJob) -> None:

@@ -175,6 +175,11 @@ def test_a_spare_that_has_heard_its_primary_replaces_it_as_soon_as_it_is_silent(
     assert kinds(spare.handle(on.Tick(Millis(1_301)))) == [do.TryLease]
 
 
+def test_a_standby_that_holds_nothing_has_nothing_to_keep(newcomer: Instance) -> None:
+    """If its engine hangs it need not wait for somebody to give it to, whether or not it hears a primary."""
+    assert not newcomer.stand(follows=False).needed
+
+
 @pytest.mark.parametrize("mode", SPARES)
 def test_a_spare_needs_no_answer_from_a_holder_whose_process_has_ended(mode: str) -> None:
     assert kinds(_newcomers()[mode]().handle(on.LeaseSeen(replace(LEASE, gone=True)))) == [do.TryLease]

@@ -157,7 +157,7 @@ class Peers:
         return self._follower is not None and self.heard_ms is not None and self._primary_stalled is None
 
     def alive(self, said: Said) -> None:
-        self.heard_ms = Millis(max(steady_ms() - said.still_ms, self.heard_ms or 0))
+        self.heard_ms = Millis(steady_ms() - said.still_ms)
         self._primary_stalled = said.stalled
         self._behind_until = 0
         positions = said.positions if isinstance(said, KeepAlive) and said.positions else None

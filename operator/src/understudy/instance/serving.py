@@ -130,7 +130,7 @@ class InstanceServing:
             delivery = store.wait(at, seen, context.heartbeat)
             at += delivery.rows.num_rows
             with context.lock:
-                if context.generation != generation:
+                if context.generation != generation or context.stopping.is_set():
                     return
                 if counts and delivery.rows.num_rows:
                     context.note_sent(stream, consumer, at, steady_ms())
@@ -167,7 +167,8 @@ class InstanceServing:
         context, peers = self._ready().context, self._ready().peers
         with context.lock:
             another = context.leading and peers.has_another_than(request.instance)
-            free = context.leading and not another and request.stalled is None
+            fit = request.stalled is None and not context.stopping.is_set()
+            free = context.leading and not another and fit
             outbox = peers.joined(request.instance, request.address, request.mode) if free else None
         if outbox is None:
             why = "not primary, another instance follows, or the engine of the one that asks stands still"
@@ -216,6 +217,8 @@ class InstanceServing:
 
 
 def _refusal(context: Context, request: Subscribe) -> str | None:
+    if context.stopping.is_set():
+        return "it stops"
     if request.consumer not in context.core.ledger.queues[request.stream].acks:
         return f"{request.consumer} is no consumer of {request.stream}"
     if request.meant is not None and request.meant < context.core.epoch:
@@ -343,8 +346,8 @@ def _drill(drill: Drill) -> Answer:
 
 
 def _until(context: Context, condition: Callable[[], bool], nothing: pa.RecordBatch) -> Batches:
-    """Keep-alives until the condition holds."""
-    while not condition():
+    """Keep-alives until the condition holds, or the process stops."""
+    while not condition() and not context.stopping.is_set():
         yield nothing, Waiting()
         with context.role_changed:
             context.role_changed.wait_for(condition, context.heartbeat)

@@ -579,7 +579,8 @@ class Instance:
         primary whose engine works."""
         if self.role is Role.PRIMARY:
             return Stand(leads=True, covered=self.protected, needed=self.ships_state)
-        return Stand(leads=False, covered=follows, needed=self.could_continue())
+        needed = not self.holds_nothing and self.could_continue()
+        return Stand(leads=False, covered=follows, needed=needed)
 
     @property
     def warmed_up(self) -> bool:

@@ -43,12 +43,12 @@ class Hearing:
         self._heard: dict[str, tuple[Heard, ...]] = {}
 
     def heard(self, stream: str, epoch: int, now: int, still_ms: int, *, new_tuples: bool) -> None:
-        """A message of the producer."""
+        """A message of the producer. It takes a producer a moment to know that its output stands still: what it
+        says then is truer than the sign of life before."""
         known = next((h for h in self._heard.get(stream, ()) if h.epoch == epoch), Heard(epoch))
-        alive = max(now - still_ms, known.alive_at if known.alive_at is not None else now - still_ms)
         if new_tuples:
             known = replace(known, tuple_at=now, first_at=now if known.first_at is None else known.first_at)
-        self._keep(stream, replace(known, alive_at=alive))
+        self._keep(stream, replace(known, alive_at=now - still_ms))
 
     def found(self, stream: str, at: int) -> None:
         """An earlier life of this consumer wrote its last tuple at this moment."""
