@@ -301,7 +301,7 @@ class Session:
         if partition in self._at_end:
             return True
         at = TopicPartition(self._source.topic, partition)
-        _, high = self._consumer.get_watermark_offsets(at, cached=True)
+        high: int = self._consumer.get_watermark_offsets(at, cached=True)[1]
         return 0 <= high <= self._records.partitions[partition].next
 
     # --- the topic
