@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.kafka.topics_in_use import Open, fill, places, source_of
 from understudy.kafka.outbox import Rows
@@ -137,3 +137,14 @@ def spoil(broker: Broker, topic: str) -> None:
     producer = Producer({"bootstrap.servers": broker.address})
     producer.produce(topic, b"no JSON")
     producer.flush(30)
+
+
+def test_progress_is_committed_to_the_group(broker: Broker, topic: Make, open_reader: Open) -> None:
+    name = topic(2)
+    fill(broker, name, range(100), partitions=2)
+    reader = open_reader(source_of(broker, name, group=f"{name}-lag"))
+    reader.read_to(100)
+    outside = Consumer({"bootstrap.servers": broker.address, "group.id": f"{name}-lag"})
+    wanted = [TopicPartition(name, partition) for partition in (0, 1)]
+    reader.until(lambda: [at.offset for at in outside.committed(wanted, timeout=30)] == [50, 50])
+    outside.close()

@@ -99,6 +99,10 @@ class NumberingLog:
         """Whether an entry of ours is on its way."""
         return self._sent > 0
 
+    @property
+    def wrote_last(self) -> bool:
+        return self._mine
+
     def is_my_turn(self, now: Millis) -> bool:
         """Whoever wrote last goes on; others take over when nothing was written for a while, though there
         was something to write."""
