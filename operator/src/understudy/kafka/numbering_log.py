@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
+from contextlib import suppress
 from typing import Any, Final
 
 import structlog
@@ -154,5 +155,6 @@ class NumberingLog:
         return answered
 
     def close(self) -> None:
-        self._producer.purge()
-        self._producer.poll(0)
+        with suppress(KafkaException):
+            self._producer.purge()
+            self._producer.poll(0)
