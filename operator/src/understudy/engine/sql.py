@@ -2,7 +2,8 @@
 
 Where a row came from must survive the query. So each input is a view of its payload and one struct `_row`
 with the control columns, and every SELECT that reads rows hands `_row` on. `ts` and `_seq` are taken out of
-it where the input has no column of that name."""
+it where the input has no column of that name.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +22,8 @@ def query(text: str, frames: Sequence[Frame]) -> Frame:
         frame.rows().createOrReplaceTempView(_view(n))
     result = frames[0].df.sparkSession.sql(rewritten(text, {f.table: f.payload for f in frames}))
     payload = [name for name in result.columns if name != ROW]
-    seq = (
-        "_pos" if len(frames) > 1 else "_seq"
-    )  # several inputs become one: places are those of the merged input
+    # Several inputs become one: places are those of the merged input
+    seq = "_pos" if len(frames) > 1 else "_seq"
     return frames[0].of_rows(result, payload, seq)
 
 

@@ -4,7 +4,8 @@ fails.
 The faults (the nemesis): crashes of a primary or a standby, at once in several subjobs, one after the other
 along the stream, during recovery, checkpoint and rejoin; partitions, delays and pauses (which make false
 suspicions); restarts of the control plane; an unreachable Lease store. Some seeds have weather, too
-(`weather`)."""
+(`weather`).
+"""
 
 from __future__ import annotations
 
@@ -28,9 +29,8 @@ from understudy_lab.simulation.world import MS, SECOND, Network, World
 
 LIMIT = 12 * SECOND
 QUIET = 3 * SECOND  # from the end of the last fault until all subjobs are protected again
-JOINING = (
-    12 * SECOND
-)  # the same where there are replicas: one that joins has 100 τ to confirm the state it was given
+# The same where there are replicas: one that joins has 100 τ to confirm the state it was given
+JOINING = 12 * SECOND
 AFTERWARDS = 60  # milliseconds after the end of the last source in which faults still happen
 KINDS = (
     *("crash",) * 3,

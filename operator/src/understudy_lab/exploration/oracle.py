@@ -3,7 +3,8 @@ faults.
 
 It knows no mode from inside, and asks no instance what it believes. What a mode promises, and what it
 survives, it knows as the papers do: from who was alive, who had stored or confirmed what, and who had been
-told what."""
+told what.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +50,8 @@ class Oracle:
         self._given_up: dict[
             str, int
         ] = {}  # seqs before were given up: what had them is sent again under later ones
-        self._by_the_replaced: set[tuple[str, str]] = (
-            set()
-        )  # who reported what as lost when another led already
+        # Who reported what as lost when another led already
+        self._by_the_replaced: set[tuple[str, str]] = set()
         self._see: dict[type, Callable[[Any], None]] = {
             seen.Delivered: self._delivered,
             seen.LossReported: self._lost,
