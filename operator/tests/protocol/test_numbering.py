@@ -141,6 +141,19 @@ def test_nothing_is_known_before_the_first_state() -> None:
     assert follow(None, Taken(0, (run(0, 0, 4),))) is None
 
 
+def test_who_follows_a_log_counts_as_its_readers_do() -> None:
+    log: list[LogEntry] = [
+        START,
+        Taken(0, (run(0, 0, 4),)),
+        Taken(0, (run(1, 0, 9),)),
+        Taken(1, (run(1, 0, 2),)),
+    ]
+    known: Numbering | None = None
+    for entry in log:
+        known = follow(known, entry)
+    assert known == read(log).numbering
+
+
 def test_trimming_keeps_what_is_not_released() -> None:
     history = read([START, Taken(0, (run(0, 0, 4), run(1, 0, 4)), progress=5), Taken(1, (run(0, 4, 8),))])
     kept = offsets(history, 6, 12)
