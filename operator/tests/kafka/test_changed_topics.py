@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.cimpl import NewPartitions
 
 from tests.kafka.topics_in_use import Open, Reader, fill, source_of
 from understudy.kafka.numbering_log import STATE_EVERY
@@ -24,15 +24,10 @@ def numbers(reader: Reader) -> list[int]:
     return [n for _, (_, _, n) in sorted(reader.tuples.items())]
 
 
-def admin(broker: Broker) -> AdminClient:
-    return AdminClient({"bootstrap.servers": broker.address})
-
-
 def remove(broker: Broker, topic: str, upto: int) -> None:
     """As retention does. OFFSET_END: everything."""
     at = TopicPartition(topic, 0, upto)
-    client = admin(broker)
-    client.delete_records([at])[at].result(30)
+    topics.admin(broker).delete_records([at])[at].result(30)
 
 
 def test_aborted_records_and_the_holes_of_transactions_take_no_number(
@@ -78,8 +73,7 @@ def test_a_partition_that_is_added_is_taken_up(broker: Broker, topic: Make, open
     fill(broker, name, range(10))
     reader = open_reader(source_of(broker, name))
     reader.read_to(10)
-    client = admin(broker)
-    client.create_partitions([NewPartitions(name, 3)])[name].result(30)
+    topics.admin(broker).create_partitions([NewPartitions(name, 3)])[name].result(30)
     time.sleep(1)
     fill(broker, name, range(10, 40), partitions=3)
     reader.read_to(40)

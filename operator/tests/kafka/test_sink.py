@@ -120,3 +120,15 @@ def test_what_is_skipped_counts_with_the_next_commit(broker: Broker, topic: Make
     sink.commit()
     assert sink.next == 25
     assert opened(name, 2).next == 25
+
+
+def test_a_sink_that_is_closed_holds_no_reader_up(broker: Broker, topic: Make, opened: Open) -> None:
+    name = topic()
+    sink = opened(name, 1)
+    sink.write(tuples(0, 10))
+    sink.commit()
+    sink.write(tuples(10, 20))
+    sink.close()
+    seen(committed(broker, name), 10)
+    opened(name, 2).close()
+    seen(committed(broker, name), 10)

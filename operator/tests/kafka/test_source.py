@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.kafka.topics_in_use import Open, fill, places, source_of
 from understudy.kafka.outbox import Rows
 from understudy.kafka.topic import OnBad, Starting
 from understudy.protocol.ids import Range, Seq
 from understudy_lab.broker.process import Broker
+from understudy_lab.broker.topics import create
 
 pytestmark = pytest.mark.broker
 Make = Callable[..., str]
@@ -137,3 +139,41 @@ def spoil(broker: Broker, topic: str) -> None:
     producer = Producer({"bootstrap.servers": broker.address})
     producer.produce(topic, b"no JSON")
     producer.flush(30)
+
+
+def test_progress_is_committed_to_the_group(broker: Broker, topic: Make, open_reader: Open) -> None:
+    name = topic(2)
+    fill(broker, name, range(100), partitions=2)
+    reader = open_reader(source_of(broker, name, group=f"{name}-lag"))
+    reader.read_to(100)
+    outside = Consumer({"bootstrap.servers": broker.address, "group.id": f"{name}-lag"})
+    wanted = [TopicPartition(name, partition) for partition in (0, 1)]
+    reader.until(lambda: [at.offset for at in outside.committed(wanted, timeout=30)] == [50, 50])
+    outside.close()
+
+
+def test_a_topic_that_does_not_exist_is_a_fault_until_it_does(
+    broker: Broker, topic: Make, open_reader: Open
+) -> None:
+    name = f"{topic()}-later"
+    reader = open_reader(source_of(broker, name))
+    reader.until(lambda: "Unknown topic" in (reader.source.fault or ""))
+    create(broker, name)
+    fill(broker, name, range(10))
+    reader.read_to(10)
+    assert reader.source.fault is None
+
+
+def test_an_entry_of_a_later_version_stops_the_reader(broker: Broker, topic: Make, open_reader: Open) -> None:
+    name = topic()
+    fill(broker, name, range(10))
+    reader = open_reader(source_of(broker, name))
+    reader.read_to(10)
+    producer = Producer({"bootstrap.servers": broker.address})
+    producer.produce(f"understudy.{name}", b'{"v":2}')
+    producer.flush(30)
+    reader.until(lambda: "has version 2" in (reader.source.fault or ""))
+    fill(broker, name, range(10, 20))
+    time.sleep(0.3)
+    reader.poll()
+    assert reader.next == 10

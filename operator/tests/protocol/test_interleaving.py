@@ -84,6 +84,13 @@ def test_event_time_waits_for_the_slowest_active_partition() -> None:
     assert entry.progress == 15
 
 
+def test_only_a_later_event_time_is_told_of_a_partition() -> None:
+    known = Numbering("topic-1", {0: Place(Offset(5), 30)}, 1, Seq(5), 30)
+    entry = propose(known, partitions(piece(0, 5, 9, 10, 20), piece(1, 0, 1, 40)), MANY)
+    assert entry is not None
+    assert entry.latest == {1: 40}
+
+
 def test_event_time_does_not_wait_for_an_idle_partition() -> None:
     known = Numbering("topic-1", {0: Place(Offset(5), 15), 1: Place(Offset(5), 25)}, 1, Seq(10), 15)
     entry = propose(known, partitions(active=[1]), MANY)

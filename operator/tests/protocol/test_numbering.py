@@ -121,6 +121,12 @@ def test_a_topic_that_is_made_again_is_taken_from_the_beginning_and_numbers_go_o
     assert history.chosen.begin_at(Seq(0), history.numbering) == {0: 0}
 
 
+def test_a_topic_that_is_made_again_twice_is_not_the_first_of_the_two() -> None:
+    late = Recreated(0, "topic-2")
+    history = read([START, late, Recreated(1, "topic-3"), Taken(2, (run(0, 0, 2),)), late])
+    assert (history.numbering.topic, history.numbering.places[0].next) == ("topic-3", 2)
+
+
 def test_a_reader_may_begin_with_any_state_that_counts() -> None:
     whole: list[LogEntry] = [START, Taken(0, (run(0, 0, 4),), progress=7), Taken(1, (run(1, 0, 2),))]
     state = read(whole).numbering
@@ -133,6 +139,19 @@ def test_a_reader_may_begin_with_any_state_that_counts() -> None:
 
 def test_nothing_is_known_before_the_first_state() -> None:
     assert follow(None, Taken(0, (run(0, 0, 4),))) is None
+
+
+def test_who_follows_a_log_counts_as_its_readers_do() -> None:
+    log: list[LogEntry] = [
+        START,
+        Taken(0, (run(0, 0, 4),)),
+        Taken(0, (run(1, 0, 9),)),
+        Taken(1, (run(1, 0, 2),)),
+    ]
+    known: Numbering | None = None
+    for entry in log:
+        known = follow(known, entry)
+    assert known == read(log).numbering
 
 
 def test_trimming_keeps_what_is_not_released() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -30,6 +31,10 @@ _said = logging.Logger("kafka")
 _said.addHandler(_Quiet())
 
 
+_admins: dict[tuple[tuple[str, str], ...], AdminClient] = {}
+_making = threading.Lock()
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     bootstrap_servers: str
@@ -44,7 +49,14 @@ class Connection:
         return Producer(self._settings(PRODUCER, more), logger=_said)
 
     def admin(self) -> AdminClient:
-        return AdminClient(self._settings({}, {}), logger=_said)
+        """One for the whole process, which is never given up: its answers come in a thread of the client
+        library, and if that drops the last reference, the library ends the process."""
+        settings = self._settings({}, {})
+        key = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        with _making:
+            if key not in _admins:
+                _admins[key] = AdminClient(settings, logger=_said)
+            return _admins[key]
 
     def _settings(self, kind: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         own = {key.replace("_", "."): value for key, value in more.items()}

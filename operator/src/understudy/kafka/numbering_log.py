@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
+from contextlib import suppress
 from typing import Any, Final
 
 import structlog
@@ -99,6 +100,10 @@ class NumberingLog:
         """Whether an entry of ours is on its way."""
         return self._sent > 0
 
+    @property
+    def wrote_last(self) -> bool:
+        return self._mine
+
     def is_my_turn(self, now: Millis) -> bool:
         """Whoever wrote last goes on; others take over when nothing was written for a while, though there
         was something to write."""
@@ -150,5 +155,6 @@ class NumberingLog:
         return answered
 
     def close(self) -> None:
-        self._producer.purge()
-        self._producer.poll(0)
+        with suppress(KafkaException):
+            self._producer.purge()
+            self._producer.poll(0)

@@ -34,6 +34,7 @@ HOLD_MS: Final = 500
 back."""
 
 DESCRIBE_MS: Final = 5_000
+SHOW_MS: Final = 1_000
 
 
 class Stopped(Exception):
@@ -59,7 +60,8 @@ class Session:
         """All tuples before this are in the outbox, or are known to be missing."""
 
         self._admin = source.connection.admin()
-        self._consumer: Consumer = source.connection.consumer()
+        group = {"group_id": source.group} if source.group is not None else {}
+        self._consumer: Consumer = source.connection.consumer(**group)
         self._records = Records(source.reading)
         self._heard: dict[int, Millis] = {}
         self._at_end: set[int] = set()
@@ -67,6 +69,7 @@ class Session:
         self._asked: tuple[Millis, Future[Any] | None] = (steady_ms(), None)
         self._log: NumberingLog
         self._bad_record: str | None = None
+        self._shown = steady_ms()
         self._ended = False
 
     def run(self) -> None:
@@ -148,6 +151,7 @@ class Session:
         self._write(now)
         self._pause()
         self._look_at_topic(now)
+        self._show_progress(now)
         self._chosen.trim(Seq(min(self._outbox.released, self._at)))
         self._log.trim(self._admin, self._outbox.unneeded)
 
@@ -301,8 +305,8 @@ class Session:
         if partition in self._at_end:
             return True
         at = TopicPartition(self._source.topic, partition)
-        _, high = self._consumer.get_watermark_offsets(at, cached=True)
-        return bool(0 <= high <= self._records.partitions[partition].next)
+        high: int = self._consumer.get_watermark_offsets(at, cached=True)[1]
+        return 0 <= high <= self._records.partitions[partition].next
 
     # --- the topic
 
@@ -327,6 +331,15 @@ class Session:
         elif asked is None and now - at >= DESCRIBE_MS:
             wanted = TopicCollection([self._source.topic])
             self._asked = (now, self._admin.describe_topics(wanted)[self._source.topic])
+
+    def _show_progress(self, now: Millis) -> None:
+        """To the group, by whoever writes the log. If it fails, the next time will do."""
+        if self._source.group is None or not self._log.wrote_last or now - self._shown < SHOW_MS:
+            return
+        self._shown = now
+        places = self._log.numbering.places.items()
+        shown = [TopicPartition(self._source.topic, partition, place.next) for partition, place in places]
+        self._consumer.commit(offsets=shown, asynchronous=True)
 
     def _renew(self, found: Described) -> None:
         if self._is_read(found.id):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +35,7 @@ TRANSACTION_MS: Final = 10_000
 """A sink that has died holds readers of committed records up for so long, if no successor begins."""
 
 RETRY_SECONDS: Final = 0.2
+ABORT_SECONDS: Final = 2.0
 OWN: Final = {"_seq", "_ts", "_wm"}
 
 
@@ -97,8 +99,11 @@ class KafkaSink:
         self._stopping.set()
 
     def close(self) -> None:
-        """What is not committed is not written."""
+        """What is not committed is not written, and holds no reader up."""
         self.stop()
+        if self._open:
+            with suppress(KafkaException):
+                self._producer.abort_transaction(ABORT_SECONDS)
         self._abandon()
 
     # --- one attempt each
@@ -206,5 +211,6 @@ class KafkaSink:
     def _abandon(self) -> None:
         """Leave a transaction to whoever fences this producer next."""
         if hasattr(self, "_producer"):
-            self._producer.purge()
-            self._producer.poll(0)
+            with suppress(KafkaException):  # one that was fenced says so again and again
+                self._producer.purge()
+                self._producer.poll(0)

@@ -10,17 +10,18 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import structlog
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from understudy.kafka.outbox import Delivery, Missing, Outbox, Rows
-from understudy.kafka.session import Again, Session, Stopped
+from understudy.kafka.session import Again, Session
 from understudy.kafka.topic import SourceTopic
+from understudy.process.clock import steady_ms
 from understudy.protocol.ids import Range, Seq
-from understudy.protocol.numbering_wire import NotUnderstood
 
 log = structlog.get_logger()
 RETRY_SECONDS: Final = 0.2
 JOIN_SECONDS: Final = 30.0
+REREAD_MS: Final = 60_000
 
 
 class KafkaSource:
@@ -75,24 +76,28 @@ class KafkaSource:
             self._thread.join(JOIN_SECONDS)
 
     def _run(self, start: Seq | None, outbox: Outbox, stopping: threading.Event) -> None:
-        at = start
-        while not stopping.is_set():
-            session = Session(self._source, at, outbox, stopping)
-            try:
-                session.run()
-            except Again as why:
-                log.info("topic opened again", topic=self._source.topic, why=str(why))
-            except KafkaException as error:
-                outbox.fault = f"{self._source.topic}: {error.args[0].str()}"
-                log.warning("topic not read", topic=self._source.topic, error=str(error))
-            except (Stopped, NotUnderstood) as error:
-                outbox.fault = f"{self._source.topic}: {error}"
-                log.error("topic not read any more", topic=self._source.topic, error=str(error))
-                return
-            finally:
-                session.close()
-            at = session.delivered
-            stopping.wait(RETRY_SECONDS)
+        at: Seq | None = start
+        try:
+            while not stopping.is_set():
+                at = self._session(at, outbox, stopping)
+                stopping.wait(RETRY_SECONDS)
+        except Exception as error:  # nobody waits for this thread: what it does not say stays unknown
+            outbox.fault = f"{self._source.topic}: {error}"
+            log.exception("topic not read any more", topic=self._source.topic)
+
+    def _session(self, at: Seq | None, outbox: Outbox, stopping: threading.Event) -> Seq | None:
+        """Where the next one begins. Raises Stopped or NotUnderstood, among others, if there must be none."""
+        session = Session(self._source, at, outbox, stopping)
+        try:
+            session.run()
+        except Again as why:
+            log.info("topic opened again", topic=self._source.topic, why=str(why))
+        except KafkaException as error:
+            outbox.fault = f"{self._source.topic}: {error.args[0].str()}"
+            log.warning("topic not read", topic=self._source.topic, error=str(error))
+        finally:
+            session.close()
+        return session.delivered
 
 
 def reread(source: SourceTopic, wanted: Range) -> list[Rows | Missing]:
@@ -101,7 +106,12 @@ def reread(source: SourceTopic, wanted: Range) -> list[Rows | Missing]:
     session = Session(source, wanted.start, outbox, threading.Event(), writes=False)
     try:
         session.open()
+        deadline = steady_ms() + REREAD_MS
         while (at := session.delivered) is None or at < wanted.stop:
+            if steady_ms() > deadline:
+                raise KafkaException(
+                    KafkaError(KafkaError._TIMED_OUT, f"{wanted} was not read again in time")
+                )
             session.step()
             found += _all(outbox)
         return [*_within(wanted, [*found, *_all(outbox)])]

@@ -40,6 +40,8 @@ class SourceTopic:
     limit: int | None = None
     idle_after_ms: int = IDLE_AFTER_MS
     on_bad: OnBad = OnBad.FAIL
+    group: str | None = None
+    """Progress is committed there, so that lag tools see it. It is never read."""
 
 
 @dataclass(frozen=True, slots=True)

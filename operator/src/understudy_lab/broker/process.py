@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
+from understudy.kafka.client import Connection
 from understudy_lab.broker.jars import NoBroker, folder
 
 START_SECONDS: Final = 60.0
@@ -177,8 +177,7 @@ def _listens(port: int) -> bool:
 
 
 def _answers(address: str) -> bool:
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
     try:
-        return bool(admin.list_topics(timeout=2).brokers)
+        return bool(Connection(address).admin().list_topics(timeout=2).brokers)
     except KafkaException:
         return False

@@ -10,6 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from understudy.kafka.client import Connection
 from understudy_lab.broker.process import QUICK, Broker
 
 SECONDS: Final = 30.0
@@ -19,17 +20,15 @@ def create(broker: Broker, topic: str, partitions: int = 1, **config: str) -> No
     """Topic settings as keywords, with `_` for the dots."""
     settings = {key.replace("_", "."): value for key, value in config.items()}
     wanted = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
-    admin = _admin(broker)
-    admin.create_topics([wanted])[topic].result(SECONDS)
+    admin(broker).create_topics([wanted])[topic].result(SECONDS)
 
 
 def delete(broker: Broker, topic: str) -> None:
-    admin = _admin(broker)
-    admin.delete_topics([topic])[topic].result(SECONDS)
+    admin(broker).delete_topics([topic])[topic].result(SECONDS)
 
 
-def _admin(broker: Broker) -> AdminClient:
-    return AdminClient({"bootstrap.servers": broker.address})
+def admin(broker: Broker) -> AdminClient:
+    return Connection(broker.address).admin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +43,14 @@ class Seen:
 
 def committed(broker: Broker, topic: str) -> list[Seen]:
     """All committed records of a topic, up to its present end. Open transactions hold it back."""
-    admin, own = _admin(broker), {"group.id": "outside", "enable.partition.eof": True}
-    partitions = admin.list_topics(topic, timeout=SECONDS).topics[topic].partitions
+    own = {"group.id": "outside", "enable.partition.eof": True}
+    partitions = admin(broker).list_topics(topic, timeout=SECONDS).topics[topic].partitions
     consumer = Consumer({"bootstrap.servers": broker.address, "isolation.level": "read_committed", **own})
     consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
     found: list[Seen] = []
     open_ = set(partitions)
     while open_:
-        for message in consumer.consume(1_000, 1.0):
+        for message in consumer.consume(1_000, 0.1):
             if message.error() is None:
                 found.append(_as_printed(message))
             elif message.error().code() == KafkaError._PARTITION_EOF:
