@@ -33,7 +33,10 @@ def test_help_lists_the_commands_that_exist(capsys: pytest.CaptureFixture[str]) 
 
 def test_help_imports_no_command() -> None:
     """So that it is quick."""
-    code = "import sys, understudy.cli as c; c.main(['--help']); print([m for m in sys.modules if 'pydantic' in m])"
+    code = (
+        "import sys, understudy.cli as c; c.main(['--help']); "
+        "print([m for m in sys.modules if 'pydantic' in m])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("[]")
 

@@ -179,7 +179,8 @@ def stream(count: int, column: str) -> list[Row]:
 
 
 CHAINS: dict[str, list[dict[str, Any]]] = {
-    "map": [{"filter": {"where": "rand() < 0.8 and x <= unix_micros(now())"}}, {"map": {"select": {"x": "x"} | DRAWN}}],
+    "map": [{"filter": {"where": "rand() < 0.8 and x <= unix_micros(now())"}},
+            {"map": {"select": {"x": "x"} | DRAWN}}],
     "sql": [{"sql": "select s.x, {} from (select x, uuid() as before from a) s".format(
         ", ".join(f"{text} as {name}" for name, text in DRAWN.items()))}],
     "windows": [

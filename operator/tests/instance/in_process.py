@@ -54,7 +54,8 @@ spec:
     - {{name: first, inputs: [numbers], operators: [{{filter: {{where: "n % 3 != 0"}}}}], ha: HA}}
     - name: second
       inputs: [first]
-      operators: [{{aggregate: {{window: {{on: _seq, size: {SIZE}, slide: {SLIDE}}}, select: {{n: "sum(n)"}}}}}}]
+      operators:
+        - aggregate: {{window: {{on: _seq, size: {SIZE}, slide: {SLIDE}}}, select: {{n: "sum(n)"}}}}
       ha: HA
   sinks: [{{name: end, input: second, files: {{path: out}}}}]
 """

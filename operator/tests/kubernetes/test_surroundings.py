@@ -182,7 +182,10 @@ def test_a_name_that_does_not_resolve_is_no_address(at: KubernetesSurroundings) 
 
 
 def test_a_pod_does_not_load_what_only_the_operator_needs() -> None:
-    script = "import sys, understudy.kubernetes.surroundings\nsys.exit(bool({'kopf', 'aiohttp'} & set(sys.modules)))"
+    script = (
+        "import sys, understudy.kubernetes.surroundings\n"
+        "sys.exit(bool({'kopf', 'aiohttp'} & set(sys.modules)))"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 

@@ -17,7 +17,8 @@ from understudy.local.processes import Child, Reaper, end_all, session_members
 FAMILY = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-sleep = [sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"]
+stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+sleep = [sys.executable, "-c", stubborn]
 subprocess.Popen(sleep)
 subprocess.Popen(sleep, process_group=0)
 print("started", flush=True)

@@ -30,7 +30,10 @@ spec:
     - name: sums
       inputs: [both]
       operators:
-        - aggregate: {window: {on: _seq, size: 10, slide: 5}, groupBy: [k], select: {s: "sum(v)", n: "count(*)"}}
+        - aggregate:
+            window: {on: _seq, size: 10, slide: 5}
+            groupBy: [k]
+            select: {s: "sum(v)", n: "count(*)"}
       ha: {mode: amnesia}
     - name: some
       inputs: [a]

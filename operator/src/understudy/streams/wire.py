@@ -3,12 +3,12 @@ credentials.
 
 | call | from → to | carries |
 |---|---|---|
-| get `stream` | consumer → producer | rows of a stream from a seq on, without end; each message has an epoch |
+| get `stream` | consumer → producer | rows of a stream from a seq on, for ever; each message has an epoch |
 | get `follow` | secondary → primary | keep-alives, checkpoints, queue trimming, determinants, hand-overs |
 | get `rows` | data source → its own driver | one part of a batch plan |
 | get `peek` | standby → producer | a few held rows, to warm_up with |
-| do `ack` | consumer → producer | level-0 and level-1 acks, with a savepoint tree; that it needs more to go on |
-| in `stream` and `ack` | consumer → producer | how long ago it last heard of the stream's producers (`hearing.py`) |
+| do `ack` | consumer → producer | level-0 and level-1 acks, a savepoint tree; that it needs more to go on |
+| in `stream` and `ack` | consumer → producer | when it last heard of the stream's producers (`hearing.py`) |
 | in `stream` and `follow` | producer → both | for how long its output has stood still |
 | answer to `ack` | producer → consumer | its epoch; whether a later life of the consumer has spoken |
 | do `recover` | consumer → producer | a recovery request; the answer is the consumer's savepoint tree |
@@ -16,7 +16,7 @@ credentials.
 | do `progress`, `beat` | secondary → primary | how far it has come, that it lives |
 | do `cut` | data source → its own driver | the next batch plan |
 | do `ping` | consumer → producer | whether anybody answers |
-| do `hears` | standby → a consumer of its subjob | whether that one is served by the holder of the Lease now |
+| do `hears` | standby → a consumer of its subjob | whether the holder of the Lease serves it now |
 | do `change` | operator → instance | what the manifest now says of how the subjob is kept alive |
 | do `freeze`, `hang`, `partition`, `throttle` | operator → instance | a drill for a while |
 | do `status` | anyone | what the instance knows of itself |

@@ -103,13 +103,15 @@ class Losses:
             missing = self._missing(reader, stream, rows) if reader in ended else []
             said = self._said(reader, stream)
             if len(missing) > said:
-                yield f"{reader} lacks {len(missing)} rows of {stream} ({missing[0]}, …), and {said} were reported"
+                lacks = f"{reader} lacks {len(missing)} rows of {stream} ({missing[0]}, …)"
+                yield f"{lacks}, and {said} were reported"
 
     def unfounded(self, sound: Callable[[str, str, int], bool]) -> Iterator[str]:
         """Losses that were reported where none can have been."""
         for (reader, stream), seqs in self._reported.items():
             if seqs and sound(reader, stream, max(seqs)):
-                yield f"{reader} reported {stream}[{min(seqs)}] and {len(seqs) - 1} more as lost, and nothing was"
+                which = f"{stream}[{min(seqs)}] and {len(seqs) - 1} more"
+                yield f"{reader} reported {which} as lost, and nothing was"
 
     def reports(self, rows: Rows) -> tuple[int, int]:
         """How many inputs a loss was reported of; and of how many in vain, as far as that can be told."""
