@@ -25,7 +25,7 @@ from understudy.engine.schemas import inputs_of, stream_specs
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
 from understudy.streams import wire
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain.operators import Row
 
 
 class Host(flight.FlightServerBase):  # type: ignore[misc]

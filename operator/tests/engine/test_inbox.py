@@ -9,7 +9,7 @@ from understudy.engine.plan import Choice
 from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.merge import Run
 
-from .plain import JOIN, ROW_WISE, UNION, count_window, numbered, spec_of, time_window
+from .player import JOIN, ROW_WISE, UNION, count_window, numbered, spec_of, time_window
 from .rig import element, generator_spec, table_of
 
 MS = 1000

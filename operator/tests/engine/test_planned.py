@@ -15,7 +15,7 @@ from understudy.engine.inbox import Inbox
 from understudy.engine.plan import BatchPlan, Choice
 from understudy.engine.planned import Names, expression
 from understudy.engine.state import InboxState
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, Output, element, feed, stream_spec, table_of
 

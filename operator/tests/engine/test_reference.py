@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy_lab.verify import lists as oracle
 from understudy_lab.verify.batch_queries import reference
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, run_job
 

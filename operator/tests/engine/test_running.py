@@ -15,8 +15,8 @@ import pytest
 
 from understudy.engine.inbox import Inbox
 from understudy.engine.state import InboxState
-from understudy_lab.verify import lists as oracle
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, element, expected, feed, generator_spec, plain, run, stream_spec, table_of
 

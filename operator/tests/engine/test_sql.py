@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from understudy.engine.sql import rewritten
-from understudy_lab.verify import lists as oracle
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, element, expected, plain, run, stream_spec
 

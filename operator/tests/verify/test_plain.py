@@ -68,6 +68,22 @@ def test_windows_cover_places_of_the_stream_and_are_emitted_when_full() -> None:
     assert sums == sorted(sums, key=lambda r: (r["window_end"], r["k"]))
 
 
+def test_windows_in_event_time_are_known_unless_their_bounds_come_out() -> None:
+    """One tuple every 100 ms: windows of a second hold ten, and the one that never closes is not there."""
+    window = "aggregate: {window: {on: ts, size: 1s}, select: {s: 'sum(v)'}}"
+    found = load(JOB.replace("[OPERATOR]", f"[{{{window}}}, {{map: {{select: {{s: s}}}}}}]"))
+    assert isinstance(found, StreamJob), found
+    assert [row["s"] for row in plain_reference(found, "some")] == [90, 290, 490]
+
+
+def test_the_group_of_null_comes_first() -> None:
+    grouped = "aggregate: {window: {on: _seq, size: 10}, groupBy: [k], select: {n: 'count(*)'}}"
+    text = JOB.replace('k: "_seq % 3"', 'k: "if(_seq % 3 = 0, null, _seq % 3)"')
+    found = load(text.replace("OPERATOR", f"{{{grouped}}}"))
+    assert isinstance(found, StreamJob), found
+    assert [(row["k"], row["n"]) for row in plain_reference(found, "some")[:3]] == [(None, 4), (1, 3), (2, 3)]
+
+
 @pytest.mark.parametrize(
     "operator",
     [
