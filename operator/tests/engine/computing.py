@@ -2,7 +2,8 @@
 
 It reads a plan's columns as the Spark plans do (`understudy.engine.plan`), so tests of inboxes and of whole
 instances need no session. What comes out is held against `understudy_lab.verify.plain`, which knows no
-plans."""
+plans.
+"""
 
 from __future__ import annotations
 

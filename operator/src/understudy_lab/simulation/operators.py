@@ -6,7 +6,8 @@ still needs is the product's own rule.
 
 An operator is a function of positions: given the same rows and the same order of inputs it makes the same
 rows, wherever batches are cut. `next_input` says which input the next tuple comes from; for arbitrary
-operators that is a choice."""
+operators that is a choice.
+"""
 
 from __future__ import annotations
 
