@@ -159,5 +159,5 @@ def _windows(
         return count_windows(whole, rows, window.size, window.slide, group_by, select)
     assert isinstance(window.size, timedelta)
     assert isinstance(window.slide, timedelta)
-    spans = [span // MICROSECOND for span in (window.size, window.slide, window.lateness)]
-    return time_windows(whole, rows, *spans, group_by, select)
+    size, slide, lateness = (span // MICROSECOND for span in (window.size, window.slide, window.lateness))
+    return time_windows(whole, rows, size, slide, lateness, group_by, select)
