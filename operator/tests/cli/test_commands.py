@@ -126,7 +126,7 @@ spec:
     ],
     ids=["missing", "folder", "binary", "empty", "control characters", "list", "words", "huge"],
 )
-def test_what_is_no_manifest_gets_one_sentence_and_2(
+def test_a_file_that_is_no_manifest_gets_one_sentence_and_exit_code_2(
     make: object, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "job.yaml"

@@ -145,7 +145,7 @@ def test_a_warm_up_changes_no_position() -> None:
     assert plan.start == 0
 
 
-def test_a_closed_inbox_lets_go_whoever_waits() -> None:
+def test_a_closed_inbox_releases_its_waiting_threads() -> None:
     inbox = Inbox(element(["a"], ROW_WISE), [spec_of("a")])
     inbox.close()
     assert inbox.cut(0, timeout=60) is None

@@ -99,7 +99,7 @@ spec:
 
 
 @pytest.mark.parametrize("ahead", [None, "a", "b"])
-def test_an_input_that_is_ahead_makes_the_others_late(
+def test_tuples_of_the_other_inputs_are_late_if_one_input_is_ahead(
     spark: SparkSession, tmp_path: Path, ahead: str | None
 ) -> None:
     job = load(ARRIVING)

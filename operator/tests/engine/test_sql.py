@@ -36,7 +36,7 @@ INPUTS = {"beats": ["a", "xs"], "other": ["b", "ts"]}
         ),
     ],
 )
-def test_every_select_hands_on_where_its_rows_came_from(text: str, becomes: str) -> None:
+def test_every_select_passes_on_the_origin_of_its_rows(text: str, becomes: str) -> None:
     assert rewritten(text, INPUTS) == becomes
 
 

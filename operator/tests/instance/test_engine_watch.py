@@ -72,7 +72,7 @@ def test_a_python_worker_that_was_just_started_counts_if_it_is_at_work(
         started.wait()
 
 
-def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(running: InProcessJob) -> None:
+def test_healthz_fails_exactly_as_long_as_the_engine_stands_still(running: InProcessJob) -> None:
     health = Health("first", "first-0", Latencies(list))
     page = StatusPage("127.0.0.1", 0, health.status, health.ready, health.trouble)
     health.context = running.instances["first-0"].context

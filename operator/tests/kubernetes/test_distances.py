@@ -33,7 +33,7 @@ def listening() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_a_handshake_takes_its_time_and_nobody_there_is_none() -> None:
+def test_a_handshake_is_timed_and_a_missing_host_has_no_time() -> None:
     with listening() as address:
         took = handshake(address)
         assert took is not None
@@ -41,7 +41,7 @@ def test_a_handshake_takes_its_time_and_nobody_there_is_none() -> None:
     assert handshake(address) is None
 
 
-def test_figures_are_by_host_and_who_is_gone_is_not_among_them() -> None:
+def test_measurements_are_by_host_and_leave_out_hosts_that_are_gone() -> None:
     known = ["127.0.0.1:1"]
     with listening() as address:
         known.append(address)
@@ -61,7 +61,7 @@ def test_what_pods_measured_is_the_distance_of_their_nodes_both_ways_and_for_all
     assert distances.learn((), {}) == {("n1", "n2"): 1.5, ("n2", "n1"): 1.5}
 
 
-def test_a_page_that_says_nonsense_is_read_as_far_as_it_goes() -> None:
+def test_a_page_with_invalid_entries_is_read_without_them() -> None:
     found = read({"kind": "sink", "latencies": {"10.0.0.1": "near", "10.0.0.2": 2}})
     assert found is not None
     assert found.latencies == {"10.0.0.2": 2.0}

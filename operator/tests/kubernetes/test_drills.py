@@ -69,7 +69,7 @@ def status(fake: FakeApi) -> Json:
     return found
 
 
-def test_a_drill_kills_the_primary_and_passes_when_the_incident_is_told(fake: FakeApi, api: Api) -> None:
+def test_a_drill_kills_the_primary_and_passes_when_the_incident_is_reported(fake: FakeApi, api: Api) -> None:
     for _ in range(3):
         assert DrillReconciler(api, SETTINGS).reconcile("apps", "now") == 0.5
     assert status(fake)["phase"] == "Running"
@@ -94,7 +94,7 @@ def test_an_instance_without_certificates_takes_no_orders(fault: str) -> None:
     assert "error" in InstanceServing().act(fault, {"seconds": 60})
 
 
-def test_an_order_that_is_not_taken_is_no_order_carried_out(api: Api) -> None:
+def test_an_order_that_is_refused_does_not_count_as_carried_out(api: Api) -> None:
     server = Server("127.0.0.9", FLIGHT_PORT, InstanceServing())
     try:
         with pytest.raises(Unreachable, match="certificates"):
@@ -115,7 +115,7 @@ class Obedient(InstanceServing):
         return {}
 
 
-def test_an_engine_hangs_for_two_of_the_timeouts_that_its_pod_tells_of(fake: FakeApi, api: Api) -> None:
+def test_an_engine_hangs_for_twice_the_timeout_that_its_pod_reports(fake: FakeApi, api: Api) -> None:
     now = datetime.now(UTC)
     shown = issue(new_authority("demo", now), now + timedelta(days=1), now)
     secret = {"name": certificate("demo", 1), "namespace": "apps"}

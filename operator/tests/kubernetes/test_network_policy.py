@@ -77,9 +77,7 @@ def test_a_policy_from_before_the_operator_was_let_in_is_repaired(fake: FakeApi,
     assert policy(fake)["spec"] == network_policy(Owner("demo", "apps", "uid-job"), OPERATOR)["spec"]
 
 
-def test_a_policy_follows_the_operator_into_another_namespace_and_is_left_alone_else(
-    fake: FakeApi, api: Api
-) -> None:
+def test_a_policy_changes_only_if_the_operator_moves_to_another_namespace(fake: FakeApi, api: Api) -> None:
     for settings, times in (
         (SETTINGS, 1),
         (SETTINGS, 1),

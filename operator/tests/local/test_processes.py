@@ -91,7 +91,7 @@ def test_a_driver_that_dies_by_itself_leaves_no_jvm(tmp_path: Path) -> None:
     reaper.close()
 
 
-def test_who_does_not_stop_when_asked_is_killed(tmp_path: Path) -> None:
+def test_a_process_that_does_not_stop_when_asked_is_killed(tmp_path: Path) -> None:
     reaper = Reaper()
     children = [family(tmp_path / f"log{n}", reaper) for n in range(2)]
     end_all(children, grace_seconds=0.2)

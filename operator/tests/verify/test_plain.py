@@ -94,7 +94,7 @@ def test_the_group_of_null_comes_first() -> None:
         'sql: "select v from a"',
     ],
 )
-def test_what_it_does_not_know_it_says(operator: str) -> None:
+def test_a_query_that_plain_python_does_not_know_is_refused(operator: str) -> None:
     with pytest.raises(NotPlain):
         plain_reference(job(operator), "some")
 
@@ -122,7 +122,7 @@ def test_whole_numbers_that_meet_doubles_are_doubles() -> None:
     assert {type(row["v"]) for row in plain_reference(found, "both")} == {float}
 
 
-def test_of_a_sample_that_draws_both_references_have_all_tuples() -> None:
+def test_both_references_keep_every_tuple_of_a_random_sample() -> None:
     drawing = job("sample: {fraction: 0.5}")
     everything = plain_reference(job("filter: {where: 'true'}"), "some")
     assert (
