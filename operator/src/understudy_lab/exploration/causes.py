@@ -39,6 +39,7 @@ class Vacancy:
 class Order:
     source: str  # the life that has to move
     since: int
+    ignorable: bool  # it may have reached the primary during another move: there is one at a time
 
 
 class Causes:
@@ -167,9 +168,8 @@ class Causes:
     # --- ordered moves
 
     def _ordered(self, event: seen.Ordered) -> None:
-        """A primary makes one move at a time: another order that comes meanwhile may be ignored."""
-        if self._now > self._busy.get(event.subjob, -1):
-            self._orders[event.subjob, event.target] = Order(event.source, self._now)
+        ignorable = self._now <= self._busy.get(event.subjob, -1)
+        self._orders[event.subjob, event.target] = Order(event.source, self._now, ignorable)
         self._busy[event.subjob] = self._now + LINGERS
 
     def _given_up(self, event: seen.GivenUp) -> None:
@@ -187,5 +187,6 @@ class Causes:
         for (subjob, target), order in self._orders.items():
             life = self.lives.of[order.source]
             hampered = any(until > order.since for _, until in self._faults[subjob])
-            if life.alive and life.leads and life.secondary == target and not hampered:
+            willing = life.alive and life.leads and life.secondary == target
+            if willing and not hampered and not order.ignorable:
                 yield f"the move of {subjob} to {target} neither took place nor was given up"
