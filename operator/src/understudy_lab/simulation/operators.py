@@ -1,8 +1,8 @@
 """What simulated elements compute: a made-up operator for each way in which real ones depend on their input.
 
-These are no reference for the operators of manifests (that is `understudy_lab.verify`): values are hashes, and
-a row is (value, lineage), where lineage has one bit for each source tuple behind the row. Which tuples a window
-still needs is the product's own rule.
+They are no reference for the operators of manifests (that is `understudy_lab.verify`): values are hashes,
+and a row is (value, lineage), where lineage has one bit for each source tuple behind the row. Which tuples a
+window still needs is the product's own rule.
 
 An operator is a function of positions: given the same rows and the same order of inputs it makes the same
 rows, wherever batches are cut. `next_input` says which input the next tuple comes from; for arbitrary
