@@ -5,7 +5,7 @@ chose.
 |---------------------------------|------|
 | a secondary joins, none before  | gives it what it begins with |
 | a step is done                  | its output waits |
-| every tick                      | ships what was chosen since; if the oldest is not confirmed in time, fences |
+| every tick                      | ships new determinants; if the oldest is not confirmed in time, fences |
 | confirmed                       | sends what waited for it |
 | the secondary leaves, or another joins | fences: takes the Lease anew |
 | the Lease was taken anew        | sends all that waited, and begins with who has joined |

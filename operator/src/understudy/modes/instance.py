@@ -5,9 +5,9 @@
 | standby   | Lease free            | standby   | tries the Lease |
 | standby   | Lease held by another | standby   | follows the holder |
 | standby   | Lease won             | primary   | leads from what it has stored |
-| standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set on what it last saw) |
+| standby   | followed peer closed or silent | standby | tries the Lease (compare-and-set) |
 | standby   | the same, and no state here | standby | asks the holder through the Lease, then tries it |
-| standby   | the Lease says that the holder's process has ended | standby | tries the Lease; without state, after 6 τ |
+| standby   | the holder's process has ended | standby | tries the Lease; without state, after 6 τ |
 | standby   | followed peer says that its engine stands still | standby | tries the Lease, if it has state |
 | primary   | newer epoch           | standby   | steps down, forgets everything |
 | standby   | handed over to        | standby   | tries the Lease |
