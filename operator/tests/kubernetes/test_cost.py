@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-
-import pytest
 
 from understudy.control.observed import Phase, Pod
 from understudy.kubernetes.api import Api
@@ -20,19 +17,6 @@ from .fake_api import FakeApi
 from .test_reconcile import page, submit
 
 SETTINGS = PodSettings(image="understudy:test", disruption_budgets=True, network_policies=True)
-
-
-@pytest.fixture
-def fake() -> FakeApi:
-    found = FakeApi()
-    submit(found, manifest())
-    return found
-
-
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
 
 
 def test_a_second_look_reads_only_what_changes_by_itself(fake: FakeApi, api: Api) -> None:

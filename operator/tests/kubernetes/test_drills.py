@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,12 +53,6 @@ def fake() -> FakeApi:
         "failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec}
     )
     return found
-
-
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
 
 
 def status(fake: FakeApi) -> Json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,12 +30,6 @@ def fake() -> FakeApi:
     spec = {"job": "demo", "subjob": "keep", "toNode": "n3"}
     found.put("migrations", {"metadata": {"name": "mig", "namespace": "apps", "generation": 1}, "spec": spec})
     return found
-
-
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
 
 
 def found(fake: FakeApi, plural: str, name: str) -> Json:

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from understudy.kubernetes.api import Api
 from understudy.kubernetes.objects import Owner, network_policy
 from understudy.kubernetes.reconcile import Reconciler
 from understudy.kubernetes.settings import OperatorPods, PodSettings
 
-from ..control.jobs import manifest
 from .fake_api import FakeApi
-from .test_reconcile import submit
 
 Json = dict[str, Any]
 
 OPERATOR = OperatorPods("system", {"app.kubernetes.io/name": "understudy-operator"})
 SETTINGS = PodSettings(image="understudy:test", network_policies=True, operator=OPERATOR)
-
-
-@pytest.fixture
-def fake() -> FakeApi:
-    found = FakeApi()
-    submit(found, manifest())
-    return found
-
-
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
 
 
 def policy(fake: FakeApi) -> Json:

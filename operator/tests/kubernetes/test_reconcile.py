@@ -36,12 +36,6 @@ def fake() -> FakeApi:
     return found
 
 
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
-
-
 def submit(fake: FakeApi, body: Json, generation: int = 1) -> None:
     before = fake.get("streamjobs", body["metadata"]["name"]) or {}
     metadata = {**body["metadata"], "generation": generation, "uid": "uid-job"}

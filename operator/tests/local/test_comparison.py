@@ -18,6 +18,11 @@ def tuples(text: str) -> list[str]:
 E = tuples("t1 t2 t3 t4 t5 t6")
 
 
+def judged(observed: str) -> tuple[Recovery, int, int, int]:
+    found = compare(E, tuples(observed))
+    return found.recovery, found.lost, found.duplicated, found.reordered
+
+
 @pytest.mark.parametrize(
     ("observed", "recovery", "lost", "duplicated", "reordered"),
     [
@@ -31,13 +36,7 @@ E = tuples("t1 t2 t3 t4 t5 t6")
 def test_every_kind_of_recovery_in_figure_2_is_recognised(
     observed: str, recovery: Recovery, lost: int, duplicated: int, reordered: int
 ) -> None:
-    found = compare(E, tuples(observed))
-    assert (found.recovery, found.lost, found.duplicated, found.reordered) == (
-        recovery,
-        lost,
-        duplicated,
-        reordered,
-    )
+    assert judged(observed) == (recovery, lost, duplicated, reordered)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +58,7 @@ def test_every_kind_of_recovery_in_figure_2_is_recognised(
 def test_histories_at_the_edges(
     observed: str, recovery: Recovery, lost: int, duplicated: int, reordered: int
 ) -> None:
-    found = compare(E, tuples(observed))
-    assert (found.recovery, found.lost, found.duplicated, found.reordered) == (
-        recovery,
-        lost,
-        duplicated,
-        reordered,
-    )
+    assert judged(observed) == (recovery, lost, duplicated, reordered)
 
 
 def test_nothing_expected_and_nothing_received_is_precise() -> None:
