@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 KNOWN = {
-    "e2e/test_chaos.py::test_savepoints_bring_back_a_subjob_that_lost_every_instance[front]": "no savepoint there",
+    "e2e/test_chaos.py::test_savepoints_bring_back_a_subjob_that_lost_every_instance[front]": (
+        "no savepoint there"
+    ),
 }
 """Test → why it may be skipped where everything else must run."""
 

@@ -29,16 +29,16 @@ helm install understudy charts/understudy --namespace understudy --create-namesp
   --set image.repository=registry.example/understudy --set image.tag=0.1.0
 ```
 
-On clusters that enforce Pod Security, operator and jobs fit the `restricted` profile; only a sink with a `hostPath`
-volume does not.
+On clusters that enforce Pod Security, operator and jobs fit the `restricted` profile; only a sink with a
+`hostPath` volume does not.
 
-Upgrading the chart upgrades the CustomResourceDefinitions. Uninstalling it leaves them, and StreamJobs keep running:
-their standbys take over without the operator, but nobody replaces them. `kubectl delete crd streamjobs.understudy.dev`
-removes the jobs, too. Where two releases share a cluster (each with its own `watchNamespaces`), only one has
-`crds.install=true`.
+Upgrading the chart upgrades the CustomResourceDefinitions. Uninstalling it leaves them, and StreamJobs keep
+running: their standbys take over without the operator, but nobody replaces them.
+`kubectl delete crd streamjobs.understudy.dev` removes the jobs, too. Where two releases share a cluster (each
+with its own `watchNamespaces`), only one has `crds.install=true`.
 
-The definitions that stay belong to the release that installed them, so helm refuses to install under another name or
-namespace. Give them to the new one first, or install with `crds.install=false`:
+The definitions that stay belong to the release that installed them, so helm refuses to install under another
+name or namespace. Give them to the new one first, or install with `crds.install=false`:
 
 ```sh
 for crd in streamjobs incidents failoverdrills migrations; do

@@ -48,9 +48,13 @@ DEMO = Path(__file__).parents[1] / "examples" / "telemonitoring.yaml"
 LOST_NODES = [("nodeLoss", False), ("nodeLoss", True)]
 MOST = 90  # seconds after which a drill has failed, whatever the target
 TARGETS = {
-    "replicaBackup": 1.0, "activeStandby": 1.0, "passiveStandby": 4.0, "upstreamBackup": 6.0, "savepoint": 6.0,
+    "replicaBackup": 1.0,
+    "activeStandby": 1.0,
+    "passiveStandby": 4.0,
+    "upstreamBackup": 6.0,
+    "savepoint": 6.0,
     "amnesia": 6.0,
-}  # fmt: skip
+}
 DETECTION = {
     "nodeLoss": 0.4,
     "engineHang": 3.2,

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from numbers_job import Json, claim, numbers_job
+from numbers_job import Json, claim, number, numbers_job
 
 RATE = 4
 COLUMNS = {"live": ("number", "k", "twice"), "same": ("k", "window_start", "window_end", "total", "rows")}
@@ -94,16 +94,16 @@ def gaps(written: list[Json]) -> int:
     """How many tuples of sink `some` are missing between those that are there; every one that is there is
     right."""
     numbers = [row["number"] for row in written]
-    assert written == [_expected(n, seq) for seq, n in enumerate(numbers)], "a tuple that had not to come"
+    assert written == [_expected(n, seq) for seq, n in enumerate(numbers)], "a tuple that must not come"
     assert numbers == sorted(set(numbers)), "a tuple that came twice or out of order"
     span = range(numbers[0], numbers[-1] + 1) if numbers else range(0)
     return sum(1 for n in span if _passes(n)) - len(numbers)
 
 
 def _passes(n: int) -> bool:
-    return (n * 31) % 101 % 3 == 0
+    return bool(number(n)["v"] % 3 == 0)
 
 
 def _expected(n: int, seq: int) -> Json:
-    assert _passes(n), f"number {n} had not to pass"
-    return {"number": n, "k": n % 7, "v": (n * 31) % 101, "_seq": seq}
+    assert _passes(n), f"number {n} must not pass"
+    return {**number(n), "_seq": seq}

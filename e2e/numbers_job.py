@@ -84,9 +84,13 @@ def claims(name: str, sinks: Iterable[str]) -> list[Json]:
     ]
 
 
+def number(n: int) -> Json:
+    """The source's tuple n."""
+    return {"number": n, "k": n % 7, "v": (n * 31) % 101}
+
+
 def expected_kept(limit: int) -> list[Json]:
-    tuples = [{"number": n, "k": n % 7, "v": (n * 31) % 101} for n in range(limit)]
-    kept = [t for t in tuples if t["v"] % 3 != 0]
+    kept = [t for t in map(number, range(limit)) if t["v"] % 3 != 0]
     return [
         {"number": t["number"], "k": t["k"], "twice": t["v"] * 2, "_seq": seq} for seq, t in enumerate(kept)
     ]

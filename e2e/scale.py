@@ -207,8 +207,8 @@ def page_of(labels: Json) -> Json:
         },
     }
     return moving | {
-        "kind": "subjob", "instance": name, "role": "primary" if leads else "standby", "epoch": 1, "state": "ready",
-        "protected": leads, "secondary": f"{pair}-1" if leads else None,
+        "kind": "subjob", "instance": name, "role": "primary" if leads else "standby", "epoch": 1,
+        "state": "ready", "protected": leads, "secondary": f"{pair}-1" if leads else None,
         "ifItFailedNow": {"replaySeconds": 0.1, "replayTuples": 10, "lostTuples": 0} if leads else None,
     }  # fmt: skip
 

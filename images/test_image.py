@@ -47,7 +47,8 @@ spark = (
 hosts = spark.sparkContext.parallelize(range(8), 8).map(lambda n: (n, socket.gethostname())).collect()
 java = spark.sparkContext._gateway.proc.pid
 maps = open(f"/proc/{java}/maps").read()
-print("RESULT " + json.dumps({"hosts": sorted({h for _, h in hosts}), "archive": "spark.jsa" in maps}), flush=True)
+found = {"hosts": sorted({h for _, h in hosts}), "archive": "spark.jsa" in maps}
+print("RESULT " + json.dumps(found), flush=True)
 spark.stop()
 """
 EXECUTOR = {

@@ -12,9 +12,11 @@ import pytest
 CONFTEST = Path(__file__).parents[2] / "conftest.py"
 SKIPS = {
     "by a mark": "import pytest\n@pytest.mark.skipif(True, reason='no disk here')\ndef test_it(): pass\n",
-    "by a fixture": "import pytest\n@pytest.fixture\ndef d(): pytest.skip('no disk here')\ndef test_it(d): pass\n",
+    "by a fixture": "import pytest\n@pytest.fixture\ndef d(): pytest.skip('no disk here')\n"
+    "def test_it(d): pass\n",
     "by itself": "import pytest\ndef test_it(): pytest.skip('no disk here')\n",
-    "with its module": "import pytest\npytest.skip('no disk here', allow_module_level=True)\ndef test_it(): pass\n",
+    "with its module": "import pytest\npytest.skip('no disk here', allow_module_level=True)\n"
+    "def test_it(): pass\n",
 }
 
 

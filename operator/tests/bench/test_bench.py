@@ -54,7 +54,7 @@ def test_the_gap_that_a_fault_leaves_counts_beyond_the_steady_one() -> None:
     assert (found.steady_ms, found.silence, found.excess) == (100, (700,), (700,))
 
 
-def test_what_was_under_way_at_the_fault_does_not_end_the_silence() -> None:
+def test_tuples_that_were_under_way_at_the_fault_do_not_end_the_silence() -> None:
     times = [*STEADY, 40_050, 40_900, *range(41_000, 80_000, 100)]
     assert gaps(times, [40_000]).silence == (900,)
 
@@ -64,12 +64,12 @@ def test_a_longer_gap_that_begins_later_does_not_end_the_silence() -> None:
     assert gaps(times, [40_050]).silence == (50,)
 
 
-def test_a_pause_long_after_the_fault_is_not_its_doing() -> None:
+def test_a_pause_long_after_the_fault_is_not_caused_by_it() -> None:
     times = [*STEADY, *range(40_000, 60_000, 100), *range(70_000, 90_000, 100)]
     assert gaps(times, [40_000]).excess == (0,)
 
 
-def test_where_nothing_is_to_be_seen_of_a_fault_there_is_no_gap() -> None:
+def test_a_fault_without_an_effect_on_the_output_gives_no_gap() -> None:
     assert gaps(list(range(0, 80_000, 100)), [40_050]).excess == (0,)
 
 
@@ -106,7 +106,7 @@ def test_primaries_are_killed_in_turn() -> None:
     assert victims(replace(QUIET, done=(DONE,))) == ["b-0"]
 
 
-def test_nobody_is_killed_before_all_are_protected_and_quiet() -> None:
+def test_no_instance_is_killed_before_all_subjobs_are_protected_and_quiet() -> None:
     assert victims(replace(QUIET, started_ms=None)) == []
     assert victims(replace(QUIET, now_ms=12_000)) == []
     assert victims(replace(QUIET, done=(replace(DONE, at_ms=97_000),))) == []
@@ -120,7 +120,7 @@ def test_a_subjob_without_a_standby_is_killed_when_it_is_ready() -> None:
     assert [hurt.victim.name for hurt in replace(NEMESIS, alone=frozenset("a")).strike(bare)] == ["a-0"]
 
 
-def test_it_is_over_when_the_last_one_has_caught_up() -> None:
+def test_the_recovery_benchmark_ends_when_the_last_replacement_has_caught_up() -> None:
     done = replace(QUIET, done=(DONE, DONE, DONE))
     assert not NEMESIS.satisfied(QUIET)
     assert not NEMESIS.satisfied(done)
@@ -150,7 +150,7 @@ def test_a_primary_is_stopped_for_good_and_killed_when_it_was_silent_for_a_while
     assert silenced(replace(QUIET, done=(SILENT, ENDED))) == [("b-0", True)]
 
 
-def test_silence_is_over_when_the_last_one_is_dead_and_replaced() -> None:
+def test_the_silence_benchmark_ends_when_the_last_stopped_primary_is_dead_and_replaced() -> None:
     caught_up = replace(QUIET, seen=(subjob("a", take_over=TakeOver(caught_up=91_000)), subjob("b")))
     nemesis = SilenceEach(KillEach(("a", "b"), kills=1, quiet_ms=5_000))
     assert not nemesis.satisfied(replace(caught_up, done=(SILENT,)))
@@ -165,7 +165,7 @@ def test_silence_may_last_one_interval_more_than_the_keep_alives_that_may_be_mis
     assert "| savepoint | 400 ms | 300 ms | 900 ms | 400 ms |" in text
 
 
-def test_a_loss_that_nobody_noticed_is_no_figure() -> None:
+def test_a_loss_that_was_not_detected_is_not_counted() -> None:
     noticed = Incident("a", "savepoint", "primary killed (SIGKILL)", "a-0", "primary", 1_000, detected_ms=0)
     assert detections([noticed, replace(noticed, detected_ms=12)]) == (0, 12)
     with pytest.raises(Failed, match="and nobody noticed"):
@@ -187,7 +187,7 @@ def test_a_move_costs_its_pause_and_what_is_sent() -> None:
     assert "| savepoint | 25 ms | 0 ms | 50 ms | 9 |" in text
 
 
-def test_a_move_that_did_not_take_place_is_no_figure() -> None:
+def test_a_move_that_did_not_take_place_is_not_counted() -> None:
     with pytest.raises(Failed, match="1 of 2 moves took place; beats-0 to beats-2: it is gone"):
         moving.moves_of([MOVE, replace(MOVE, restored_ms=None, failure="it is gone")], 2)
 
@@ -269,6 +269,6 @@ def test_a_queue_beyond_its_bound_or_a_tuple_that_is_missing_misses_the_target()
     assert not met(arrived=359)
 
 
-def test_the_memory_table_says_who_waited_and_what_it_cost() -> None:
+def test_the_memory_table_names_the_waiting_process_and_the_cost() -> None:
     text = page.memory_text(memory.Memory({Mode.SAVEPOINT: absence()}, 360))
     assert "| savepoint | 0.0 of 0 MiB | made, passed | 70 MiB | 20 MiB | 360 of 360, precise |" in text

@@ -62,7 +62,7 @@ def test_the_jobs_that_are_measured_are_accepted_and_have_the_class_that_they_ar
         assert class_of(job.subjobs[0]).operator_class is kind
 
 
-def test_a_prediction_that_is_too_long_is_as_wrong_as_one_that_is_too_short() -> None:
+def test_too_long_a_prediction_is_as_wrong_as_too_short_a_one() -> None:
     predicted = round(ROW.predicted_ms)
     assert replace(ROW, recovery=(predicted * 3,)).factor == pytest.approx(3, rel=0.01)
     assert replace(ROW, recovery=(predicted // 3,)).factor == pytest.approx(3, rel=0.01)
@@ -82,7 +82,7 @@ KILLED = Incident(
 )
 
 
-def test_a_kill_that_no_output_followed_is_no_figure() -> None:
+def test_a_kill_without_any_output_after_it_is_not_counted() -> None:
     cell = ("savepoint", OperatorClass.CONVERGENT)
     found = row_of(cell, [replace(KILLED, first_output_ms=400)], (420,), 100)
     assert found == Row("savepoint", "convergent", (400,), (420,), (20,), (30,), 100)

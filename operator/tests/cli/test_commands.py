@@ -33,7 +33,10 @@ def test_help_lists_the_commands_that_exist(capsys: pytest.CaptureFixture[str]) 
 
 def test_help_imports_no_command() -> None:
     """So that it is quick."""
-    code = "import sys, understudy.cli as c; c.main(['--help']); print([m for m in sys.modules if 'pydantic' in m])"
+    code = (
+        "import sys, understudy.cli as c; c.main(['--help']); "
+        "print([m for m in sys.modules if 'pydantic' in m])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("[]")
 
@@ -123,7 +126,7 @@ spec:
     ],
     ids=["missing", "folder", "binary", "empty", "control characters", "list", "words", "huge"],
 )
-def test_what_is_no_manifest_gets_one_sentence_and_2(
+def test_a_file_that_is_no_manifest_gets_one_sentence_and_exit_code_2(
     make: object, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "job.yaml"

@@ -32,7 +32,7 @@ def record(programme: Programme, *, faults: list[int], moves: int = 0, cuts: int
     )
 
 
-def test_every_moment_is_drawn_from_the_seed_that_is_told() -> None:
+def test_every_drawn_moment_follows_from_the_seed() -> None:
     words = (
         "--partition",
         "beats|strong@5s-50s+2s",
@@ -53,7 +53,7 @@ def test_moments_that_were_not_drawn_have_no_seed() -> None:
     assert asked("--kill", "beats@5s", "--seed", "7").seed is None
 
 
-def test_the_fault_that_did_not_happen_is_told_of_whichever_it_was() -> None:
+def test_a_fault_that_did_not_happen_is_reported_by_its_name() -> None:
     programme = asked("--kill", "beats@5s", "--kill", "strong@6s", "--stop", "beats@7s")
     assert list(undone(programme, record(programme, faults=[1, 2]))) == [
         "the primary of beats was not killed: the job was over before it could be"
@@ -61,12 +61,12 @@ def test_the_fault_that_did_not_happen_is_told_of_whichever_it_was() -> None:
     assert list(undone(programme, record(programme, faults=[2, 0, 1]))) == []
 
 
-def test_what_was_asked_for_twice_has_to_happen_twice() -> None:
+def test_a_fault_that_was_requested_twice_must_happen_twice() -> None:
     programme = asked("--kill", "beats@5s", "--kill", "beats@5s")
     assert len(list(undone(programme, record(programme, faults=[0])))) == 1
 
 
-def test_cuts_and_moves_that_did_not_happen_are_told_of() -> None:
+def test_cuts_and_moves_that_did_not_happen_are_reported() -> None:
     programme = asked("--partition", "beats|strong@5s+2s", "--migrate", "beats@5s")
     assert list(undone(programme, record(programme, faults=[]))) == [
         "beats did not move: the job was over before it could",

@@ -46,7 +46,7 @@ def arguments(pod: str = "", *, force: bool = False) -> argparse.Namespace:
     return argparse.Namespace(job="demo", subjob="keep", pod=pod, force=force)
 
 
-def test_a_failover_says_what_it_costs_and_then_who_leads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failover_prints_its_cost_and_then_the_new_primary(capsys: pytest.CaptureFixture[str]) -> None:
     cluster = Cluster()
     assert failover(cluster.hands, arguments()) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -55,7 +55,7 @@ def test_a_failover_says_what_it_costs_and_then_who_leads(capsys: pytest.Capture
     ]
 
 
-def test_a_failover_of_what_is_not_protected_has_to_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failover_of_an_unprotected_subjob_must_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
     cluster = Cluster(protected=False)
     assert failover(cluster.hands, arguments()) == 1
     assert "refused: no standby" in capsys.readouterr().out
@@ -85,7 +85,7 @@ def test_the_holder_of_the_lease_is_not_fenced_unless_forced(capsys: pytest.Capt
     assert (cluster.holder, cluster.epoch) == ("demo-keep-1", 4)
 
 
-def test_what_is_no_instance_of_the_subjob_is_left_alone() -> None:
+def test_an_instance_of_another_subjob_is_not_fenced() -> None:
     cluster = Cluster()
     assert fence(cluster.hands, arguments("demo-sink-out", force=True)) == 1
     assert len(cluster.pods) == 2

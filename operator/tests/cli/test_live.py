@@ -37,7 +37,7 @@ def test_the_live_table_shows_by_how_much_a_sink_is_behind() -> None:
     assert "40,000 tuples, 3.2 s" in shown(behind(40_000, 3_200))
 
 
-def test_the_lines_of_a_run_without_a_terminal_tell_it_too() -> None:
+def test_the_lines_of_a_run_without_a_terminal_show_it_too() -> None:
     assert "alerts 812 tuples, behind by 40,000 tuples, 3.2 s" in lines(behind(40_000, 3_200))
 
 
@@ -48,10 +48,10 @@ def test_the_lines_say_of_a_primary_that_stands_still_that_it_does() -> None:
     assert "beats-0 stalled, epoch 1 protected" in lines(running(hung))
 
 
-def test_a_sink_that_has_all_is_not_called_behind() -> None:
+def test_a_sink_that_has_every_tuple_is_not_behind() -> None:
     assert "behind" not in lines(behind(0, 0))
 
 
-def test_a_producer_that_leads_no_more_tells_nothing() -> None:
+def test_a_producer_that_no_longer_leads_says_nothing_about_the_lag() -> None:
     dead = seen(subjob("beats", 0), exit_code=-9, page=behind(7, 1).seen[1].page)
     assert running(seen(SINK), dead).lag("alerts") is None

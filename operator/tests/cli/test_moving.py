@@ -13,7 +13,7 @@ from understudy.cli.moving import migrate, switchover
 ARGS = argparse.Namespace(job="demo", subjob="keep", to="n3")
 
 
-def test_a_migration_is_made_and_its_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_migration_is_created_and_its_end_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     made: list[Any] = []
     ended = {"status": {"phase": "Completed", "message": "keep has moved", "pauseSeconds": 0.2, "lost": 0}}
     assert migrate(lambda text: made.append(json.loads(text)), lambda _: ended, ARGS) == 0

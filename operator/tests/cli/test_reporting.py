@@ -30,7 +30,7 @@ def test_it_has_the_parts_of_a_local_report() -> None:
     assert set(found["sinks"]["out"]) == {"tuples", "lag", "lagSeconds"}
 
 
-def test_an_incident_is_told_step_by_step_since_the_last_sign_of_life() -> None:
+def test_an_incident_is_shown_step_by_step_from_the_last_sign_of_life() -> None:
     (incident,) = report()["incidents"]
     assert incident["subjob"] == "keep"
     assert 0 <= incident["detectedMs"] <= incident["promotedMs"] <= incident["firstOutputMs"]

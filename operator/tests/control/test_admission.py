@@ -27,11 +27,11 @@ def test_a_name_that_another_job_has_taken_is_refused() -> None:
     assert "in use by StreamJob demo-k" in refused[0].message
 
 
-def test_its_own_leases_are_not_in_the_way() -> None:
+def test_the_leases_of_the_job_itself_do_not_block_its_name() -> None:
     assert not taken_names(job(), [Lease("demo-keep", "demo", "keep")])
 
 
-def test_what_the_model_refuses_is_refused_with_its_sentence() -> None:
+def test_admission_refuses_with_the_sentence_of_the_model() -> None:
     refused = admit(manifest(sinks=[{"name": "out", "input": "doble", "files": {"path": "out"}}]))
     assert isinstance(refused, tuple)
     assert "double" in refused[0].message

@@ -35,12 +35,12 @@ def lost(wanted: StreamJob) -> World:
     return world
 
 
-def test_who_stands_in_is_not_started_before() -> None:
+def test_the_alternative_branch_is_not_started_before_it_is_needed() -> None:
     world = World(with_failure(alternative="coarse")).run_for(30)
     assert {pod.part for pod in world.pods.values()} == {"keep", "double", "out"}
 
 
-def test_the_alternative_stands_in_when_no_node_has_had_room_for_long() -> None:
+def test_the_alternative_stands_in_if_no_node_has_room_for_a_long_time() -> None:
     world = lost(with_failure(alternative="coarse")).run_for(120)
     assert not world.failed, "a node may still come"
     world.run_for(120)
@@ -72,7 +72,7 @@ def frugal(**on_permanent_failure: Any) -> StreamJob:
     return job(subjobs=[keep, double, small])
 
 
-def test_one_that_only_asks_for_less_stands_in_and_goes_by_take_overs() -> None:
+def test_an_alternative_with_smaller_requests_stands_in_and_leaves_by_take_overs() -> None:
     world = lost(frugal()).run_for(280)
     assert set(world.failed) == {"keep"}
     assert world.is_true("Protected")

@@ -383,7 +383,7 @@ def test_how_a_subjob_is_kept_alive_is_changed_in_the_running_instances(
         ({"mode": "amnesia", "spare": True}, Role.SPARE),
     ],
 )
-def test_label_and_status_say_what_the_mode_makes_of_the_one_that_stands_by(
+def test_label_and_status_name_the_role_of_the_standby_in_its_mode(
     started: World, ha: dict[str, Any], role: Role
 ) -> None:
     started.edit(with_settings(**ha)).run_for(20)
@@ -561,7 +561,7 @@ def test_trouble_in_a_pod_shows_as_degraded(started: World) -> None:
     assert started.condition("Degraded")["message"] == f"{name}: ImagePullBackOff: no such image"
 
 
-def test_a_full_queue_shows_as_degraded_and_names_who_takes_nothing(started: World) -> None:
+def test_a_full_queue_shows_as_degraded_and_names_the_consumer_that_takes_nothing(started: World) -> None:
     started.full.add("double")
     started.run_for(2)
     assert started.is_true("Degraded")

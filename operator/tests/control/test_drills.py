@@ -133,7 +133,7 @@ def test_a_lost_standby_or_sink_is_not_taken_for_the_take_over(world: World) -> 
 @pytest.mark.parametrize(
     ("expect", "word"), [({"recovery": "1ms"}, "recovery"), ({"recovery": "10s"}, "5 tuples lost")]
 )
-def test_what_falls_short_of_the_expectation_fails_and_says_by_how_much(
+def test_a_drill_below_the_expectation_fails_and_says_by_how_much(
     world: World, expect: dict[str, Any], word: str
 ) -> None:
     drill = WarmUp(world, spec(expect=expect))
@@ -206,7 +206,7 @@ def test_a_node_is_not_lost_while_it_has_every_instance_of_a_subjob() -> None:
         ({"fault": "overload"}, "does not watch for overloads"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_a_reason(
+def test_a_drill_that_cannot_be_carried_out_is_refused_with_a_reason(
     world: World, changes: dict[str, Any], word: str
 ) -> None:
     drill = WarmUp(world, spec(**changes)).run_for(3)
@@ -224,7 +224,9 @@ def test_a_process_that_stops_or_is_cut_off_is_taken_over_from(world: World, fau
     assert "certificates" in plain.status.message
 
 
-def test_a_take_over_that_the_status_does_not_tell_of_yet_is_not_taken_for_the_drills(world: World) -> None:
+def test_an_earlier_take_over_that_the_status_does_not_show_yet_is_not_taken_for_the_drills(
+    world: World,
+) -> None:
     drill = WarmUp(world, spec())
     drill.look()
     stale = world.status
@@ -239,7 +241,7 @@ def test_a_take_over_that_the_status_does_not_tell_of_yet_is_not_taken_for_the_d
     assert drill.status.epoch == 2
 
 
-def test_a_primary_that_was_succeeded_before_it_was_hurt_is_not_taken_for_hurt(world: World) -> None:
+def test_a_drill_starts_again_if_its_primary_is_succeeded_before_the_fault(world: World) -> None:
     drill = WarmUp(world, spec())
     drill.look()
     drill.look()
@@ -250,8 +252,8 @@ def test_a_primary_that_was_succeeded_before_it_was_hurt_is_not_taken_for_hurt(w
     assert drill.killed == []
 
 
-def test_a_primary_that_had_been_succeeded_when_it_was_hurt_is_not_taken_for_hurt(world: World) -> None:
-    """Nobody knew of the take-over when the fault was made: it hit a standby."""
+def test_a_fault_that_a_take_over_turned_into_one_of_a_standby_is_made_again(world: World) -> None:
+    """The take-over was not known when the fault was made, so it hit a standby."""
     drill = WarmUp(world, spec(fault="partition")).run_for(12)
     (told,) = drill.seen().incidents
     hurt = drill.status.model_copy(update={"phase": DrillPhase.RUNNING})
@@ -281,7 +283,7 @@ def test_a_fault_that_cannot_be_made_ends_the_drill(world: World) -> None:
     assert "could not be made" in drill.status.message
 
 
-def test_a_take_over_that_was_succeeded_itself_is_not_waited_for(world: World) -> None:
+def test_a_take_over_that_another_one_replaced_is_not_waited_for(world: World) -> None:
     drill = WarmUp(world, spec()).run_for(12)
     assert drill.status.phase is DrillPhase.PASSED, drill.status
     short = IncidentSeen("demo-keep-epoch-2", 0, {"subjob": "keep", "epoch": 2}, {})
@@ -383,7 +385,7 @@ def test_a_schedule_runs_it_again_and_again_and_counts(world: World) -> None:
         ({"schedule": "* * * * *", "timeZone": "Europe/Bern"}, "no time zone 'Europe/Bern'"),
     ],
 )
-def test_a_schedule_that_is_none_is_refused_once(world: World, wrong: dict[str, str], why: str) -> None:
+def test_an_invalid_schedule_is_refused_once(world: World, wrong: dict[str, str], why: str) -> None:
     drill = WarmUp(world, spec(**wrong)).run_for(20)
     assert why in drill.status.message
     assert drill.status.failed == 1

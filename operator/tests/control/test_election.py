@@ -19,20 +19,20 @@ def test_a_lease_that_nobody_holds_is_taken_at_once_and_another_holders_is_not()
     assert me.look(Sight("b", "1"), 0).may_write(LEASE_MS)
 
 
-def test_every_renewal_of_the_holder_starts_the_waiting_anew() -> None:
+def test_every_renewal_by_the_holder_restarts_the_wait() -> None:
     waiting = Candidate("a").look(Sight("b", "1"), 0).look(Sight("b", "2"), LEASE_MS - 1)
     assert not waiting.may_write(LEASE_MS)
     assert waiting.may_write(2 * LEASE_MS)
 
 
-def test_who_cannot_renew_counts_itself_out_before_another_may_take_over() -> None:
+def test_a_leader_that_cannot_renew_stops_before_another_may_take_over() -> None:
     held = Candidate("a").look(FREE, 0).renewed(Sight("a", "2"), 10)
     assert held.leads(10)
     assert not held.leads(10 + GIVE_UP_MS)
     assert not held.look(Sight("b", "3"), 20).leads(20)
 
 
-def test_a_leadership_that_was_interrupted_is_another_term_when_it_goes_on() -> None:
+def test_a_leadership_that_was_interrupted_continues_as_a_new_term() -> None:
     leading = Candidate("a").look(Sight(None, "1"), 0).renewed(Sight("a", "2"), 0)
     term = leading.term
     leading = leading.renewed(Sight("a", "3"), GIVE_UP_MS - 1)
@@ -43,7 +43,7 @@ def test_a_leadership_that_was_interrupted_is_another_term_when_it_goes_on() -> 
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3_000), st.booleans()), max_size=60))
-def test_there_are_never_two_leaders_whoever_looks_when_and_whatever_gets_lost(
+def test_there_are_never_two_leaders_whatever_the_timing_and_the_losses(
     steps: list[tuple[int, int, bool]],
 ) -> None:
     now, version, holder = 0, 1, None

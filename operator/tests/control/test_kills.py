@@ -75,12 +75,12 @@ def test_a_primary_and_its_standby_that_are_killed_at_the_same_place_are_a_poiso
         assert word in said
 
 
-def test_one_kill_is_none(world: World) -> None:
+def test_one_kill_is_no_poison_plan(world: World) -> None:
     kill(world, world.primary("keep"), POISON, caught_up=True)
     assert world.condition("Degraded")["reason"] != "PoisonPlan"
 
 
-def test_two_kills_at_different_places_are_none(world: World) -> None:
+def test_two_kills_at_different_places_are_no_poison_plan(world: World) -> None:
     """The one that took over had caught up: it got past what killed the first."""
     first, second = world.primary("keep"), world.standby("keep")
     kill(world, first, POISON, caught_up=True)
@@ -89,7 +89,7 @@ def test_two_kills_at_different_places_are_none(world: World) -> None:
     assert world.condition("Degraded")["reason"] != "PoisonPlan"
 
 
-def test_other_deaths_are_none(world: World) -> None:
+def test_other_deaths_are_no_poison_plan(world: World) -> None:
     first, second = world.primary("keep"), world.standby("keep")
     kill(world, first, POISON, caught_up=True, why="Error")
     lead(world, second)
@@ -97,7 +97,7 @@ def test_other_deaths_are_none(world: World) -> None:
     assert world.condition("Degraded")["reason"] != "PoisonPlan"
 
 
-def test_it_is_said_still_when_the_pods_are_others(world: World) -> None:
+def test_a_poison_plan_is_still_shown_after_the_pods_were_replaced(world: World) -> None:
     before = set(kill_both(world))
     for name in before:
         world.kill(name)
@@ -106,7 +106,7 @@ def test_it_is_said_still_when_the_pods_are_others(world: World) -> None:
     assert "2 times" in world.condition("Degraded")["message"]
 
 
-def test_a_death_is_counted_once_however_often_it_is_seen(world: World) -> None:
+def test_a_death_is_counted_once_even_if_it_is_seen_many_times(world: World) -> None:
     kill_both(world)
     for _ in range(5):
         world.tick()
@@ -115,7 +115,7 @@ def test_a_death_is_counted_once_however_often_it_is_seen(world: World) -> None:
     assert Counted.of(world.entries["kills.keep"]).kills.count == 2
 
 
-def test_it_is_over_when_an_instance_has_got_past_that_place(world: World) -> None:
+def test_a_poison_plan_is_over_when_an_instance_has_passed_that_place(world: World) -> None:
     _, second = kill_both(world)
     world.taken[second] = take_over("demo-keep-0", world.now_ms)
     world.run_for(60)

@@ -68,14 +68,14 @@ def test_a_standby_whose_pod_is_gone_leaves_an_incident_until_the_subjob_is_prot
     ("modes", "role"),
     [(("replicaBackup", "passiveStandby"), "replica"), (("upstreamBackup", "passiveStandby"), "spare")],
 )
-def test_the_incident_says_what_the_lost_one_was(modes: tuple[str, str], role: str) -> None:
+def test_the_incident_names_the_role_of_the_lost_instance(modes: tuple[str, str], role: str) -> None:
     world = World(with_modes(*modes)).run_for(30)
     world.kill(world.standby("keep"))
     world.run_for(1)
     assert (only(world).spec["role"], only(world).spec["mode"]) == (role, modes[0])
 
 
-def test_a_standby_on_a_lost_node_is_told_once_and_with_the_node(started: World) -> None:
+def test_a_standby_on_a_lost_node_is_reported_once_with_the_node(started: World) -> None:
     lost = started.pods[started.standby("keep")]
     started.pods = {
         name: pod for name, pod in started.pods.items() if pod.part == "keep" or pod.node != lost.node
@@ -90,7 +90,7 @@ def test_a_standby_on_a_lost_node_is_told_once_and_with_the_node(started: World)
     assert told[0].spec["class"] == "permanent"
 
 
-def test_a_standby_that_does_not_answer_failed_when_it_first_did_not(started: World) -> None:
+def test_a_standby_that_does_not_answer_failed_at_its_first_missing_answer(started: World) -> None:
     started.silent.add(started.standby("keep"))
     since = started.now_ms + 1_000
     started.run_for(35)
@@ -124,7 +124,7 @@ def test_pages_from_before_a_failure_do_not_end_its_incident(started: World, whi
     assert "reprotected" not in only(started).status
 
 
-def test_what_fails_before_the_subjob_is_protected_again_belongs_to_the_same_incident(started: World) -> None:
+def test_a_failure_before_the_subjob_is_protected_again_belongs_to_the_same_incident(started: World) -> None:
     first = started.standby("keep")
     started.kill(first)
     started.run_for(6)
@@ -136,7 +136,7 @@ def test_what_fails_before_the_subjob_is_protected_again_belongs_to_the_same_inc
     assert "reprotected" in only(started).status
 
 
-def test_a_restarted_operator_tells_of_a_loss_that_it_did_not_see_and_not_twice(started: World) -> None:
+def test_a_restarted_operator_reports_a_loss_that_it_did_not_see_and_reports_it_once(started: World) -> None:
     lost = started.standby("keep")
     started.kill(lost)
     for _ in range(20):
@@ -147,7 +147,7 @@ def test_a_restarted_operator_tells_of_a_loss_that_it_did_not_see_and_not_twice(
     assert set(started.incidents) == {f"{lost}-lost"}
 
 
-def test_a_pair_that_is_lost_as_a_whole_does_not_claim_that_nothing_was_lost(started: World) -> None:
+def test_an_incident_of_a_lost_pair_does_not_claim_that_nothing_was_lost(started: World) -> None:
     primary, standby = started.primary("keep"), started.standby("keep")
     started.kill(primary)
     started.kill(standby)
@@ -195,7 +195,7 @@ def test_an_old_primary_that_hangs_until_it_is_given_up_belongs_to_the_take_over
     assert only(started).name == "demo-keep-epoch-2"
 
 
-def test_nobody_is_called_a_lost_standby_before_the_new_primary_says_whom_it_took_over_from(
+def test_no_instance_is_called_a_lost_standby_before_the_new_primary_names_its_predecessor(
     started: World,
 ) -> None:
     primary, standby = started.pods[started.primary("keep")], started.standby("keep")
@@ -310,7 +310,7 @@ def test_a_sink_that_is_started_again_in_its_pod_is_a_temporary_failure(started:
     assert "reprotected" in only(started).status
 
 
-def test_a_sink_on_a_lost_node_is_told_once(started: World) -> None:
+def test_a_sink_on_a_lost_node_is_reported_once(started: World) -> None:
     node = started.pods[SINK].node
     assert node is not None
     started.lose_node(node)
@@ -328,7 +328,7 @@ def test_two_losses_of_a_sink_are_two_incidents(started: World) -> None:
 
 
 @pytest.mark.parametrize("cut", range(12))
-def test_the_loss_of_a_sink_is_told_once_wherever_the_plan_is_cut(started: World, cut: int) -> None:
+def test_the_loss_of_a_sink_is_reported_once_wherever_the_plan_is_cut(started: World, cut: int) -> None:
     started.kill(SINK)
     started.tick()
     started.reconcile(cut=cut)
@@ -372,7 +372,7 @@ def test_an_edit_is_no_failure(started: World, edit: str) -> None:
     } <= succeeded
 
 
-def test_an_edit_that_stops_the_output_is_told_as_a_change_with_its_pause(started: World) -> None:
+def test_an_edit_that_stops_the_output_is_reported_as_a_change_with_its_pause(started: World) -> None:
     gone = started.primary("keep")
     started.edit(EDITS["the query"]).run_for(120)
     subjob = started.subjob("keep")

@@ -27,16 +27,16 @@ MOVED = Moved(
 )
 
 
-def test_an_order_that_nobody_has_is_given_again() -> None:
+def test_an_order_that_no_instance_has_is_given_again() -> None:
     assert decide_migration(SEEN) == (Give("keep", "n3"),)
 
 
-def test_an_order_that_is_there_or_carried_out_is_not() -> None:
+def test_an_order_that_is_known_or_carried_out_is_not_given_again() -> None:
     assert decide_migration(replace(SEEN, orders={"keep": Order("n3", "away")})) == ()
     assert decide_migration(replace(SEEN, moves={"keep": "away"})) == ()
 
 
-def test_a_move_that_is_over_completes_it_even_if_the_job_has_not_told_yet() -> None:
+def test_a_finished_move_completes_the_migration_before_the_job_status_shows_it() -> None:
     (step,) = decide_migration(replace(SEEN, moved={"keep": MOVED}))
     assert isinstance(step, WriteDown)
     assert (step.status.phase, step.status.to, step.status.lost) == (

@@ -67,7 +67,7 @@ def test_a_move_to_a_node_makes_a_new_instance_there_before_the_standby_goes() -
 
 
 @pytest.mark.parametrize("where", ["nowhere", "here", "cordoned"])
-def test_an_order_that_can_not_be_is_refused_with_a_reason(where: str) -> None:
+def test_a_move_that_is_not_possible_is_refused_with_a_reason(where: str) -> None:
     world = running()
     here = world.pods[world.primary("keep")].node
     node = {"nowhere": "n9", "here": here, "cordoned": free_node(world)}[where]
@@ -123,7 +123,7 @@ def test_a_target_that_is_lost_ends_the_move() -> None:
 
 
 @pytest.mark.parametrize("delay", range(1, 8))
-def test_a_move_that_was_ordered_goes_on_from_who_took_over_on_the_way(delay: int) -> None:
+def test_a_move_goes_on_from_a_new_primary_that_took_over_on_the_way(delay: int) -> None:
     world = running()
     before, standby, node = world.primary("keep"), world.standby("keep"), free_node(world)
     world.orders["keep"] = Order(node, "mig")
@@ -200,7 +200,7 @@ def name_successor(world: World, name: str | None) -> None:
     world.leases["demo-keep"] = replace(world.leases["demo-keep"], successor=name)
 
 
-def test_a_move_that_takes_too_long_is_taken_out_of_the_lease_before_it_is_said_to_have_failed() -> None:
+def test_a_late_move_is_taken_out_of_the_lease_before_it_is_reported_as_failed() -> None:
     world = running()
     before, target = stuck(world)
     name_successor(world, target)

@@ -61,7 +61,9 @@ def test_the_nearest_free_node_is_elected_and_the_event_gives_the_figures(world:
     assert made.prefer == min(means, key=lambda node: means[node])
 
 
-def test_a_node_that_nobody_measured_is_not_elected_and_without_figures_nobody_is(world: Measured) -> None:
+def test_a_node_without_measurements_is_not_elected_and_without_any_measurements_no_node_is(
+    world: Measured,
+) -> None:
     world.unmeasured = frozenset({"n1", "n2", "n3", "n4"})
     made, said = replacement(world)
     assert made.prefer is None

@@ -75,10 +75,10 @@ def test_a_time_zone_has_summers_and_skips_and_repeats_an_hour(day: str, moment:
         "0 0 31 2 *",
     ],
 )
-def test_what_is_no_cron_line_is_refused_with_a_sentence(line: str) -> None:
+def test_an_invalid_cron_line_is_refused_with_a_sentence(line: str) -> None:
     assert str(refusal(line, "Europe/Berlin")).startswith(f"the schedule {line!r} is no cron line: ")
 
 
 @pytest.mark.parametrize("zone", ["Europe/Bern", "Europe", "../../etc/passwd", "/etc/passwd", "CEST+2\0"])
-def test_a_time_zone_that_is_none_is_refused_with_a_sentence(zone: str) -> None:
+def test_an_unknown_time_zone_is_refused_with_a_sentence(zone: str) -> None:
     assert str(refusal("0 3 * * *", zone)).startswith(f"there is no time zone {zone!r}")

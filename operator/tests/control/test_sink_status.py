@@ -17,14 +17,14 @@ def sink_of(world: World) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_sink_is_as_far_behind_as_its_producer_says() -> None:
+def test_the_lag_of_a_sink_is_what_its_producer_says() -> None:
     world = World(job(), behind={"out": (40_000, 3_200)}).run_for(40)
     found = sink_of(world)
     assert (found["lag"], found["lagSeconds"]) == (40_000, 3.2)
     assert found["next"] == found["tuples"]
 
 
-def test_the_lag_is_told_while_the_sink_itself_says_nothing() -> None:
+def test_the_lag_is_shown_while_the_sink_itself_does_not_answer() -> None:
     world = World(job(), behind={"out": (5, 100)}).run_for(30)
     world.silent.add("demo-sink-out")
     world.behind = {"out": (9_000, 8_000)}
@@ -32,7 +32,7 @@ def test_the_lag_is_told_while_the_sink_itself_says_nothing() -> None:
     assert sink_of(world)["lag"] == 9_000
 
 
-def test_a_lag_that_nobody_can_tell_is_absent() -> None:
+def test_an_unknown_lag_is_left_out() -> None:
     assert "lag" not in sink_of(World(job()).run_for(30))
 
 

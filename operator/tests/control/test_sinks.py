@@ -43,7 +43,7 @@ def node_of_sink(world: World) -> str:
     return node
 
 
-def test_a_sink_is_made_again_elsewhere_when_nobody_on_its_node_answers(started: World) -> None:
+def test_a_sink_is_made_again_on_another_node_when_no_pod_on_its_node_answers(started: World) -> None:
     node = node_of_sink(started)
     silence(started, node)
     started.run_for(7)
@@ -53,7 +53,7 @@ def test_a_sink_is_made_again_elsewhere_when_nobody_on_its_node_answers(started:
     assert (made(started).avoid, made(started).life) == (frozenset({node}), 2)
 
 
-def test_a_sink_that_is_silent_alone_is_given_more_time(started: World) -> None:
+def test_a_silent_sink_whose_neighbours_answer_is_given_more_time(started: World) -> None:
     started.silent.add(SINK)
     started.run_for(25)
     assert made(started).life == 1
@@ -80,7 +80,7 @@ def test_pods_of_other_jobs_tell_of_a_node_where_a_sink_is_alone(started: World)
     assert made(started).life == 2
 
 
-def test_an_instance_on_a_node_where_nobody_answers_has_its_standby_and_its_time(started: World) -> None:
+def test_an_instance_on_a_silent_node_is_not_removed_at_once(started: World) -> None:
     beside = neighbours(started)[0]
     silence(started, node_of_sink(started))
     started.run_for(12)

@@ -68,7 +68,7 @@ def test_a_sink_that_stalls_again_later_leaves_another_incident(started: World) 
     assert all("reprotected" in incident.status for incident in started.incidents.values())
 
 
-def test_a_stalled_primary_serves_nobody(started: World) -> None:
+def test_a_stalled_primary_does_not_count_as_serving(started: World) -> None:
     primary = started.primary("keep")
     started.stalled[primary] = JVM
     started.run_for(3)
@@ -78,7 +78,7 @@ def test_a_stalled_primary_serves_nobody(started: World) -> None:
     assert told(started, "EngineStalled") == [f"{primary}: Spark stands still: {JVM}"]
 
 
-def test_a_stalled_standby_protects_nobody(started: World) -> None:
+def test_a_stalled_standby_does_not_count_as_protection(started: World) -> None:
     started.stalled[started.standby("keep")] = JVM
     started.run_for(3)
     assert started.is_true("Ready")

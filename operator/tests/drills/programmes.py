@@ -25,9 +25,15 @@ CHAIN = f"""
 # What is left to chance, in the modes that can carry it; and several elements in each of their strategies.
 CHANCE = f"""
   subjobs:
-    - {{name: act, inputs: [odd, even], operators: [{{union: {{}}}}], ha: {{mode: activeStandby, guarantee: precise}}}}
+    - name: act
+      inputs: [odd, even]
+      operators: [{{union: {{}}}}]
+      ha: {{mode: activeStandby, guarantee: precise}}
     - {{name: pas, inputs: [odd, even], operators: [{{union: {{}}}}], ha: {{guarantee: precise}}}}
-    - {{name: log, inputs: [odd, even], operators: [{{union: {{}}}}], ha: {{mode: upstreamBackup, guarantee: precise}}}}
+    - name: log
+      inputs: [odd, even]
+      operators: [{{union: {{}}}}]
+      ha: {{mode: upstreamBackup, guarantee: precise}}
     - name: swe
       inputs: [odd]
       operators: [{COUNT}, {COUNT}]
@@ -50,7 +56,10 @@ TOGETHER = f"""
     - {{name: one, inputs: [odd], operators: [{COUNT}], ha: {{mode: savepoint}}}}
     - {{name: two, inputs: [one], operators: [{COUNT}], ha: {{mode: savepoint}}}}
     - {{name: all, inputs: [two], operators: [{{filter: {{where: "n > 0"}}}}], ha: {{mode: savepoint}}}}
-    - {{name: rol, inputs: [odd], operators: [{{map: {{select: {{z: "randn()"}}}}}}], ha: {{mode: upstreamBackup}}}}
+    - name: rol
+      inputs: [odd]
+      operators: [{{map: {{select: {{z: "randn()"}}}}}}]
+      ha: {{mode: upstreamBackup}}
     - name: sha
       inputs: [odd]
       merge: eventTime

@@ -12,37 +12,37 @@ from understudy.model.guarantees import PRECISE
 
 HEAD = """# Drills
 
-Real faults on real processes: `make drills` runs every programme of `operator/tests/drills/programmes.py` and writes
-this page; continuous integration always runs the first three, in which every mode and every class of operators meets
-the faults that need no new instance, and the others in turns. A programme is one run of a job that holds several
-modes, each hurt in turn at moments that are drawn from the seed; then `understudy verify` compares the sinks with an
-execution without failures. `UNDERSTUDY_SEED=… make drills` draws the same moments again. Times are in milliseconds
-since the fault.
+Real faults on real processes: `make drills` runs every programme of `operator/tests/drills/programmes.py` and
+writes this page; continuous integration always runs the first three, in which every mode and every class of
+operators meets the faults that need no new instance, and the others in turns. A programme is one run of a job
+that holds several modes, each hurt in turn at moments that are drawn from the seed; then `understudy verify`
+compares the sinks with an execution without failures. `UNDERSTUDY_SEED=… make drills` draws the same moments
+again. Times are in milliseconds since the fault.
 
-`build/drills` remembers which programmes have kept their promises: `make drills` runs only the others, and those that
-were changed since, and replaces their sections here, so that all of it can be done in several sittings.
-`rm -r build/drills` begins anew.
+`build/drills` remembers which programmes have kept their promises: `make drills` runs only the others, and
+those that were changed since, and replaces their sections here, so that all of it can be done in several
+sittings. `rm -r build/drills` makes it run all of them again.
 
-They tell as much of the machine as of the protocols: replacements start their own Spark sessions meanwhile, on the same
-cores.
+The times show the machine as much as the protocols: replacements start their own Spark sessions meanwhile, on
+the same cores.
 """
 
 
 MATRIX = """
-What became of the promises, by what happened to whom in the sections below: *kept*, and how often it was tried;
-*not run*, if no section tells of it. A promise counts as broken for each fault of a subjob with a sink behind it that
-is weaker than promised. Replica backup and savepoint refuse arbitrary operators; savepoint keeps one element, which is
-deterministic here because of a Python function.
+Which promises were kept, by mode, class and fault, from the sections below: *kept*, and how often it was
+tried; *not run*, if no section holds it. A promise counts as broken for each fault of a subjob with a sink
+behind it that is weaker than promised. Replica backup and savepoint refuse arbitrary operators; savepoint
+keeps one element, which is deterministic here because of a Python function.
 
-- *Both, one after the other*: a primary is killed whose standby, or predecessor, was killed before it, as soon as the
-  next standby protects it.
-- *Killed while catching up*: a recovering primary, where upstream can give all of its state again (savepoint; upstream
-  backup without a log). Elsewhere there is no second copy of the state at that moment, and a new standby is killed
-  while it joins; the sections say which.
-- *Stopped for 3 s*: longer than the detector waits. The standby takes over, and the process that was stopped comes back
-  as a standby.
-- *Stopped for 0.15 s*: shorter than the detector waits, so no role should change. A busy machine may add to the stop,
-  and a take-over within a second of it is counted here; it breaks no promise.
+- *Both, one after the other*: a primary is killed whose standby, or predecessor, was killed before it, as
+  soon as the next standby protects it.
+- *Killed while catching up*: a recovering primary, where upstream can give all of its state again (savepoint;
+  upstream backup without a log). Elsewhere there is no second copy of the state at that moment, and a new
+  standby is killed while it joins; the sections say which.
+- *Stopped for 3 s*: longer than the detector waits. The standby takes over, and the process that was stopped
+  comes back as a standby.
+- *Stopped for 0.15 s*: shorter than the detector waits, so no role should change. A busy machine may add to
+  the stop, and a take-over within a second of it is counted here; it breaks no promise.
 """.lstrip()
 CAUSED_MS = 1_000
 _ROW = re.compile(r"^\| (\S+) \| (\w+) \| (\w+) \| ([^|]+) \| (kept|broken) \| ([\d,]*) ?\|", re.MULTILINE)

@@ -58,7 +58,7 @@ def test_every_moment_is_drawn() -> None:
     assert [w for p in ALL for w in (*p.kills, *p.stops) if "-" not in w.rpartition("@")[2]] == []
 
 
-def test_a_primary_is_the_second_of_both_when_somebody_was_killed_before_it() -> None:
+def test_a_primary_is_the_second_of_both_if_another_instance_was_killed_before_it() -> None:
     stop, joining, standby, primary = (
         *("primary stopped for 3 s (SIGSTOP)", "joining standby killed (SIGKILL)"),
         *("standby killed (SIGKILL)", "primary killed (SIGKILL)"),
@@ -112,7 +112,7 @@ def test_a_result_replaces_its_section_and_leaves_the_others() -> None:
     assert put(found, new, ["a", "b", "c"]) == found
 
 
-def test_a_cell_says_what_became_of_the_promise_and_counts_each_fault_as_what_it_was() -> None:
+def test_a_cell_says_whether_the_promise_was_kept_and_counts_each_fault_by_its_kind() -> None:
     struck = [
         incident("standby killed"),
         incident("primary killed", 50),

@@ -29,7 +29,7 @@ from understudy.model.job import StreamJob, Subjob
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.ids import Epoch
 from understudy.streams.connection import ROWS
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain.operators import Row
 
 
 class Host(flight.FlightServerBase):  # type: ignore[misc]

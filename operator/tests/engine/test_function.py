@@ -10,9 +10,9 @@ from understudy.engine.function import Unsuited
 from understudy.engine.schemas import stream_schemas
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy_lab.verify import lists as oracle
 from understudy_lab.verify.batch_queries import reference
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, element, expected, plain, run, run_job, stream_spec
 
@@ -61,7 +61,7 @@ def test_arrow_may_work_on_the_rows_and_operators_may_follow(host: Host) -> None
         ("missing", None, "has no function missing"),
     ],
 )
-def test_what_is_no_function_of_a_row_is_refused(
+def test_a_function_that_does_not_work_row_by_row_is_refused(
     host: Host, function: str, schema: str | None, why: str
 ) -> None:
     with pytest.raises(Unsuited) as refused:
@@ -108,6 +108,6 @@ def test_the_engine_makes_what_the_batch_execution_makes(
     assert run_job(host, job)["counted"].select(meant.column_names).to_pylist() == meant.to_pylist()
 
 
-def test_who_only_reads_the_stream_does_without_the_function(spark: SparkSession) -> None:
+def test_a_reader_of_the_stream_does_not_need_the_function(spark: SparkSession) -> None:
     columns = stream_schemas(spark, calling("nowhere:at_all"))["graded"]
     assert columns == pa.schema([("grade", pa.string()), ("a", pa.int64())])

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from understudy.engine.inbox import Inbox
 from understudy.engine.plan import Choice
-from understudy_lab.verify import lists as oracle
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
-from .plain import JOIN, ROW_WISE, UNION, Player, compute, count_window, numbered, spec_of, time_window
+from .player import JOIN, ROW_WISE, UNION, Player, compute, count_window, numbered, spec_of, time_window
 from .rig import element, table_of
 
 MS = 1000

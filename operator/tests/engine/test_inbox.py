@@ -9,7 +9,7 @@ from understudy.engine.plan import Choice
 from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.merge import Run
 
-from .plain import JOIN, ROW_WISE, UNION, count_window, numbered, spec_of, time_window
+from .player import JOIN, ROW_WISE, UNION, count_window, numbered, spec_of, time_window
 from .rig import element, generator_spec, table_of
 
 MS = 1000
@@ -145,7 +145,7 @@ def test_a_warm_up_changes_no_position() -> None:
     assert plan.start == 0
 
 
-def test_a_closed_inbox_lets_go_whoever_waits() -> None:
+def test_a_closed_inbox_releases_its_waiting_threads() -> None:
     inbox = Inbox(element(["a"], ROW_WISE), [spec_of("a")])
     inbox.close()
     assert inbox.cut(0, timeout=60) is None

@@ -14,7 +14,7 @@ import pytest
 from understudy.engine.inbox import Inbox
 from understudy.engine.plan import BatchPlan, Choice
 from understudy.engine.planned import Names, expression
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, Output, element, feed, sent, stream_spec, table_of
 
@@ -51,7 +51,7 @@ def test_a_call_becomes_what_the_plan_chose(text: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     "text", ["mv  >  1", "'now()'", "rand(42)", "randn()", "`now` -- now()", "timestamp'now'"]
 )
-def test_a_text_that_a_plan_chooses_nothing_of_stays_as_it_was_written(text: str) -> None:
+def test_an_expression_without_time_or_chance_stays_as_it_was_written(text: str) -> None:
     assert expression(text, NAMES, "0") == text
 
 
@@ -118,7 +118,7 @@ def test_a_follower_takes_the_time_that_was_chosen_and_goes_on_from_there() -> N
     assert next_plan(inbox).clock == 120
 
 
-def test_a_standby_that_only_hears_of_choices_does_not_go_behind_them() -> None:
+def test_a_standby_takes_no_earlier_time_than_the_choices_that_it_has_heard_of() -> None:
     inbox, _ = clocked(70)
     inbox.heard_of(Choice(0, 1, 0, (), clock=80))
     inbox.offer("a", rows(0, 1))
@@ -136,7 +136,7 @@ def test_a_state_carries_the_time() -> None:
     assert next_plan(successor).clock == 100
 
 
-def test_nobody_asks_the_time_where_nothing_depends_on_it() -> None:
+def test_the_clock_is_not_read_if_no_expression_depends_on_it() -> None:
     inbox = Inbox(element(["a"], [{"filter": {"where": "x > 1"}}]), [A])
     inbox.offer("a", rows(0, 1))
     assert next_plan(inbox).clock is None
@@ -178,7 +178,8 @@ def stream(count: int, column: str) -> list[Row]:
 
 
 CHAINS: dict[str, list[dict[str, Any]]] = {
-    "map": [{"filter": {"where": "rand() < 0.8 and x <= unix_micros(now())"}}, {"map": {"select": {"x": "x"} | DRAWN}}],
+    "map": [{"filter": {"where": "rand() < 0.8 and x <= unix_micros(now())"}},
+            {"map": {"select": {"x": "x"} | DRAWN}}],
     "sql": [{"sql": "select s.x, {} from (select x, uuid() as before from a) s".format(
         ", ".join(f"{text} as {name}" for name, text in DRAWN.items()))}],
     "windows": [
@@ -192,7 +193,7 @@ CHAINS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", CHAINS)
-def test_another_process_that_is_told_the_choices_makes_the_same_tuples(host: Host, name: str) -> None:
+def test_another_process_that_receives_the_choices_makes_the_same_tuples(host: Host, name: str) -> None:
     chain, streams = element(["a"], CHAINS[name]), {"a": stream(300, "x")}
     first = run(host, chain, [A], streams, seed=0)
     choices = [Choice.of(plan.choice().to_ints()) for plan in first.plans]
@@ -217,7 +218,7 @@ def assert_drawn_well(output: Output) -> None:
 
 
 @pytest.mark.spark
-def test_pairs_are_drawn_for_by_the_places_of_both(host: Host) -> None:
+def test_the_random_numbers_of_a_pair_depend_on_the_places_of_both_tuples(host: Host) -> None:
     join = {
         "with": "b",
         "on": "a.patient = b.patient and rand() < 0.5",

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy_lab.verify import lists as oracle
 from understudy_lab.verify.batch_queries import reference
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, run_job
 
@@ -99,7 +99,7 @@ spec:
 
 
 @pytest.mark.parametrize("ahead", [None, "a", "b"])
-def test_an_input_that_is_ahead_makes_the_others_late(
+def test_tuples_of_the_other_inputs_are_late_if_one_input_is_ahead(
     spark: SparkSession, tmp_path: Path, ahead: str | None
 ) -> None:
     job = load(ARRIVING)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from understudy.engine.inbox import Inbox
-from understudy_lab.verify import lists as oracle
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, element, expected, feed, generator_spec, plain, run, sent, stream_spec, table_of
 
@@ -58,7 +58,7 @@ STREAMS = {"s": stream(400), "g": oracle.generator(100, 400, lambda n, _: {"who"
 
 @pytest.mark.parametrize("chain", [WINDOWS, JOINED], ids=["windows", "join"])
 @pytest.mark.parametrize("with_tails", [True, False], ids=["tails shipped", "tails replayed"])
-def test_another_query_goes_on_where_the_first_was_left(host: Host, chain: Any, with_tails: bool) -> None:
+def test_another_query_goes_on_where_the_first_one_stopped(host: Host, chain: Any, with_tails: bool) -> None:
     specs = [{"s": SPEC, "g": OTHER}[name] for name in chain.inputs]
     streams = {name: STREAMS[name] for name in chain.inputs}
     whole = run(host, chain, specs, streams).table
@@ -77,7 +77,7 @@ def test_another_query_goes_on_where_the_first_was_left(host: Host, chain: Any, 
     assert pa.concat_tables([before.table, after.table]).equals(whole)
 
 
-def test_what_a_warm_up_makes_is_thrown_away(host: Host) -> None:
+def test_the_output_of_a_warm_up_is_thrown_away(host: Host) -> None:
     inbox = Inbox(WINDOWS, [SPEC], parallelism=2)
     with host.running(inbox) as output:
         inbox.warm_up()
@@ -91,7 +91,7 @@ def test_what_a_warm_up_makes_is_thrown_away(host: Host) -> None:
     assert plain(output.table) == expected(rows)
 
 
-def test_after_a_loss_windows_hold_what_came_since(host: Host) -> None:
+def test_after_a_loss_windows_hold_the_tuples_after_it(host: Host) -> None:
     rows, lost = STREAMS["s"], range(130, 247)
     inbox = Inbox(WINDOWS, [SPEC])
     with host.running(inbox) as output:
@@ -124,7 +124,7 @@ def test_parts_computed_in_parallel_give_the_same(host: Host, chain: Any) -> Non
 
 
 @pytest.mark.parametrize("neighbour", ["max(who)", "percentile(x, 0.5)"], ids=["a string", "an object"])
-def test_doubles_are_added_in_the_order_of_the_stream_whatever_is_computed_beside_them(
+def test_doubles_are_added_in_the_order_of_the_stream_whatever_else_is_aggregated(
     host: Host, neighbour: str
 ) -> None:
     """Spark sorts where a buffer holds strings, and left to itself gives up hashing objects after 128

@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from understudy_lab.verify import lists as oracle
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, element, expected, generator_spec, plain, run, stream_spec
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from understudy.engine.sql import rewritten
-from understudy_lab.verify import lists as oracle
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 
 from .rig import Host, element, expected, plain, run, stream_spec
 
@@ -36,7 +36,7 @@ INPUTS = {"beats": ["a", "xs"], "other": ["b", "ts"]}
         ),
     ],
 )
-def test_every_select_hands_on_where_its_rows_came_from(text: str, becomes: str) -> None:
+def test_every_select_passes_on_the_origin_of_its_rows(text: str, becomes: str) -> None:
     assert rewritten(text, INPUTS) == becomes
 
 

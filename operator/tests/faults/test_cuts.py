@@ -62,7 +62,7 @@ def test_a_cut_holds_back_what_is_sent_and_loses_nothing_of_it(folder: Path) -> 
         assert there.recv(10) == b"two"
 
 
-def test_others_are_not_touched_and_a_process_is_never_apart_from_itself(folder: Path) -> None:
+def test_a_cut_affects_only_its_two_sides_and_never_separates_a_process_from_itself(folder: Path) -> None:
     address = echo()
     announce(folder, "a-0", address)
     file_in(folder).write_text(json.dumps([["a-0", "b-0"]]))
@@ -73,7 +73,7 @@ def test_others_are_not_touched_and_a_process_is_never_apart_from_itself(folder:
         assert there.recv(10) == b"one"
 
 
-def test_nobody_at_the_other_end_is_noticed_at_once(folder: Path) -> None:
+def test_a_missing_peer_is_noticed_at_once(folder: Path) -> None:
     free = socket.create_server(("127.0.0.1", 0))
     address = f"127.0.0.1:{free.getsockname()[1]}"
     free.close()

@@ -1,8 +1,8 @@
 """Instances of a job in one process: real shells, queues, Leases and Flight connections; only Spark is
 left out.
 
-chain:  numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── a reader
-fork:   numbers ─┬ first (the same) ─────────────────┬ second (all of them, by event time) ── a reader
+chain:  numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── reader
+fork:   numbers ─┬ first (the same) ─────────────────┬ second (all of them, by event time) ── reader
                  └ third (keeps what is divisible) ──┘
 """
 
@@ -18,9 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.engine.computing import PlanRow, results_of
 from understudy.engine.inbox import Inbox
 from understudy.engine.lane import WIRE, InputKind, InputSpec
-from understudy.engine.plan import BatchPlan
 from understudy.instance.context import Context
 from understudy.instance.serving import InstanceServing
 from understudy.instance.shell import Shell
@@ -42,6 +42,7 @@ from understudy.streams.replicas import reading_of
 from understudy.streams.server import Server
 from understudy.streams.spill import Spill
 from understudy.streams.store import Store
+from understudy_lab.verify.plain import plain_reference
 
 RATE = 300
 SIZE, SLIDE = 6, 3
@@ -56,7 +57,8 @@ spec:
     - {{name: first, inputs: [numbers], operators: [{{filter: {{where: "n % 3 != 0"}}}}], ha: HA}}
     - name: second
       inputs: [first]
-      operators: [{{aggregate: {{window: {{on: _seq, size: {SIZE}, slide: {SLIDE}}}, select: {{n: "sum(n)"}}}}}}]
+      operators:
+        - aggregate: {{window: {{on: _seq, size: {SIZE}, slide: {SLIDE}}}, select: {{n: "sum(n)"}}}}
       ha: HA
   sinks: [{{name: end, input: second, files: {{path: out}}}}]
 """
@@ -90,9 +92,10 @@ def job_of(text: str, ha: str) -> StreamJob:
 
 
 def expected(count: int) -> list[int]:
-    """The first sums."""
-    kept = [n for n in range(5 * count + 30) if n % 3][: count * SLIDE + SIZE]
-    return [sum(kept[k * SLIDE : k * SLIDE + SIZE]) for k in range(count)]
+    """The first sums, as plain Python has them."""
+    enough = CHAIN.replace(f"rate: {RATE}", f"rate: {RATE}, limit: {5 * count + 30}")
+    sums = plain_reference(job_of(enough, "{mode: amnesia}"), "second")
+    return [row["n"] for row in sums[:count]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +137,6 @@ class InProcessInstance:
         sources = Sources.of(job, subjob, {"numbers": PAYLOAD}, folder)
         self.shell = Shell(self.context, sources)
         serving.inboxes, serving.schemas, serving.shell = {owner: self.inbox}, {owner: schema}, self.shell
-        merges = len(element.inputs) > 1
-        self._compute = {"first": _kept, "third": _divisible, "second": _merged if merges else _sums}[owner]
         surroundings.announce(owner, name, address, "")
         threading.Thread(target=self._run, args=(owner,), daemon=True).start()
         self.context.story.state = State.READY
@@ -147,10 +148,8 @@ class InProcessInstance:
             plan = self.inbox.cut(done, 0.1)
             if plan is not None:
                 self.inbox.begin(plan.number)
-                rows = pa.concat_tables(
-                    [self.inbox.rows(plan.number, part) for part in range(len(plan.parts))]
-                )
-                self.shell.outputs.on_output(owner, plan, self._compute(plan, rows))
+                made = [(_made_by(owner, rows), ts) for ts, rows in results_of(self.inbox, plan)]
+                self.shell.outputs.on_output(owner, plan, _table(made))
                 self.inbox.done(plan.number)
                 done = plan.number
 
@@ -163,42 +162,28 @@ class InProcessInstance:
         self.server.shutdown()
 
 
-def _kept(plan: BatchPlan, rows: pa.Table) -> pa.Table:
-    found = [(s, t) for s, t in zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True) if s % 3]
-    return _table([s for s, t in found], [t for s, t in found])
+def _made_by(owner: str, rows: list[PlanRow]) -> int | None:
+    """What a subjob makes of the rows of one result."""
+    numbers = [_number(row) for row in rows]
+    match owner:
+        case "first":
+            return numbers[0] if numbers[0] % 3 else None
+        case "third":
+            return None if numbers[0] % 3 else numbers[0]
+        case _:
+            return sum(numbers)
 
 
-def _divisible(plan: BatchPlan, rows: pa.Table) -> pa.Table:
-    found = [
-        (s, t) for s, t in zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True) if s % 3 == 0
-    ]
-    return _table([s for s, t in found], [t for s, t in found])
+def _number(row: PlanRow) -> int:
+    """A generator's number is its seq; a stream's is in the column of its input."""
+    known = [row[name] for name in ("i0_n", "i1_n") if row.get(name) is not None]
+    return int(known[0]) if known else int(row["_seq"])
 
 
-def _merged(plan: BatchPlan, rows: pa.Table) -> pa.Table:
-    rows = rows.sort_by("_pos")
-    pairs = zip(rows["i0_n"].to_pylist(), rows["i1_n"].to_pylist(), strict=True)
-    return _table([b if a is None else a for a, b in pairs], rows["_ts"].to_pylist())
-
-
-def _sums(plan: BatchPlan, rows: pa.Table) -> pa.Table:
-    """As Spark does, over the rows there are: a life that begins in the middle drops what it makes of too
-    few."""
-    values = dict(zip(rows["_seq"].to_pylist(), rows["i0_n"].to_pylist(), strict=True))
-    times = dict(zip(rows["_seq"].to_pylist(), rows["_ts"].to_pylist(), strict=True))
-    first = max(0, -(-(plan.start - SIZE + 1) // SLIDE))
-    ends = [
-        k * SLIDE + SIZE
-        for k in range(first, plan.stop // SLIDE + 1)
-        if plan.start < k * SLIDE + SIZE <= plan.stop
-    ]
-    return _table(
-        [sum(values.get(s, 0) for s in range(e - SIZE, e)) for e in ends], [times[e - 1] for e in ends]
-    )
-
-
-def _table(numbers: list[int], times: list[Any]) -> pa.Table:
-    return pa.table({"_ts": pa.array(times, WIRE.field("_ts").type), "n": pa.array(numbers, pa.int64())})
+def _table(made: list[tuple[int | None, int | None]]) -> pa.Table:
+    kept = [(n, ts) for n, ts in made if n is not None]
+    times = pa.array([ts for _, ts in kept], pa.int64()).cast(WIRE.field("_ts").type)
+    return pa.table({"_ts": times, "n": pa.array([n for n, _ in kept], pa.int64())})
 
 
 class Reader(Handler):

@@ -32,7 +32,7 @@ def come_back(running: InProcessJob, away: Reader) -> Reader:
 
 
 @pytest.mark.parametrize("mode", ["upstreamBackup", "passiveStandby", "activeStandby", "replicaBackup"])
-def test_a_take_over_serves_those_that_are_there_and_the_lost_one_gets_everything_later(
+def test_a_take_over_serves_the_consumers_that_are_there_and_a_lost_one_gets_every_tuple_later(
     mode: str, tmp_path: Path
 ) -> None:
     running = InProcessJob(f"{{mode: {mode}, {SOON_SUSPECTED}}}", tmp_path, TWO_SINKS)
@@ -52,7 +52,7 @@ def test_a_take_over_serves_those_that_are_there_and_the_lost_one_gets_everythin
         running.close()
 
 
-def test_a_late_sink_that_had_more_than_the_others_goes_on_behind_what_it_had(tmp_path: Path) -> None:
+def test_a_late_sink_that_had_more_than_the_others_goes_on_after_its_last_tuple(tmp_path: Path) -> None:
     """With amnesia nobody can make again what it had: it counts on from there, and skips none of the new
     tuples."""
     ha = f"{{mode: amnesia, spare: true, {SOON_SUSPECTED}}}"

@@ -44,7 +44,7 @@ def lose_the_reader(running: InProcessJob) -> None:
 
 
 @pytest.mark.parametrize("ha", MODES.values(), ids=MODES)
-def test_a_dead_reader_stops_the_source_and_gets_everything_when_it_is_back(ha: str, tmp_path: Path) -> None:
+def test_a_dead_reader_stops_the_source_and_gets_every_tuple_when_it_is_back(ha: str, tmp_path: Path) -> None:
     running = InProcessJob(ha, tmp_path, bounds=BOUNDS)
     try:
         lose_the_reader(running)
@@ -92,7 +92,7 @@ def test_a_queue_that_holds_less_than_a_window_of_its_reader_is_overdrawn(mode: 
         running.close()
 
 
-def test_what_only_waits_to_be_processed_is_not_acked_as_received(tmp_path: Path) -> None:
+def test_input_that_waits_to_be_processed_is_not_acked_as_received(tmp_path: Path) -> None:
     running = InProcessJob(MODES["passiveStandby"], tmp_path, bounds=BOUNDS)
     try:
         lose_the_reader(running)

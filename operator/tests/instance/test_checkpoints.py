@@ -55,7 +55,7 @@ def test_the_shelf_holds_exactly_what_the_newest_checkpoint_names(shelf: Shelf) 
     assert seqs(shelf.rows("e", QUEUE)) == list(range(4, 12))
 
 
-def test_what_a_later_checkpoint_has_left_far_behind_is_forgotten(shelf: Shelf) -> None:
+def test_rows_that_later_checkpoints_no_longer_need_are_removed(shelf: Shelf) -> None:
     first, second = checkpoint(1, (0, 10), (0, 10)), checkpoint(2, (50, 60), (40, 40))
     shelf.put(message(first, None), NOTHING)
     shelf.put(message(second, first), NOTHING)
@@ -79,7 +79,7 @@ def test_a_temporary_backup_leaves_the_permanent_one_as_it_is(shelf: Shelf) -> N
     assert seqs(temporary.rows("e", QUEUE)) == list(range(4, 12))
 
 
-def test_many_rows_travel_in_several_letters(tmp_path: Path) -> None:
+def test_many_rows_are_sent_in_several_messages(tmp_path: Path) -> None:
     sent = message(checkpoint(1, (0, 1_000), (0, 5)), None)
     letters = list(letters_of(sent, LAST, most=5_000))
     assert len(letters) > 2

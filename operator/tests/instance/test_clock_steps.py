@@ -124,6 +124,6 @@ def test_a_step_of_the_wall_clock_neither_delays_a_suspicion_nor_causes_one_nor_
             standbys.goes_on_evenly()
 
 
-def test_moments_are_shown_as_the_wall_clock_was_when_they_were_noted() -> None:
+def test_times_are_shown_by_the_wall_clock_of_the_moment_they_were_recorded() -> None:
     anchor = Anchor(WallMillis(1_000_000), Millis(500))
     assert [anchor.shown(Millis(n)) for n in (400, 500, 750)] == [999_900, 1_000_000, 1_000_250]

@@ -204,7 +204,9 @@ def test_a_newcomer_that_cannot_reach_a_healthy_primary_leaves_it_its_lease(
         running.close()
 
 
-def test_a_newcomer_replaces_a_primary_that_nobody_hears_and_that_does_not_answer(tmp_path: Path) -> None:
+def test_a_newcomer_replaces_a_primary_that_no_consumer_hears_and_that_does_not_answer(
+    tmp_path: Path,
+) -> None:
     """It is dead, and nobody has noticed; its state is lost, so its consumers are told."""
     running = InProcessJob(SPARE, tmp_path)
     try:

@@ -122,6 +122,6 @@ def test_delays_of_a_busy_machine_are_not_taken_for_the_cost_of_tuples() -> None
     assert replay_ms(lately, 1_000) < 600
 
 
-def test_micro_batches_that_are_all_alike_say_what_one_costs() -> None:
+def test_equal_micro_batches_give_the_cost_of_one() -> None:
     assert replay_ms([(20, 90)] * 9, 100) == 90
     assert replay_ms([], 100) == replay_ms([(20, 90)], 0) == 0

@@ -92,7 +92,9 @@ def expired(authority: Authority) -> Credentials:
 @pytest.mark.parametrize(
     "who", ["plain", "without a certificate", "of another job", "in disguise", "expired"]
 )
-def test_nobody_else_gets_anything(authority: Authority, mine: Credentials, address: str, who: str) -> None:
+def test_a_client_without_a_certificate_of_the_job_gets_no_answer(
+    authority: Authority, mine: Credentials, address: str, who: str
+) -> None:
     def client_of() -> flight.FlightClient:
         match who:
             case "plain":

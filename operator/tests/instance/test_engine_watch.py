@@ -107,7 +107,7 @@ def test_the_timeout_is_what_was_said_and_ten_times_as_long_while_a_cold_engine_
         assert watcher.status().timeout_ms == timeout
 
 
-def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(running: InProcessJob) -> None:
+def test_healthz_fails_exactly_as_long_as_the_engine_stands_still(running: InProcessJob) -> None:
     health = Health("first", "first-0", Latencies(list))
     page = StatusServer("127.0.0.1", 0, health.status, health.ready, health.trouble)
     health.context = running.instances["first-0"].context

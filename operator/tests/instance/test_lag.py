@@ -83,9 +83,7 @@ def test_the_lag_of_a_stopped_sink_is_what_its_files_lack(running: InProcessJob,
         sink.wait(30)
 
 
-def test_the_page_of_a_sink_whose_write_stands_still_tells_its_lag(
-    running: InProcessJob, tmp_path: Path
-) -> None:
+def test_the_page_of_a_sink_with_a_hung_write_shows_its_lag(running: InProcessJob, tmp_path: Path) -> None:
     output, job = tmp_path / "slow", job_of(CHAIN, HA)
     opening = Opening(job, job.sinks[0], output, Life("a", 1))
     sink = SinkProcess(opening, writer_of(opening), running.surroundings)

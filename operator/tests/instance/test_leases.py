@@ -55,7 +55,7 @@ def test_a_lease_that_was_tried_before_stepping_down_is_not_won_when_the_store_c
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_one_that_could_not_serve_takes_the_lease_only_if_nobody_else_does(
+def test_an_instance_that_could_not_serve_takes_the_lease_only_if_no_other_does(
     taken: bool, tmp_path: Path
 ) -> None:
     store = LocalSurroundings(tmp_path)

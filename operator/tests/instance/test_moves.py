@@ -206,7 +206,7 @@ def test_a_savepoint_operator_is_lost_together_with_its_producer_that_backs_up_s
         running.close()
 
 
-def test_what_an_amnesiac_producer_makes_anew_is_no_duplicate_of_what_its_consumer_had(
+def test_new_tuples_of_a_restarted_amnesia_producer_are_no_duplicates_of_its_old_ones(
     tmp_path: Path,
 ) -> None:
     """Both are lost after the consumer's checkpoint: its standby gets other tuples under the seqs that it

@@ -12,7 +12,9 @@ from understudy.protocol.ids import Seq
 from .in_process import InProcessJob, until
 
 
-def test_only_what_the_earlier_life_had_come_to_counts_however_much_has_waited_since(tmp_path: Path) -> None:
+def test_only_the_output_of_input_that_the_earlier_life_had_processed_counts_as_duplicated(
+    tmp_path: Path,
+) -> None:
     running = InProcessJob("{mode: upstreamBackup}", tmp_path)
     try:
         first = running.instances["first-0"]

@@ -64,7 +64,7 @@ def hung() -> Iterator[str]:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
-def test_who_takes_the_connection_and_says_nothing_is_given_up(hung: str) -> None:
+def test_a_peer_that_accepts_the_connection_and_stays_silent_is_given_up(hung: str) -> None:
     server = Server("127.0.0.1", 0, Producer())
     consumer = Consumer()
     reader = StreamReader(Asking("s", "c"), consumer, lambda: [hung, f"127.0.0.1:{server.port}"], 300)
@@ -112,7 +112,7 @@ class Slow(Consumer):
     looked = 0
 
 
-def test_a_message_that_takes_its_time_here_is_no_silence_of_the_producer() -> None:
+def test_a_message_that_takes_long_to_handle_is_no_silence_of_the_producer() -> None:
     consumer = Slow()
     server = Server("127.0.0.1", 0, Producer())
     reader = StreamReader(Asking("s", "c"), consumer, lambda: [f"127.0.0.1:{server.port}"], 100)
@@ -146,7 +146,7 @@ class Primary(Producer):
         return Pong(Epoch(1))
 
 
-def test_nobody_waits_at_a_standby_while_another_leads() -> None:
+def test_a_consumer_does_not_wait_at_a_standby_while_another_instance_leads() -> None:
     standby, consumer = Standby(), Consumer()
     servers = [Server("127.0.0.1", 0, standby), Server("127.0.0.1", 0, Primary())]
     reader = StreamReader(Asking("s", "c"), consumer, lambda: [f"127.0.0.1:{s.port}" for s in servers], 5_000)
@@ -158,7 +158,7 @@ def test_nobody_waits_at_a_standby_while_another_leads() -> None:
         server.shutdown()
 
 
-def test_where_nobody_leads_one_that_may_soon_is_waited_for() -> None:
+def test_if_no_instance_leads_a_consumer_waits_at_a_standby() -> None:
     standby = Standby()
     server = Server("127.0.0.1", 0, standby)
     reader = StreamReader(Asking("s", "c"), Consumer(), lambda: [f"127.0.0.1:{server.port}"], 5_000)

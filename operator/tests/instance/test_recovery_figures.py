@@ -71,7 +71,9 @@ def test_recovery_from_a_lost_pair_counts_from_the_last_tuple_that_came_before(r
 
 
 @pytest.mark.parametrize("running", ["passiveStandby", "upstreamBackup"], indirect=True)
-def test_neighbours_that_are_lost_together_learn_from_who_is_left_since_when(running: InProcessJob) -> None:
+def test_neighbours_that_are_lost_together_learn_the_time_of_the_loss_from_the_survivors(
+    running: InProcessJob,
+) -> None:
     """No instance of `first` or `second` is left, so only the reader knows."""
     flowing_pair(running)
     since = steady_ms()
@@ -103,7 +105,7 @@ def test_a_sign_of_life_after_the_last_tuple_counts_and_one_of_an_output_that_st
     assert newest_before(2, hearing.ages("s", 9_100), 9_100) == 1_000, "never older than the last tuple"
 
 
-def test_what_was_heard_of_the_new_primary_is_no_evidence_of_the_one_before() -> None:
+def test_signs_of_life_of_the_new_primary_do_not_count_for_the_former_one() -> None:
     hearing = Hearing()
     hearing.heard("s", 1, 1_000, 0, new_tuples=True)
     hearing.heard("s", 2, 4_000, 0, new_tuples=False)
@@ -119,7 +121,7 @@ def test_a_take_over_from_one_that_never_came_to_an_output_counts_from_the_last_
     assert newest_before(3, hearing.ages("s", 21_000), 21_000) == 9_000
 
 
-def test_a_quiet_stream_has_recovered_when_all_that_waited_is_processed() -> None:
+def test_a_quiet_stream_has_recovered_when_its_backlog_is_processed() -> None:
     story = TakeOver("a", "gone", detected=Millis(10_000), heard=Millis(9_900))
     story.promoted, story.targets = Millis(10_100), {"s": 7}
     story.note_positions({"s": 6}, Millis(10_200))

@@ -12,7 +12,7 @@ from understudy.protocol.peermessage import KeepAlive, Said
 from .in_process import InProcessJob, until
 
 
-def test_a_primary_whose_books_are_long_in_use_says_that_it_lives(tmp_path: Path) -> None:
+def test_a_primary_whose_state_is_locked_for_long_still_shows_that_it_lives(tmp_path: Path) -> None:
     running = InProcessJob("{mode: passiveStandby}", tmp_path)
     try:
         running.begin()

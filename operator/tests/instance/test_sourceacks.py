@@ -50,7 +50,7 @@ def test_ten_busy_minutes_cost_one_write_in_ten_seconds(tmp_path: Path) -> None:
     assert len(life.kept) == TEN_MINUTES // LONGEST
 
 
-def test_what_is_kept_is_never_more_than_an_interval_behind(tmp_path: Path) -> None:
+def test_stored_acks_are_at_most_one_interval_old(tmp_path: Path) -> None:
     life = Life(led(tmp_path))
     for _ in range(100):
         life.live(1_000)

@@ -55,7 +55,7 @@ def assert_right(running: InProcessJob) -> None:
     assert rows == expected(len(rows))
 
 
-def test_a_spare_takes_over_tells_the_loss_and_gets_a_spare_itself(running: InProcessJob) -> None:
+def test_a_spare_takes_over_and_reports_the_loss_and_gets_a_spare_of_its_own(running: InProcessJob) -> None:
     primary = running.instances["first-0"]
     assert (primary.status()["protected"], primary.status()["ifItFailedNow"]) == (False, None)
     spare = joined(running, primary, "first-1")
@@ -113,7 +113,7 @@ def test_a_standby_that_became_the_spare_takes_over_empty(running: InProcessJob)
     assert_none_twice(running)
 
 
-def test_a_spare_is_asked_for_and_not_any_more_without_a_new_primary(running: InProcessJob) -> None:
+def test_a_spare_is_added_and_removed_without_a_new_primary(running: InProcessJob) -> None:
     primary = running.instances["first-0"]
     joined(running, primary, "first-1")
     running.begin()

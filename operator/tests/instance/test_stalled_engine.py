@@ -47,7 +47,7 @@ def assert_right(running: InProcessJob) -> None:
     assert rows == expected(len(rows))
 
 
-def test_a_primary_that_says_so_is_succeeded_while_its_process_lives(running: InProcessJob) -> None:
+def test_a_primary_that_says_it_is_stalled_is_replaced_while_its_process_lives(running: InProcessJob) -> None:
     hang(running.instances["first-0"])
     until(lambda: running.leader("first") == "first-1")
     running.flows()
@@ -63,7 +63,7 @@ def test_a_primary_that_says_so_is_succeeded_while_its_process_lives(running: In
     assert leaves(stand, SHOWN_MS, GRACE_MS), "what it was is with its successor: it is restarted at once"
 
 
-def test_a_standby_that_says_so_protects_nobody(running: InProcessJob) -> None:
+def test_a_standby_that_says_it_is_stalled_protects_no_primary(running: InProcessJob) -> None:
     hang(running.instances["first-1"])
     primary = running.instances["first-0"]
     until(lambda: not primary.status()["protected"])

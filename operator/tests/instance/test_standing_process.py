@@ -31,7 +31,8 @@ from understudy.model.load import load
 folder = Path(sys.argv[1])
 job = load((folder / "job.yaml").read_text())
 place = Place("first-0", "127.0.0.1", 0, 0, folder / "scratch", folder)
-sys.exit(SubjobProcess(job, job.subjob("first"), LocalSurroundings(folder / "at"), place, start_ms=2_000).run())
+at = LocalSurroundings(folder / "at")
+sys.exit(SubjobProcess(job, job.subjob("first"), at, place, start_ms=2_000).run())
 """
 
 

@@ -46,7 +46,7 @@ def test_a_subscription_that_was_meant_for_an_earlier_epoch_is_refused(tmp_path:
         running.close()
 
 
-def test_who_asks_for_what_is_held_hears_how_much_it_has_released(tmp_path: Path) -> None:
+def test_a_consumer_that_asks_for_held_tuples_hears_how_many_it_has_released(tmp_path: Path) -> None:
     """Where a queue begins anew, that is less: what lies between is lost."""
     running = InProcessJob("{mode: upstreamBackup}", tmp_path)
     try:

@@ -1,7 +1,10 @@
 """One life of a process that copies a topic to another, as a subjob and a sink do it together.
 
-usage: python -m tests.kafka.copier BROKER FROM TO LIFE [STOP_AT]: stops itself (SIGSTOP) when it has written so many
-tuples that it has not committed. Exits with 3 if a later life has taken its place."""
+usage: python -m tests.kafka.copier BROKER FROM TO LIFE [STOP_AT]
+
+With STOP_AT it stops itself (SIGSTOP) when it has written so many tuples that it has not committed. It exits
+with 3 if a later life has taken its place.
+"""
 
 from __future__ import annotations
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-
-import pytest
 
 from understudy.control.observed import Phase, Pod
 from understudy.kubernetes.api import Api
@@ -23,19 +20,6 @@ from .test_reconcile import page, submit
 SETTINGS = PodSettings(image="understudy:test", disruption_budgets=True, network_policies=True)
 
 
-@pytest.fixture
-def fake() -> FakeApi:
-    found = FakeApi()
-    submit(found, manifest())
-    return found
-
-
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
-
-
 def test_a_second_look_reads_only_what_changes_by_itself(fake: FakeApi, api: Api) -> None:
     reconciler = Reconciler(api, SETTINGS)
     for _ in range(2):
@@ -46,7 +30,7 @@ def test_a_second_look_reads_only_what_changes_by_itself(fake: FakeApi, api: Api
     assert sorted(asked) == ["demo", "leases", "pods"]
 
 
-def test_what_the_operator_changed_itself_is_read_again(fake: FakeApi, api: Api) -> None:
+def test_objects_that_the_operator_has_changed_are_read_again(fake: FakeApi, api: Api) -> None:
     reconciler = Reconciler(api, SETTINGS)
     for _ in range(2):
         reconciler.reconcile("apps", "demo")
@@ -82,7 +66,7 @@ def test_a_pod_is_silent_from_the_first_question_on_that_it_did_not_answer(fake:
     assert poller.pages([pod])["demo-keep-0"] == first
 
 
-def test_pages_of_other_jobs_are_told_by_their_node_while_their_pods_are_asked() -> None:
+def test_pages_of_other_jobs_come_from_their_node_while_their_pods_are_asked() -> None:
     mine = Pod("mine", "keep", Role.PRIMARY, Phase.RUNNING, 0, node="n1", ip="127.0.0.78", uid="u1")
     other = Pod("other", "keep", Role.PRIMARY, Phase.RUNNING, 0, node="n1", ip="127.0.0.79", uid="u2")
     poller = Poller()

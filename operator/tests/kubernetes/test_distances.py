@@ -30,7 +30,7 @@ def listening() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_a_handshake_takes_its_time_and_nobody_there_is_none() -> None:
+def test_a_handshake_is_timed_and_a_missing_host_has_no_time() -> None:
     with listening() as address:
         took = handshake(address)
         assert took is not None
@@ -38,7 +38,7 @@ def test_a_handshake_takes_its_time_and_nobody_there_is_none() -> None:
     assert handshake(address) is None
 
 
-def test_figures_are_by_host_and_who_is_gone_is_not_among_them() -> None:
+def test_measurements_are_by_host_and_leave_out_hosts_that_are_gone() -> None:
     known = ["127.0.0.1:1"]
     with listening() as address:
         known.append(address)

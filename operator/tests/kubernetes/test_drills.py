@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -58,12 +57,6 @@ def fake() -> FakeApi:
     return found
 
 
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
-
-
 def status(fake: FakeApi) -> Json:
     drill = fake.get("failoverdrills", "now")
     assert drill is not None
@@ -71,7 +64,7 @@ def status(fake: FakeApi) -> Json:
     return found
 
 
-def test_a_drill_kills_the_primary_and_passes_when_the_incident_is_told(fake: FakeApi, api: Api) -> None:
+def test_a_drill_kills_the_primary_and_passes_when_the_incident_is_reported(fake: FakeApi, api: Api) -> None:
     for _ in range(3):
         assert DrillReconciler(api, SETTINGS).reconcile("apps", "now") == 0.5
     assert status(fake)["phase"] == "Running"
@@ -96,7 +89,7 @@ def test_an_instance_without_certificates_takes_no_orders(harm: Harm) -> None:
     assert isinstance(InstanceServing().act(Drill(harm, 60)), Refused)
 
 
-def test_an_order_that_is_not_taken_is_no_order_carried_out(api: Api) -> None:
+def test_an_order_that_is_refused_does_not_count_as_carried_out(api: Api) -> None:
     server = Server("127.0.0.9", FLIGHT_PORT, InstanceServing())
     try:
         with pytest.raises(Unreachable, match="certificates"):
@@ -117,7 +110,7 @@ class Obedient(InstanceServing):
         return Done()
 
 
-def test_an_engine_hangs_for_two_of_the_timeouts_that_its_pod_tells_of(fake: FakeApi, api: Api) -> None:
+def test_an_engine_hangs_for_twice_the_timeout_that_its_pod_reports(fake: FakeApi, api: Api) -> None:
     now = datetime.now(UTC)
     shown = issue(new_authority("demo", now), now + timedelta(days=1), now)
     secret = {"name": certificate("demo", 1), "namespace": "apps"}

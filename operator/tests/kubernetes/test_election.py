@@ -81,7 +81,7 @@ def test_while_the_api_server_is_away_nobody_leads_for_long(
     first.stop()
 
 
-def test_who_becomes_leader_gives_every_listed_job_its_loop_and_who_does_not_none(
+def test_only_a_leader_starts_a_loop_for_every_listed_job(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rounds_module, "ELECTION_SECONDS", 0.05)

@@ -42,7 +42,7 @@ def environment(container: Json) -> dict[str, str]:
     return {entry["name"]: entry.get("value", "") for entry in container["env"]}
 
 
-def test_a_driver_with_executors_is_told_how_to_make_them_and_may(
+def test_a_driver_with_executors_has_the_settings_and_the_rights_to_make_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     container, rules = made(2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,12 +30,6 @@ def fake() -> FakeApi:
     spec = {"job": "demo", "subjob": "keep", "toNode": "n3"}
     found.put("migrations", {"metadata": {"name": "mig", "namespace": "apps", "generation": 1}, "spec": spec})
     return found
-
-
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
 
 
 def found(fake: FakeApi, plural: str, name: str) -> Json:
@@ -69,13 +62,13 @@ def begun(api: Api) -> None:
         assert MigrationReconciler(api).reconcile("apps", "mig") == 1.0
 
 
-def test_it_says_that_it_runs_and_then_orders(fake: FakeApi, api: Api) -> None:
+def test_a_migration_says_that_it_runs_before_it_orders_the_move(fake: FakeApi, api: Api) -> None:
     begun(api)
     assert (status(fake)["phase"], status(fake)["fromNode"]) == ("Running", "n1")
     assert orders(fake) == {"keep": Order("n3", "mig")}
 
 
-def test_it_ends_with_what_the_record_tells(fake: FakeApi, api: Api) -> None:
+def test_a_migration_ends_with_the_result_in_the_record(fake: FakeApi, api: Api) -> None:
     begun(api)
     moved(fake, pause_ms=250, bytes=77, lost=0)
     assert MigrationReconciler(api).reconcile("apps", "mig") is None
@@ -123,7 +116,7 @@ def test_another_order_goes_first(fake: FakeApi, api: Api) -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), [("job", "nobody"), ("subjob", "nothing")])
-def test_what_is_not_there_can_not_move(fake: FakeApi, api: Api, field: str, value: str) -> None:
+def test_a_subjob_that_does_not_exist_cannot_move(fake: FakeApi, api: Api, field: str, value: str) -> None:
     migration = found(fake, "migrations", "mig")
     migration["spec"][field] = value
     fake.put("migrations", migration)
@@ -133,7 +126,7 @@ def test_what_is_not_there_can_not_move(fake: FakeApi, api: Api, field: str, val
     assert value in status(fake)["message"]
 
 
-def test_annotations_say_where_to() -> None:
+def test_annotations_name_the_target() -> None:
     said = {
         ORDER: "standby",
         "move.understudy.dev/other": "n2",

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from understudy.kubernetes.api import Api
 from understudy.kubernetes.objects import Owner, network_policy
 from understudy.kubernetes.reconcile import Reconciler
 from understudy.kubernetes.settings import OperatorPods, PodSettings
 
-from ..control.jobs import manifest
 from .fake_api import FakeApi
-from .test_reconcile import submit
 
 Json = dict[str, Any]
 
 OPERATOR = OperatorPods("system", {"app.kubernetes.io/name": "understudy-operator"})
 SETTINGS = PodSettings(image="understudy:test", network_policies=True, operator=OPERATOR)
-
-
-@pytest.fixture
-def fake() -> FakeApi:
-    found = FakeApi()
-    submit(found, manifest())
-    return found
-
-
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
 
 
 def policy(fake: FakeApi) -> Json:
@@ -77,9 +59,7 @@ def test_a_policy_from_before_the_operator_was_let_in_is_repaired(fake: FakeApi,
     assert policy(fake)["spec"] == network_policy(Owner("demo", "apps", "uid-job"), OPERATOR)["spec"]
 
 
-def test_a_policy_follows_the_operator_into_another_namespace_and_is_left_alone_else(
-    fake: FakeApi, api: Api
-) -> None:
+def test_a_policy_changes_only_if_the_operator_moves_to_another_namespace(fake: FakeApi, api: Api) -> None:
     for settings, times in (
         (SETTINGS, 1),
         (SETTINGS, 1),

@@ -77,7 +77,7 @@ def _event(fake: FakeApi, type: str) -> dict[str, Any]:
     return {"namespace": "apps", "labels": body["metadata"]["labels"], "body": body, "type": type}
 
 
-def test_acks_to_sources_wake_nobody() -> None:
+def test_acks_to_sources_do_not_wake_the_operator() -> None:
     assert (
         looks_after(
             lambda at: at.keep_acks("keep", '{"released":{"numbers":5}}', Epoch(1)), patience=CALM_SECONDS
@@ -86,7 +86,7 @@ def test_acks_to_sources_wake_nobody() -> None:
     )
 
 
-def test_a_question_to_the_holder_wakes_nobody() -> None:
+def test_a_question_to_the_holder_does_not_wake_the_operator() -> None:
     def ask(at: KubernetesSurroundings) -> None:
         found = at.read_lease("keep")
         assert found is not None

@@ -52,7 +52,7 @@ def change(ip: str) -> do.ChangeInstance:
     return do.ChangeInstance("demo-keep-0", ip, 0, Ha(mode=Mode.SAVEPOINT), "")
 
 
-def test_a_pod_is_told_how_its_subjob_is_to_be_kept_alive(pod: Pod) -> None:
+def test_a_pod_receives_the_current_mode_and_settings_of_its_subjob(pod: Pod) -> None:
     with FakeApi().serving() as api:
         actor_of(api).carry_out(change(POD))
     (order,) = pod.told
@@ -60,6 +60,6 @@ def test_a_pod_is_told_how_its_subjob_is_to_be_kept_alive(pod: Pod) -> None:
     assert Ha.model_validate(order.ha) == Ha(mode=Mode.SAVEPOINT)
 
 
-def test_one_that_does_not_answer_holds_up_nobody() -> None:
+def test_a_pod_that_does_not_answer_delays_no_other_order() -> None:
     with FakeApi().serving() as api:
         actor_of(api).carry_out(change(GONE))

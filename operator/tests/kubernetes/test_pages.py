@@ -38,7 +38,7 @@ def test_a_job_with_all_its_standbys_is_safe() -> None:
     assert "no volume: the files die with the pod" in text
 
 
-def test_a_sink_that_is_behind_is_told_by_how_much_and_for_how_long() -> None:
+def test_the_text_of_a_late_sink_says_by_how_much_and_for_how_long() -> None:
     text, _ = page_of(World(job(), behind={"out": (40_000, 3_200)}).run_for(40))
     assert "40,000 tuples, 3.2 s" in text
 
@@ -73,7 +73,7 @@ def test_a_refused_edit_is_mentioned_while_the_job_is_safe() -> None:
     assert "The newest edit was refused: spec.sources: nothing is called tocks" in text
 
 
-def test_a_failover_is_told_with_its_figures() -> None:
+def test_a_failover_is_shown_with_its_figures() -> None:
     world = World(job()).run_for(30)
     world.kill(world.primary("keep"))
     world.run_for(30)
@@ -83,7 +83,7 @@ def test_a_failover_is_told_with_its_figures() -> None:
     assert "0.70 s" in text
 
 
-def test_a_lost_standby_and_a_lost_sink_are_told_as_what_they_were() -> None:
+def test_a_lost_standby_and_a_lost_sink_are_named_as_such() -> None:
     world = World(job()).run_for(30)
     lost = world.standby("keep")
     world.kill(lost)
@@ -95,7 +95,7 @@ def test_a_lost_standby_and_a_lost_sink_are_told_as_what_they_were() -> None:
     assert "→" not in text
 
 
-def test_a_job_that_nobody_has_looked_at_is_not_called_safe() -> None:
+def test_a_job_that_was_not_observed_yet_is_not_called_safe() -> None:
     body: dict[str, Any] = {"metadata": {"name": "demo", "namespace": "apps"}}
     page = status_page(body, [], 0)
     assert not page.safe

@@ -36,12 +36,6 @@ def fake() -> FakeApi:
     return found
 
 
-@pytest.fixture
-def api(fake: FakeApi) -> Iterator[Api]:
-    with fake.serving() as found:
-        yield found
-
-
 def submit(fake: FakeApi, body: Json, generation: int = 1) -> None:
     before = fake.get("streamjobs", body["metadata"]["name"]) or {}
     metadata = {**body["metadata"], "generation": generation, "uid": "uid-job"}
@@ -273,7 +267,7 @@ def test_files_of_a_source_are_read_where_their_volume_is_mounted(fake: FakeApi,
     assert len(fake.all("configmaps")) == before, "read back, it is the same job"
 
 
-def test_what_an_earlier_job_of_the_same_name_left_is_waited_for_and_not_taken_over(
+def test_objects_of_an_earlier_job_of_the_same_name_are_waited_for_and_not_taken_over(
     fake: FakeApi, api: Api
 ) -> None:
     submit(fake, manifest())

@@ -23,7 +23,7 @@ def pod(**status: Any) -> Pod:
     return found
 
 
-def test_a_container_that_was_started_again_tells_how_it_ended_before() -> None:
+def test_a_restarted_container_shows_how_it_ended_before() -> None:
     ended = {"reason": "OOMKilled", "finishedAt": "1970-01-01T00:00:07Z"}
     found = pod(
         containerStatuses=[{"restartCount": 2, "state": {"running": {}}, "lastState": {"terminated": ended}}]
@@ -39,7 +39,7 @@ def test_a_sigkill_that_was_not_for_memory_is_no_oom_kill() -> None:
     assert not death.out_of_memory
 
 
-def test_only_who_asks_politely_evicts() -> None:
+def test_only_a_pod_removed_by_the_eviction_api_counts_as_evicted() -> None:
     def disrupted(reason: str) -> Pod:
         return pod(conditions=[{"type": "DisruptionTarget", "status": "True", "reason": reason}])
 

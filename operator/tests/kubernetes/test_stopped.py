@@ -309,7 +309,7 @@ def test_a_successor_is_named_to_the_holder_that_was_to_move_and_to_no_other(clu
     assert "understudy.dev/successor" not in found["metadata"]["annotations"]
 
 
-def test_what_was_not_read_is_not_changed(cluster: Cluster) -> None:
+def test_an_object_that_was_not_read_is_not_changed(cluster: Cluster) -> None:
     with pytest.raises(LookupError):
         actor(cluster).carry_out(do.DeletePod("demo-keep-1", False, ""))
 

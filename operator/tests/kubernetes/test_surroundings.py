@@ -113,7 +113,7 @@ def test_a_change_between_reading_and_writing_takes_nothing(
     assert at.read_lease("keep") == LeaseRecord("demo-keep-9", "z:1", Epoch(7))
 
 
-def test_of_many_that_try_at_once_one_wins(fake: FakeApi, at: KubernetesSurroundings) -> None:
+def test_of_several_instances_that_try_at_once_one_wins(fake: FakeApi, at: KubernetesSurroundings) -> None:
     with ThreadPoolExecutor(8) as threads:
         won = list(threads.map(lambda n: at.try_lease("keep", None, f"demo-keep-{n}", f"h:{n}"), range(8)))
     assert sum(w is not None for w in won) == 1
@@ -139,7 +139,7 @@ def test_the_start_time_is_none_until_it_is_set_and_then_stays(
 
 
 @pytest.mark.parametrize("missing", ["lease", "api server"])
-def test_what_cannot_be_reached_raises_unreachable(
+def test_an_unreachable_api_server_raises_unreachable(
     fake: FakeApi, at: KubernetesSurroundings, missing: str
 ) -> None:
     if missing == "lease":
@@ -182,7 +182,10 @@ def test_a_name_that_does_not_resolve_is_no_address(at: KubernetesSurroundings) 
 
 
 def test_a_pod_does_not_load_what_only_the_operator_needs() -> None:
-    script = "import sys, understudy.kubernetes.surroundings\nsys.exit(bool({'kopf', 'aiohttp'} & set(sys.modules)))"
+    script = (
+        "import sys, understudy.kubernetes.surroundings\n"
+        "sys.exit(bool({'kopf', 'aiohttp'} & set(sys.modules)))"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 

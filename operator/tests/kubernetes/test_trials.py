@@ -39,7 +39,7 @@ def test_a_trial_asks_for_what_an_instance_asks_for() -> None:
     assert "n1" in str(trial["spec"]["affinity"]["nodeAffinity"])
 
 
-def test_one_that_must_be_apart_does_not_keep_away_one_that_has_to_share() -> None:
+def test_a_trial_with_anti_affinity_does_not_keep_away_an_instance_that_must_share_its_node() -> None:
     def made(spread: Spread) -> Json:
         return instance_pod(OWNER, JOB, replace(INSTANCE, spread=spread), SETTINGS)
 
@@ -50,7 +50,7 @@ def test_one_that_must_be_apart_does_not_keep_away_one_that_has_to_share() -> No
     assert "understudy.dev/shares" not in made(Spread.REQUIRED)["metadata"]["labels"]
 
 
-def test_a_trial_is_no_instance_and_nobody_finds_it_by_the_service() -> None:
+def test_a_trial_is_no_instance_and_is_not_found_by_the_service() -> None:
     raw = trial_pod(OWNER, JOB, CreateTrial("demo-keep-room0", "keep", frozenset(), "asks", ""), SETTINGS)
     raw["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "uid": "u"}
     assert "understudy.dev/subjob" not in raw["metadata"]["labels"]

@@ -20,7 +20,8 @@ kind: StreamJob
 metadata: {{name: absent}}
 spec:
   sources:
-    - {{name: numbers, generator: {{rate: 2000, limit: {TUPLES}, fields: {{n: "_seq", text: "repeat('x', 100)"}}}}}}
+    - name: numbers
+      generator: {{rate: 2000, limit: {TUPLES}, fields: {{n: "_seq", text: "repeat('x', 100)"}}}}
   subjobs:
     - name: made
       inputs: [numbers]

@@ -18,6 +18,11 @@ def tuples(text: str) -> list[str]:
 E = tuples("t1 t2 t3 t4 t5 t6")
 
 
+def judged(observed: str) -> tuple[Recovery, int, int, int]:
+    found = compare(E, tuples(observed))
+    return found.recovery, found.lost, found.duplicated, found.reordered
+
+
 @pytest.mark.parametrize(
     ("observed", "recovery", "lost", "duplicated", "reordered"),
     [
@@ -28,16 +33,10 @@ E = tuples("t1 t2 t3 t4 t5 t6")
         ("t1 t2 t3 t'2 t'3 t'4 t'5 t'6", Recovery.DIVERGENT, 0, 2, 0),
     ],
 )
-def test_each_kind_of_figure_2_is_told_apart(
+def test_every_kind_of_recovery_in_figure_2_is_recognised(
     observed: str, recovery: Recovery, lost: int, duplicated: int, reordered: int
 ) -> None:
-    found = compare(E, tuples(observed))
-    assert (found.recovery, found.lost, found.duplicated, found.reordered) == (
-        recovery,
-        lost,
-        duplicated,
-        reordered,
-    )
+    assert judged(observed) == (recovery, lost, duplicated, reordered)
 
 
 @pytest.mark.parametrize(
@@ -59,20 +58,14 @@ def test_each_kind_of_figure_2_is_told_apart(
 def test_histories_at_the_edges(
     observed: str, recovery: Recovery, lost: int, duplicated: int, reordered: int
 ) -> None:
-    found = compare(E, tuples(observed))
-    assert (found.recovery, found.lost, found.duplicated, found.reordered) == (
-        recovery,
-        lost,
-        duplicated,
-        reordered,
-    )
+    assert judged(observed) == (recovery, lost, duplicated, reordered)
 
 
 def test_nothing_expected_and_nothing_received_is_precise() -> None:
     assert compare([], []).recovery is Recovery.PRECISE
 
 
-def test_equal_tuples_are_counted_and_the_right_one_is_missed() -> None:
+def test_equal_tuples_are_counted_and_the_missing_one_is_found() -> None:
     found = compare(tuples("a b a b a c"), tuples("a b a c"))
     assert (found.recovery, found.lost, found.reordered) == (Recovery.GAP, 2, 0)
 
@@ -88,7 +81,7 @@ def test_a_run_that_was_stopped_has_not_lost_what_was_still_under_way() -> None:
     assert compare(E, tuples("t1 t2 t1 t2 t3"), open_end=True).recovery is Recovery.REPEATING
 
 
-def test_the_places_of_what_is_too_much_are_named() -> None:
+def test_the_places_of_surplus_tuples_are_named() -> None:
     assert compare(E, tuples("t1 t2 t3 t2 t3 t4 t5 t6")).surplus == (3, 4)
 
 
@@ -102,7 +95,7 @@ def test_the_places_of_what_is_too_much_are_named() -> None:
         ("t1 t2 t3 t2 t3 t4 t5 t6", ()),
     ],
 )
-def test_where_something_is_missing_is_named(observed: str, holes: tuple[tuple[int, int], ...]) -> None:
+def test_the_places_of_missing_tuples_are_named(observed: str, holes: tuple[tuple[int, int], ...]) -> None:
     assert compare(E, tuples(observed)).holes == holes
 
 

@@ -165,7 +165,7 @@ def test_a_fault_strikes_once() -> None:
     assert directed(running(at=16_000, done=done), KILL) == []
 
 
-def test_what_is_left_is_what_did_not_strike_in_whatever_order_the_others_did() -> None:
+def test_faults_that_did_not_happen_are_left_over_in_any_order() -> None:
     early, late = Fault("strong", Target.STANDBY, 1_000), Fault("beats", Target.PROTECTED, 2_000)
     struck = [Done(late, subjob("beats", 0), 115_000)]
     assert Schedule((early, late, KILL)).left(struck) == [early, KILL]
@@ -204,12 +204,12 @@ def test_a_killed_sink_is_started_again() -> None:
     assert directed(running(*members)) == [Start(Process(Kind.SINK, "alerts", 1))]
 
 
-def test_who_dies_by_itself_while_the_job_runs_is_replaced() -> None:
+def test_an_instance_that_dies_by_itself_while_the_job_runs_is_replaced() -> None:
     members = (*everyone()[:-1], seen(subjob("beats", 1), exit_code=1))
     assert started(directed(running(*members))) == ["beats-2"]
 
 
-def test_who_keeps_dying_before_it_is_ready_ends_the_run() -> None:
+def test_an_instance_that_keeps_dying_before_it_is_ready_ends_the_run() -> None:
     crashed = [seen(subjob("beats", n), None, exit_code=1) for n in range(1, 1 + CRASHES)]
     (failure,) = directed(running(*everyone()[:-1], *crashed))
     assert isinstance(failure, Fail)
@@ -265,7 +265,7 @@ def test_without_sinks_the_run_is_over_when_every_stream_has_ended() -> None:
     assert isinstance(over, Finish)
 
 
-def test_who_was_replaced_least_is_replaced_first() -> None:
+def test_the_subjob_with_the_fewest_replacements_gets_the_next_one() -> None:
     dead = [replace(seen(subjob("strong", n)), exit_code=-9) for n in (1, 2)]
     lone = (
         seen(SINK),
@@ -316,7 +316,7 @@ def test_a_recovering_primary_is_one_that_took_over_and_has_not_caught_up(story:
     assert decide(CAST, Schedule((fault,)), 2, running(*members)) == wanted
 
 
-def test_who_has_just_taken_the_lease_recovers_although_its_page_still_says_standby() -> None:
+def test_an_instance_with_a_new_lease_counts_as_recovering_while_its_page_still_says_standby() -> None:
     fault = Fault("beats", Target.RECOVERING, 1_000)
     members = all_say(role=Role.STANDBY)
     assert directed(running(*members), fault) == [Hurt(fault, subjob("beats", 0))]
@@ -353,7 +353,7 @@ def test_a_standby_that_was_ready_before_does_not_join() -> None:
         (Means(None), Fail),
     ],
 )
-def test_what_is_done_about_a_subjob_that_cannot_be_started(means: Means, done: type[Intent]) -> None:
+def test_a_subjob_that_cannot_be_started_is_handled_as_declared(means: Means, done: type[Intent]) -> None:
     dead = [seen(subjob("beats", n), None, exit_code=1) for n in range(CRASHES)]
     members = replace(CAST, means={"beats": means})
     (intent,) = decide(members, Schedule(), 2, running(*dead))
@@ -373,7 +373,7 @@ def crashed(number: int, position: int) -> Seen:
 
 
 @pytest.mark.parametrize(("means", "done"), [(Means(None, "coarse"), StandIn), (Means(None), Fail)])
-def test_what_is_done_about_a_subjob_whose_primaries_keep_dying_at_the_same_place(
+def test_a_subjob_whose_primaries_keep_dying_at_the_same_place_is_handled_as_declared(
     means: Means, done: type[Intent]
 ) -> None:
     members, others = replace(CAST, means={"beats": means}), everyone()[:3]
@@ -406,7 +406,7 @@ def test_primaries_that_die_are_replaced_as_long_as_the_stream_goes_on(dead: tup
 # --- edits
 
 
-def test_who_was_not_told_of_an_edit_is_told_once() -> None:
+def test_an_instance_that_missed_an_edit_receives_it_once() -> None:
     wanted = CAST.settings["beats"]
     observed = running(
         *(says(s, settings="of-before") if s.process == subjob("beats", 1) else s for s in everyone())

@@ -52,7 +52,7 @@ def test_what_a_kill_means(text: str, fault: Fault) -> None:
         ("@@", "write SUBJOB@TIME"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_a_sentence(text: str, word: str) -> None:
+def test_an_impossible_fault_is_refused_with_a_sentence(text: str, word: str) -> None:
     refusal = parse_kill(text, job(), Random(1))
     assert isinstance(refusal, str)
     assert word in refusal

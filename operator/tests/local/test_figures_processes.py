@@ -147,10 +147,11 @@ def compared(incident: dict[str, Any], first_ms: float, observer: Observer) -> l
     name, at, said = incident["subjob"], incident["at_ms"], incident["recovery_ms"]
     lost_both = at > first_ms + (LOSS - KILL) * 500
     seen, pause = observer.gap(name, at + 500, at), observer.pause(name, first_ms)
-    told = f"{name}, {'both' if lost_both else 'primary'}: {said} ms said, {seen:.0f} ms seen, pauses of {pause:.0f} ms"
-    print(told)
+    figures = f"{said} ms said, {seen:.0f} ms seen, pauses of {pause:.0f} ms"
+    line = f"{name}, {'both' if lost_both else 'primary'}: {figures}"
+    print(line)
     slack = max(200, seen / 5)
-    wrong = [] if seen - pause - slack <= said <= seen + slack else [told]
+    wrong = [] if seen - pause - slack <= said <= seen + slack else [line]
     if lost_both:
         return wrong
     cost = observer.cost(incident["victim"], at)

@@ -33,7 +33,7 @@ def test_a_new_mode_is_taken_once(tmp_path: Path) -> None:
     assert file.edited(edited) is None
 
 
-def test_what_the_running_job_cannot_take_is_refused_with_its_reason(tmp_path: Path) -> None:
+def test_an_edit_that_a_running_job_cannot_take_is_refused_with_its_reason(tmp_path: Path) -> None:
     path, file, job = started(tmp_path)
     path.write_text(TWO_SUBJOBS.replace("MODE", "passiveStandby").replace("mv > 0", "mv > 10"))
     refused = file.edited(job)
@@ -49,7 +49,7 @@ def test_a_manifest_that_is_not_accepted_is_refused_with_its_sentences(tmp_path:
     assert file.edited(job) is None, "an editor may put a new file in its place"
 
 
-def test_who_watches_for_overloads_in_this_run_goes_on_to_after_an_edit(tmp_path: Path) -> None:
+def test_a_run_that_watches_for_overloads_still_does_so_after_an_edit(tmp_path: Path) -> None:
     path, _, job = started(tmp_path)
     file = JobFile(path, None, frozenset({"beats"}))
     path.write_text(TWO_SUBJOBS.replace("MODE", "upstreamBackup"))

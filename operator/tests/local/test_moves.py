@@ -72,7 +72,7 @@ def test_the_move_is_over_when_the_target_holds_the_lease() -> None:
     assert decided(arrived, replace(MOVE, ended_ms=1)) == []
 
 
-def test_the_old_primary_stays_until_it_has_told_what_its_leaving_cost() -> None:
+def test_the_old_primary_stays_until_it_has_reported_the_cost_of_the_move() -> None:
     alone = replace(CAST, instances={"strong": 2, "beats": 1})
 
     def after(told: Departure | None) -> Observed:
@@ -98,7 +98,7 @@ def test_a_move_ends_with_its_target() -> None:
     assert decided(running(), MOVE) == [GiveUp(MOVE, "beats-2 is gone")]
 
 
-def test_a_move_goes_on_from_who_took_over_meanwhile() -> None:
+def test_a_move_goes_on_from_a_primary_that_took_over_meanwhile() -> None:
     replaced = with_target("ready", holders={"beats": "beats-1"})
     assert decided(replaced, replace(MOVE, asked_ms=1)) == [
         Follow(replace(MOVE, asked_ms=1), subjob("beats", 1))
@@ -121,14 +121,14 @@ def test_a_move_because_of_an_overload_is_over_when_another_leads() -> None:
     assert decided(alone, move)[:1] == [over]
 
 
-def test_what_can_not_move_is_refused() -> None:
+def test_a_subjob_that_cannot_move_is_refused() -> None:
     drawn = Random(1)
     assert parse_migration("beats@5s", job(), drawn) == PLAN
     for text in ("beats@standby@5s", "sink/alerts@5s", "beats", "nobody@5s"):
         assert isinstance(parse_migration(text, job(), drawn), str), text
 
 
-def test_the_report_tells_of_pause_bytes_and_steps() -> None:
+def test_the_report_shows_the_pause_and_the_bytes_and_the_steps_of_a_move() -> None:
     of = record()
     at = START + 20_000
     of.moves = [Underway(PLAN, subjob("beats", 1), subjob("beats", 2), at - 9_000, ended_ms=at + 500)]

@@ -44,7 +44,7 @@ def test_a_cut_begins_and_ends_and_does_not_follow_the_role() -> None:
     assert cuts.apart == []
 
 
-def test_one_that_cannot_begin_yet_waits() -> None:
+def test_a_cut_that_cannot_begin_yet_waits() -> None:
     cuts = Partitions.of((parsed("beats@primary|beats@standby@5s+2s"),))
     alone = tuple(s for s in everyone() if s.process.name != "beats-1")
     assert list(cuts.news(running(*alone))) == []

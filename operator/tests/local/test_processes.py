@@ -17,7 +17,8 @@ from understudy.local.processes import Child, Reaper, end_all, session_members
 FAMILY = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-sleep = [sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"]
+stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+sleep = [sys.executable, "-c", stubborn]
 subprocess.Popen(sleep)
 subprocess.Popen(sleep, process_group=0)
 print("started", flush=True)
@@ -90,7 +91,7 @@ def test_a_driver_that_dies_by_itself_leaves_no_jvm(tmp_path: Path) -> None:
     reaper.close()
 
 
-def test_who_does_not_stop_when_asked_is_killed(tmp_path: Path) -> None:
+def test_a_process_that_does_not_stop_when_asked_is_killed(tmp_path: Path) -> None:
     reaper = Reaper()
     children = [family(tmp_path / f"log{n}", reaper) for n in range(2)]
     end_all(children, grace_seconds=0.2)

@@ -74,7 +74,7 @@ def test_a_sink_that_was_not_compared_says_nothing_about_losses() -> None:
     assert found == {"tuples": 1998, **compared}
 
 
-def test_a_sink_whose_lag_nobody_told_has_none() -> None:
+def test_a_sink_with_an_unknown_lag_shows_none() -> None:
     assert report(replace(record(), lags={})).to_json()["sinks"]["alerts"]["lag"] is None
 
 
@@ -91,7 +91,7 @@ def test_a_killed_standby_is_an_incident_without_a_take_over() -> None:
     )
 
 
-def test_without_a_standby_the_supervisor_is_the_one_who_detects() -> None:
+def test_without_a_standby_the_supervisor_detects_the_failure() -> None:
     of = record()
     of.done = [replace(of.done[0], had_standby=False)]
     of.takeovers = {(instance(1), 2): replace(STORY, detected=FAULT + 12_000)}
@@ -104,7 +104,7 @@ def test_a_process_that_died_by_itself_is_an_incident() -> None:
     assert report(of).to_json()["incidents"][0]["cause"] == "process ended by itself (exit code 1)"
 
 
-def test_a_take_over_from_one_that_lived_is_a_false_suspicion() -> None:
+def test_a_take_over_from_a_living_instance_is_a_false_suspicion() -> None:
     of = record()
     earlier = replace(
         STORY,
@@ -209,7 +209,7 @@ def test_without_a_comparison_the_new_primary_says_what_was_lost() -> None:
     assert report(of, None).to_json()["incidents"][0]["lost"] == 7
 
 
-def test_when_a_tuple_arrived_is_when_the_file_had_it() -> None:
+def test_the_arrival_of_a_tuple_is_the_time_of_its_file() -> None:
     arrivals = [Arrival(100, 3), Arrival(200, 5)]
     assert [arrived_at(arrivals, place) for place in (0, 2, 3, 4, 5)] == [100, 100, 200, 200, inf]
 
@@ -278,7 +278,7 @@ def test_a_page_can_be_made_of_a_run_that_never_began() -> None:
     assert "</html>" in render(report(Record(began_ms=START, ended_ms=START + 10), comparison=None))
 
 
-def test_the_report_tells_of_a_subjob_that_needs_a_look() -> None:
+def test_the_report_names_a_subjob_that_needs_attention() -> None:
     of = record()
     of.degraded["beats"] = "beats was OOM-killed 2 times at the same place"
     subjobs = report(of).to_json()["subjobs"]

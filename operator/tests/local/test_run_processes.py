@@ -66,7 +66,7 @@ def test_kills_of_primary_standby_and_sink_are_precise(hurt_everywhere: tuple[Co
     assert [row["_seq"] for row in lines(out / "sinks" / "alerts")] == list(range(sink["tuples"]))
 
 
-def test_the_report_tells_of_the_take_over(hurt_everywhere: tuple[Command, Path]) -> None:
+def test_the_report_shows_the_take_over(hurt_everywhere: tuple[Command, Path]) -> None:
     command, out = hurt_everywhere
     report = json.loads((out / "report.json").read_text())
     assert command.json() == report
@@ -96,7 +96,7 @@ def test_nothing_is_left_behind(hurt_everywhere: tuple[Command, Path]) -> None:
     assert not (out / "scratch").exists()
 
 
-def test_amnesia_loses_what_came_while_nobody_was_there_and_says_how_much(tmp_path: Path) -> None:
+def test_amnesia_loses_the_tuples_that_came_without_a_primary_and_says_how_many(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(ONE_SUBJOB)
     command = Command(
         "run", "job.yaml", "--duration", "40s", "--kill", "odd@4s", "--output", "out", cwd=tmp_path
@@ -111,7 +111,7 @@ def test_amnesia_loses_what_came_while_nobody_was_there_and_says_how_much(tmp_pa
     assert [row["_seq"] for row in lines(tmp_path / "out" / "sinks" / "out")] == list(range(sink["tuples"]))
 
 
-def test_a_spare_takes_over_from_amnesia_and_the_loss_is_told(tmp_path: Path) -> None:
+def test_a_spare_takes_over_in_amnesia_mode_and_reports_the_loss(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(ONE_SUBJOB.replace("mode: amnesia", "mode: amnesia, spare: true"))
     kill = ("--kill", "odd@protected@4s")
     command = Command("run", "job.yaml", "--duration", "20s", *kill, "--output", "out", cwd=tmp_path)
@@ -161,7 +161,7 @@ def test_an_endless_job_runs_until_it_is_stopped_and_is_compared_as_far_as_it_ca
     assert (sink["recovery"], sink["lost"]) == ("precise", 0)
 
 
-def test_a_function_that_is_nowhere_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_a_missing_function_is_refused_before_any_process_starts(tmp_path: Path) -> None:
     function = '{python: {function: "parity:odd"}}'
     (tmp_path / "job.yaml").write_text(ONE_SUBJOB.replace('{filter: {where: "n % 2 = 1"}}', function))
     command = Command("run", "job.yaml", "--output", "out", cwd=tmp_path)

@@ -73,7 +73,7 @@ def test_a_manifest_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "nowhere.yaml" in refused(["run", tmp_path / "nowhere.yaml"], capsys)
 
 
-def test_a_machine_without_java_is_told_what_to_do(
+def test_a_machine_without_java_gets_a_sentence_with_the_remedy(
     manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

@@ -642,7 +642,8 @@ ENDS = (
     Bad(
         "two sinks on one path",
         manifest(
-            sinks="- {name: a, input: beats, files: {path: out/x}}\n- {name: b, input: beats, files: {path: ./out/x/}}"
+            sinks="- {name: a, input: beats, files: {path: out/x}}\n"
+            "- {name: b, input: beats, files: {path: ./out/x/}}"
         ),
         "spec.sinks[1].files.path",
         ("the sink a writes to",),

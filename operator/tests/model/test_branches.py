@@ -29,12 +29,12 @@ def job(fine: str = FILTER, coarse: str = FILTER, read: str = "fine") -> StreamJ
     return found
 
 
-def test_who_stands_in_does_not_run_before_it_is_needed() -> None:
+def test_the_alternative_branch_does_not_run_before_it_is_needed() -> None:
     assert check(job()) == ()
     assert [s.name for s in in_use(job()).subjobs] == ["fine"]
 
 
-def test_it_plays_under_the_name_of_the_one_that_failed() -> None:
+def test_the_alternative_branch_runs_under_the_name_of_the_failed_subjob() -> None:
     (only,) = in_use(job(coarse='{filter: {where: "mv > 2"}}'), ["fine"]).subjobs
     assert (only.name, only.ha.mode) == ("fine", "amnesia")
     assert "mv > 2" in repr(only.operators)
@@ -44,7 +44,7 @@ def test_it_plays_under_the_name_of_the_one_that_failed() -> None:
     ("faulty", "sentence"),
     [(job(coarse=MAP), "must give the columns"), (job(read="coarse"), "only stands in for fine")],
 )
-def test_what_could_not_take_its_place_is_refused(faulty: StreamJob, sentence: str) -> None:
+def test_an_unsuitable_alternative_branch_is_refused(faulty: StreamJob, sentence: str) -> None:
     (refusal,) = check(faulty)
     assert refusal.field == "spec.subjobs[0].ha.onPermanentFailure.alternative"
     assert sentence in refusal.message

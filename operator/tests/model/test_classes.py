@@ -147,7 +147,7 @@ def test_an_aggregate_has_the_plans_clock_but_no_place_to_draw_for(expression: s
     "expression",
     ["hash(mv)", "unix_timestamp(ts)", "date'2026-01-01'", "'rand()'", "mv -- rand()", "md5(patient)"],
 )
-def test_what_only_looks_like_chance_is_repeatable(expression: str) -> None:
+def test_functions_that_only_resemble_time_or_chance_are_repeatable(expression: str) -> None:
     assert verdict(f'[{{map: {{select: {{x: "{expression}"}}}}}}]')[0] is R
 
 

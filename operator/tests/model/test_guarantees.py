@@ -69,7 +69,7 @@ def test_a_stronger_class_never_gets_a_weaker_promise() -> None:
         assert strengths == sorted(strengths, reverse=True)
 
 
-def test_what_is_built_promises_no_more_than_the_paper() -> None:
+def test_the_implemented_guarantees_are_no_stronger_than_those_of_the_paper() -> None:
     subjobs = [job(ha("{}", operators)).subjobs[0] for operators in ONE_OF_EACH]
     assert {class_of(s).operator_class for s in subjobs} == set(OperatorClass) - {OperatorClass.DETERMINISTIC}
     for mode in AVAILABLE:

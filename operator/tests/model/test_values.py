@@ -40,7 +40,7 @@ def test_a_printed_duration_reads_back(duration: timedelta) -> None:
 @pytest.mark.parametrize(
     "text", ["", "3", "s", "3 s", "3S", "-3s", "1e3s", "3s4", "٣s", "9" * 30 + "s", 3, None, True]
 )
-def test_what_is_no_duration_is_refused(text: object) -> None:
+def test_an_invalid_duration_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="write"):
         parse_duration(text)
 
@@ -65,7 +65,7 @@ def test_guarantees_are_ordered() -> None:
     assert Guarantee.GAP.strength < Guarantee.ROLLBACK.strength < Guarantee.PRECISE.strength
 
 
-def test_a_window_slides_by_its_size_unless_told() -> None:
+def test_a_window_slides_by_its_size_by_default() -> None:
     assert Window(on=WindowOn.SEQ, size=100).slide == 100
     assert Window(on=WindowOn.TS, size=timedelta(seconds=10), slide=timedelta(seconds=5)).slide == timedelta(
         seconds=5
@@ -174,7 +174,7 @@ def test_no_manifest_makes_the_loader_raise(spec: object) -> None:
     assert all("\n" not in refusal.message for refusal in (found if isinstance(found, list) else ()))
 
 
-def test_a_spare_that_is_not_asked_for_changes_nothing_that_instances_are_told() -> None:
+def test_a_spare_that_is_not_wanted_changes_nothing_in_the_settings_of_instances() -> None:
     asked, not_asked = Ha(mode=Mode.AMNESIA, spare=True), Ha(mode=Mode.AMNESIA)
     assert "spare" not in not_asked.told()
     assert not_asked.digest == Ha(mode=Mode.AMNESIA, spare=False).digest != asked.digest

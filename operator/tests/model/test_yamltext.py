@@ -43,7 +43,7 @@ def test_plain_words_mean_what_yaml_1_2_says(text: str, value: object) -> None:
     assert read(f"x: {text}") == {"x": value}
 
 
-def test_an_alias_stands_for_what_its_anchor_is_at() -> None:
+def test_an_alias_stands_for_the_value_of_its_anchor() -> None:
     assert read("a: &x [1, 2]\nb: *x") == {"a": [1, 2], "b": [1, 2]}
 
 

@@ -114,7 +114,7 @@ def test_a_take_over_sends_the_log_and_goes_on() -> None:
     assert secondary.role is Role.PRIMARY
 
 
-# ---- a producer that begins anew -----------------------------------------------------------------------------
+# ---- a producer whose stream diverges --------------------------------------------------------------------
 
 
 def arrived(start: int, stop: int, epoch: int, anew: int | None = None) -> on.Arrived:

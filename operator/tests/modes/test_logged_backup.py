@@ -303,9 +303,7 @@ def passing_over(redirected_to: int) -> LoggedBackup:
     return standby
 
 
-def test_a_log_may_pass_over_what_came_after_a_producer_began_anew_if_an_earlier_life_has_released_some_of_it() -> (
-    None
-):
+def test_a_log_may_skip_tuples_after_a_diverged_stream_if_an_earlier_life_released_some_of_them() -> None:
     """The log speaks of the same tuples: nothing is lost. From 10 on, the producer would have said so in its
     answer."""
     arrived = on.Arrived(UP, Range(Seq(10), Seq(22)), SECOND, anew=Seq(3))

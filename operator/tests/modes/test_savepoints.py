@@ -113,7 +113,7 @@ def test_a_predecessor_in_another_mode_keeps_the_tree() -> None:
     assert secondary.handle(on.RecoveryRequested(OUT, DOWN)) == (do.AnswerRecovery(OUT, DOWN, tree),)
 
 
-# ---- Figure 6: an operator with two successors ---------------------------------------------------------------
+# ---- Figure 6: an operator with two successors -----------------------------------------------------------
 
 
 LEFT, RIGHT, ONE, TWO = Stream("left"), Stream("right"), Consumer("one"), Consumer("two")
@@ -155,7 +155,7 @@ def test_an_ack_counts_when_it_moves_the_oldest_of_all_successors() -> None:
         assert ack.tree.children == {JOINED: {ONE: below}}  # the successors' trees under the own savepoint
 
 
-# ---- Figure 7: recovery --------------------------------------------------------------------------------------
+# ---- Figure 7: recovery ----------------------------------------------------------------------------------
 
 
 def replacement() -> SavepointMode:

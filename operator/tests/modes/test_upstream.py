@@ -74,9 +74,7 @@ def test_who_makes_less_than_its_consumers_have_forgotten_says_that_it_began_ane
     assert found.numbering.diverged_at == {OUT: Seq(0)}
 
 
-def test_who_hands_on_what_its_producer_makes_anew_says_so_to_consumers_that_have_forgotten_what_they_had() -> (
-    None
-):
+def test_a_subjob_that_reads_a_diverged_stream_says_so_to_consumers_without_a_position() -> None:
     """Nothing is missing here: the producer has reported it. A log that is kept behind speaks of other
     tuples."""
     found = taking_over()

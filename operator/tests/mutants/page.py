@@ -20,18 +20,19 @@ Does anybody notice when a guard of the core is wrong? `make mutants` changes ev
 `operator/tests/modes`, and {SEEDS} seeds of [exploration](README.md), against each:
 
 - a comparison becomes its opposite (`<` is `>=`, `is` is `is not`);
-- a condition of an `if`, a `while`, a comprehension or a case becomes its opposite, or is removed: what it guards
-  happens always, or, where it guards a `return` or the like, never;
+- a condition of an `if`, a `while`, a comprehension or a case becomes its opposite, or is removed: what it
+  guards happens always, or, where it guards a `return` or the like, never;
 - an operand of `and` or `or` is left out.
 
-A mutant is *caught* if a test fails, or if a seed has a finding that it does not have without the mutant. Each mutant
-runs in a fork of one process; tests and seeds that never come to the changed expression, or only with values for
-which the change makes no difference, are not run. The file of one mode is explored by jobs of that mode, all others
-by jobs of all modes. A seed that uses the processor for five seconds counts as caught: it does not end.
+A mutant is *caught* if a test fails, or if a seed has a finding that it does not have without the mutant.
+Each mutant runs in a fork of one process; tests and seeds that never come to the changed expression, or only
+with values for which the change makes no difference, are not run. The file of one mode is explored by jobs of
+that mode, all others by jobs of all modes. A seed that uses the processor for five seconds counts as caught:
+it does not end.
 
-`make mutants` goes on where the last run stopped (`build/mutants.jsonl`; remove it to begin from the start) and
-writes this page; all of it takes about an hour on one free core. `make mutants SAMPLE=20` runs a sample, as
-continuous integration does; it is drawn by the commit. The reasons below are kept in
+`make mutants` goes on where the last run stopped (`build/mutants.jsonl`; remove it to begin from the start)
+and writes this page; all of it takes about an hour on one free core. `make mutants SAMPLE=20` runs a sample,
+as continuous integration does; it is drawn by the commit. The reasons below are kept in
 [survivors.yaml](survivors.yaml).
 """
 
@@ -85,7 +86,7 @@ def _not_explored(found: Found) -> Iterator[str]:
     """Where exploration has no weather for it, by function."""
     yield "## Caught by unit tests only"
     yield ""
-    yield "By function; in brackets those that no seed reaches with a value that matters: there is no weather for them."
+    yield "By function; in brackets those that no seed reaches with a value that matters."
     yield ""
     missed = [(m, v) for m, v in found if v.caught and not v.explored]
     for name in sorted({(m.file, m.function) for m, _ in missed}):

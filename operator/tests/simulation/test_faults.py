@@ -1,4 +1,4 @@
-"""Exploration of faults, and whether it would notice."""
+"""Exploration finds no broken promise in the core, and does find mistakes that are put into it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,16 @@ from understudy_lab.simulation.world import MS
 SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "2000" if os.environ.get("CI") else "200"))
 PARTS = 4
 WITHIN = 500  # seeds
-EXCUSED = (
-    5961,
-    9240,
-    12098,
-    13547,
-    16644,
-    18553,
-    82770,
-)  # what waits for a neighbour that acks no more or that nobody runs
-# divergent windows, a consumer that has forgotten what it had or is replaced too soon, a fenced standby
-BEYOND = (
-    *(6810, 12328, 12633, 23085),
-    *(70846, 76148, 88138),
-)
-SILENT = (  # what a restarted life made of the rest was taken for known, …
-    *(629, 814, 956, 1008, 1291, 1301, 1872),
-    *(11525, 16801, 17967, 44802, 58477),
-)
-SILENT_IN_UPSTREAM_BACKUP = (96, 192, 280, 430, 42459)  # neighbours fail together; with a log, and without
-COUNTED_BY_NOBODY = (414, 2743)  # a consumer failed after its amnesiac producer
+EXCUSED = (5961, 9240, 12098, 13547, 16644, 18553, 82770)
+"""Here a subjob waits for a neighbour that no longer acks, or that no instance runs."""
+BEYOND = (6810, 12328, 12633, 23085, 70846, 76148, 88138)
+"""Divergent windows, a consumer that lost its position or is replaced too soon, a fenced standby."""
+SILENT = (629, 814, 956, 1008, 1291, 1301, 1872, 11525, 16801, 17967, 44802, 58477)
+"""Here losses were silent once, as when consumers took the tuples of a restarted life for known ones."""
+SILENT_IN_UPSTREAM_BACKUP = (96, 192, 280, 430, 42459)
+"""Neighbours fail together, with and without a log."""
+LOST_WITH_AMNESIA = (414, 2743)
+"""A consumer fails after its producer in amnesia mode."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -46,7 +36,7 @@ def test_no_promise_is_broken(part: int) -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.says)
 def test_a_mistake_is_caught_within_500_seeds(mistake: Mistake) -> None:
-    """Where it was caught before is tried first; the sound core has nothing wrong there."""
+    """The seed that caught it before is tried first. Without the mistake that seed has no finding."""
     assert mistake.seen < WITHIN
     found = first_caught(mistake.cores, 1, mistake.mode, mistake.seen) or first_caught(
         mistake.cores, WITHIN, mistake.mode
@@ -57,7 +47,7 @@ def test_a_mistake_is_caught_within_500_seeds(mistake: Mistake) -> None:
 
 
 @pytest.mark.parametrize("mistake", BY_TIME_OR_CAUSE, ids=lambda m: m.says)
-def test_what_comes_out_right_at_the_wrong_time_or_without_a_cause_is_noticed_by_that(
+def test_the_right_output_at_the_wrong_time_or_without_a_cause_is_a_finding(
     mistake: Mistake,
 ) -> None:
     found = first_caught(mistake.cores, 1, mistake.mode, mistake.seen) or first_caught(
@@ -69,7 +59,7 @@ def test_what_comes_out_right_at_the_wrong_time_or_without_a_cause_is_noticed_by
 
 
 @pytest.mark.parametrize("seed", EXCUSED)
-def test_who_waits_for_a_neighbour_that_says_no_more_is_not_blamed(seed: int) -> None:
+def test_a_subjob_may_wait_for_a_neighbour_that_does_not_answer(seed: int) -> None:
     assert run(seed).problems == []
 
 
@@ -78,29 +68,29 @@ def test_a_batch_begun_under_an_overload_ends_soon_after_it() -> None:
 
 
 @pytest.mark.parametrize("seed", BEYOND)
-def test_more_than_a_mode_promises_is_not_asked(seed: int) -> None:
+def test_a_mode_is_held_to_its_promise_and_not_to_more(seed: int) -> None:
     assert run(seed).problems == []
 
 
 def test_a_backup_of_a_renumbered_queue_leaves_no_gap() -> None:
-    """Its seqs begin behind what the consumer's backup covers; what the consumer lacks is sent again under
-    them."""
+    """The queue's seqs begin after the input that the consumer's backup covers. The tuples that the consumer
+    lacks are sent again under the new seqs."""
     found = run(4895)
     assert found.problems == []
     both = run(4895, faults=[*found.faults, Fault(680 * MS, "together", "j1", 100 * MS, True, "j2")])
     assert (both.problems, both.exceeded) == ([], False)
 
 
-def test_who_moved_and_knows_where_it_is_has_not_failed_with_its_producer() -> None:
+def test_a_primary_that_moved_with_its_position_has_not_failed_together_with_its_producer() -> None:
     found = run(97807)
     assert (found.problems, found.exceeded) == ([], False)
 
 
-def test_the_end_that_a_replaced_primary_tells_is_not_taken() -> None:
+def test_a_replaced_primary_cannot_end_its_stream() -> None:
     assert run(20733).problems == []
 
 
-def test_who_steps_down_while_the_lease_store_is_away_does_not_win_the_lease_later() -> None:
+def test_a_primary_that_steps_down_while_the_lease_store_is_away_does_not_win_the_lease_later() -> None:
     assert run(50142).problems == []
 
 
@@ -112,23 +102,23 @@ def test_a_subscription_that_was_meant_for_an_earlier_epoch_does_not_count_in_a_
     assert run(230607, only="upstreamBackup").problems == []
 
 
-def test_who_begins_at_the_newest_tuple_is_served_from_where_the_roll_call_put_it() -> None:
+def test_a_consumer_that_begins_at_the_newest_tuple_is_served_from_its_place_in_the_roll_call() -> None:
     assert run(232214, only="amnesia").problems == []
 
 
 @pytest.mark.parametrize("seed", SILENT)
-def test_what_is_lost_beyond_a_modes_promise_is_reported(seed: int) -> None:
+def test_losses_beyond_a_modes_promise_are_reported(seed: int) -> None:
     found = run(seed)
     assert (found.problems, found.exceeded) == ([], True)
 
 
 @pytest.mark.parametrize("seed", SILENT_IN_UPSTREAM_BACKUP)
-def test_what_is_lost_when_neighbours_in_upstream_backup_fail_together_is_reported(seed: int) -> None:
+def test_losses_are_reported_if_neighbours_in_upstream_backup_fail_together(seed: int) -> None:
     found = run(seed, only="upstreamBackup")
     assert (found.problems, found.exceeded) == ([], True)
 
 
-def test_windows_of_another_order_that_lack_nothing_are_no_loss() -> None:
+def test_windows_over_another_order_of_the_same_tuples_are_no_loss() -> None:
     assert run(41980, only="upstreamBackup").problems == []
 
 
@@ -138,21 +128,21 @@ def test_the_last_rows_of_a_union_may_fill_no_window(seed: int) -> None:
     assert (found.problems, found.exceeded) == ([], False)
 
 
-def test_input_of_which_nothing_was_made_is_not_reported_as_lost() -> None:
+def test_input_that_gave_no_output_is_not_reported_as_lost() -> None:
     assert run(1350).problems == []
 
 
-def test_tuples_that_an_earlier_life_had_of_a_producer_that_had_begun_anew_are_not_reported_as_lost() -> None:
+def test_tuples_that_an_earlier_life_received_of_a_diverged_stream_are_not_reported_as_lost() -> None:
     found = run(1270, only="upstreamBackup")
     assert (found.problems, found.exceeded) == ([], False)
 
 
-@pytest.mark.parametrize("seed", COUNTED_BY_NOBODY)
-def test_what_was_lost_with_a_life_without_memory_is_not_asked_of_others(seed: int) -> None:
+@pytest.mark.parametrize("seed", LOST_WITH_AMNESIA)
+def test_a_consumer_need_not_report_tuples_that_its_amnesiac_producer_lost(seed: int) -> None:
     assert run(seed).problems == []
 
 
-def test_a_seed_tells_the_same_story_twice() -> None:
+def test_a_seed_gives_the_same_history_twice() -> None:
     first, second = run(17, tell=True), run(17, tell=True)
     assert (first.history, first.problems, first.faults) == (second.history, second.problems, second.faults)
 

@@ -45,7 +45,7 @@ def judged(*events: Observation, mode: str = "passiveStandby") -> Oracle:
     return found
 
 
-# --- what it sees
+# --- the history
 
 
 def parts(value: Any) -> Iterator[Any]:
@@ -76,7 +76,7 @@ def recorded(seed: int) -> list[Observation]:
     return [*(event for _, event in recorder.history), *measured(cluster)]
 
 
-def test_a_history_has_only_plain_values_that_nobody_can_change() -> None:
+def test_a_history_has_only_plain_values_that_cannot_change() -> None:
     for kind in (*get_args(Observation), State):
         assert kind.__dataclass_params__.frozen
     values = {type(part) for seed in range(5) for event in recorded(seed) for part in parts(event)}
@@ -88,10 +88,10 @@ def test_a_recorded_history_has_most_kinds_of_observations() -> None:
     assert len({type(event) for seed in range(5) for event in recorded(seed)}) >= 20
 
 
-# --- what it finds
+# --- findings
 
 
-def test_a_sink_that_gets_a_tuple_again_is_a_finding() -> None:
+def test_a_sink_that_writes_a_tuple_twice_is_a_finding() -> None:
     first = seen.Delivered("out", "a", 0, ROWS[:2], 1)
     assert judged(first).problems == []
     assert "again" in " ".join(judged(first, seen.Delivered("out", "a", 1, ROWS[1:2], 1)).problems)
@@ -103,20 +103,20 @@ def test_two_lives_that_lead_in_one_epoch_are_a_finding() -> None:
     assert judged(gone, seen.LeaseTaken("a", "a-1", 2), seen.Led("a-1", 2, STATE, False)).problems == []
 
 
-def test_what_is_trimmed_must_have_been_stored() -> None:
+def test_a_trim_of_tuples_that_are_not_stored_is_a_finding() -> None:
     stored = seen.Stored("a-1", STATE)
     assert judged(stored, seen.Trimmed("s", 2)).problems == []
     assert "stored only up to 2" in judged(stored, seen.Trimmed("s", 3)).problems[0]
 
 
-def test_what_is_trimmed_must_have_been_processed_by_both_active_standbys() -> None:
+def test_a_trim_of_tuples_that_one_active_instance_has_not_processed_is_a_finding() -> None:
     ran = seen.Ran("a-1", 1, STATE)
     processed = seen.Processed("a-1", "a", {"s": 3}, 3)
-    assert "only come to 2" in judged(ran, seen.Trimmed("s", 3), mode="activeStandby").problems[0]
+    assert "only processed 2" in judged(ran, seen.Trimmed("s", 3), mode="activeStandby").problems[0]
     assert judged(ran, processed, seen.Trimmed("s", 3), mode="activeStandby").problems == []
 
 
-def test_more_than_a_mode_survives_is_told_by_who_was_alive_and_what_it_had_stored() -> None:
+def test_a_mode_survives_a_failure_if_another_living_instance_has_stored_the_state() -> None:
     acked, crashed = seen.Acked("a-0", "s", 1, 2), seen.Crashed("a-0", False)
     stored = seen.Stored("a-1", STATE)
     assert "a" in judged(acked, crashed).exceeded
@@ -157,7 +157,7 @@ def test_a_subjob_is_protected_if_its_secondary_has_stored_and_the_primary_has_h
     ):
         assert [*judged(*missing).stillness([]).unprotected()]
     alone = judged(joined, stored, heard, seen.Ended("a-1"))
-    assert [*alone.stillness([]).unprotected()] == [], "nobody is left who could protect it"
+    assert [*alone.stillness([]).unprotected()] == [], "no instance is left that could protect it"
 
 
 def test_a_long_queue_is_a_finding() -> None:
@@ -170,8 +170,8 @@ def test_a_long_queue_is_a_finding() -> None:
 # --- causes and times
 
 
-def told(*timed: tuple[int, Observation], mode: str = "passiveStandby") -> list[str]:
-    """What is wrong with this, after a-0 has led and a-1 has stored its state."""
+def findings(*timed: tuple[int, Observation], mode: str = "passiveStandby") -> list[str]:
+    """The findings in this history, which begins when a-0 leads and a-1 has stored its state."""
     found = Oracle(job(mode))
     lives = (seen.Launched("a-0", "a", 1), seen.Launched("a-1", "a", 1), seen.Launched("out", "out", 1))
     led = (seen.LeaseTaken("a", "a-0", 1), seen.Led("a-0", 1, None, False), seen.Joined("a-0", "a-1"))
@@ -181,51 +181,54 @@ def told(*timed: tuple[int, Observation], mode: str = "passiveStandby") -> list[
 
 def test_a_take_over_without_a_cause_is_a_finding() -> None:
     taken = seen.LeaseTaken("a", "a-1", 2)
-    assert "though nothing had happened" in told((500, taken))[0]
-    assert told((400, seen.Disturbed("slow", ("a",), 450)), (500, taken)) == []
-    assert told((400, seen.Disturbed("lease", (), 450)), (500, taken)) == []
-    assert told((400, seen.Ordered("a", "a-0", "a-1")), (500, taken)) == []
+    assert "though nothing had happened" in findings((500, taken))[0]
+    assert findings((400, seen.Disturbed("slow", ("a",), 450)), (500, taken)) == []
+    assert findings((400, seen.Disturbed("lease", (), 450)), (500, taken)) == []
+    assert findings((400, seen.Ordered("a", "a-0", "a-1")), (500, taken)) == []
 
 
 def test_a_cause_that_is_long_over_or_lay_elsewhere_explains_nothing() -> None:
     taken = seen.LeaseTaken("a", "a-1", 2)
-    assert told((100, seen.Disturbed("slow", ("a",), 200)), (200 + LINGERS + 1, taken))
-    assert told((400, seen.Disturbed("slow", ("b",), 450)), (500, taken))
+    assert findings((100, seen.Disturbed("slow", ("a",), 200)), (200 + LINGERS + 1, taken))
+    assert findings((400, seen.Disturbed("slow", ("b",), 450)), (500, taken))
 
 
-def test_who_steps_down_has_a_cause() -> None:
+def test_an_instance_that_steps_down_without_a_cause_is_a_finding() -> None:
     down = seen.SteppedDown("a-0", None)
-    assert "though it held the Lease" in told((500, down))[0]
+    assert "though it held the Lease" in findings((500, down))[0]
     assert (
-        told((400, seen.Disturbed("slow", ("a",), 450)), (450, seen.LeaseTaken("a", "a-1", 2)), (500, down))
+        findings(
+            (400, seen.Disturbed("slow", ("a",), 450)), (450, seen.LeaseTaken("a", "a-1", 2)), (500, down)
+        )
         == []
     )
     gives_up = seen.SteppedDown("a-1", None)
-    assert "gave up its state" in told((500, gives_up))[0]
-    assert told((400, seen.Disturbed("slow", ("s",), 450)), (500, gives_up)) == []
+    assert "gave up its state" in findings((500, gives_up))[0]
+    assert findings((400, seen.Disturbed("slow", ("s",), 450)), (500, gives_up)) == []
 
 
 def test_a_standby_that_could_go_on_takes_over_in_time() -> None:
     dies, taken, later = seen.Crashed("a-0", False), seen.LeaseTaken("a", "a-1", 2), seen.Trimmed("s", 0)
-    assert told((500, dies), (500 + LATEST, taken)) == []
-    assert "no standby took over" in told((500, dies), (501 + LATEST, later))[0]
+    assert findings((500, dies), (500 + LATEST, taken)) == []
+    assert "no standby took over" in findings((500, dies), (501 + LATEST, later))[0]
     away = seen.Disturbed("lease", (), 900)
-    assert told((500, dies), (600, away), (900 + LATEST, taken)) == []
+    assert findings((500, dies), (600, away), (900 + LATEST, taken)) == []
     assert (
-        told((500, dies), (600, seen.Crashed("a-1", False)), (600, seen.Ended("a-1")), (9_000, later)) == []
+        findings((500, dies), (600, seen.Crashed("a-1", False)), (600, seen.Ended("a-1")), (9_000, later))
+        == []
     )
 
 
 def test_an_ordered_move_takes_place_or_is_given_up() -> None:
     order = (500, seen.Ordered("a", "a-0", "a-1"))
-    assert "neither took place" in told(order)[0]
-    assert told(order, (600, seen.Resumed("a-0"))) == []
-    assert told(order, (600, seen.GivenUp("a", "a-1"))) == []
-    assert told(order, (600, seen.LeaseTaken("a", "a-1", 2))) == []
-    assert told(order, (600, seen.Disturbed("link", ("a",), 700))) == []
+    assert "neither took place" in findings(order)[0]
+    assert findings(order, (600, seen.Resumed("a-0"))) == []
+    assert findings(order, (600, seen.GivenUp("a", "a-1"))) == []
+    assert findings(order, (600, seen.LeaseTaken("a", "a-1", 2))) == []
+    assert findings(order, (600, seen.Disturbed("link", ("a",), 700))) == []
 
 
-def test_who_asks_without_end_is_a_finding() -> None:
+def test_an_instance_that_asks_without_end_is_a_finding() -> None:
     found = judged()
     assert [*found.stillness([seen.Sent("rx_subscribe", ASKED)]).restless()] == []
     assert [*found.stillness([seen.Sent("rx_subscribe", ASKED + 1)]).restless()]

@@ -74,7 +74,7 @@ def test_two_lives_of_a_sink_write_each_tuple_once() -> None:
     assert rows == expected()
 
 
-def test_what_a_life_without_memory_still_sends_when_it_was_replaced_is_over_with_it() -> None:
+def test_tuples_that_a_replaced_amnesia_life_still_sends_are_lost_with_it() -> None:
     assert explore(2093, weather=True).problems == []
 
 

@@ -1,5 +1,5 @@
-"""A sink whose writer commits many messages together, as a broker's transactions do: what is not committed was
-never told to anybody."""
+"""A sink whose writer commits many messages together, as a broker's transactions do: what is not committed
+was never told to anybody."""
 
 from __future__ import annotations
 

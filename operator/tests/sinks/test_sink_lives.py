@@ -61,7 +61,7 @@ def test_a_container_that_is_started_again_goes_on_in_the_same_life(tmp_path: Pa
     assert LineLog(tmp_path, Life("a", 2)).next == 5
 
 
-def test_a_job_that_is_made_anew_takes_the_folder_of_the_one_before(tmp_path: Path) -> None:
+def test_a_new_job_takes_over_the_folder_of_an_earlier_job_of_its_name(tmp_path: Path) -> None:
     before = LineLog(tmp_path, Life("a", 7))
     before.write(rows(0, 5))
     assert LineLog(tmp_path, Life("b", 1)).next == 5
@@ -70,7 +70,7 @@ def test_a_job_that_is_made_anew_takes_the_folder_of_the_one_before(tmp_path: Pa
 
 
 @pytest.mark.parametrize("context", SCENES)
-def test_a_life_that_was_stopped_at_any_line_does_no_harm_when_it_goes_on(
+def test_a_life_that_was_stopped_at_any_line_changes_nothing_when_it_goes_on(
     tmp_path: Path, context: str
 ) -> None:
     """See `stopped_sink.py`."""
@@ -98,7 +98,7 @@ def test_the_folders_of_earlier_takes_do_not_pile_up(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob(".take-*"))) == 1
 
 
-def test_a_file_that_somebody_made_shorter_is_not_written_to(tmp_path: Path) -> None:
+def test_a_file_that_was_truncated_by_another_process_is_not_written_to(tmp_path: Path) -> None:
     log = LineLog(tmp_path, Life())
     log.write(rows(0, 5))
     os.truncate(log.path, 3)

@@ -89,7 +89,7 @@ def test_two_pages_of_zeros_in_the_last_write_are_not_taken_for_tuples(tmp_path:
     assert lines(again.path) == list(range(again.next))
 
 
-def test_a_log_goes_on_in_a_new_file_when_one_is_full(tmp_path: Path) -> None:
+def test_a_log_goes_on_in_a_new_file_when_the_current_one_is_full(tmp_path: Path) -> None:
     log = LineLog(tmp_path, Life(), part_bytes=100)
     for start in range(0, 50, 5):
         log.write(rows(start, start + 5))
@@ -99,7 +99,7 @@ def test_a_log_goes_on_in_a_new_file_when_one_is_full(tmp_path: Path) -> None:
     assert LineLog(tmp_path, Life()).next == 50
 
 
-def test_a_log_whose_newest_file_was_lost_goes_on_behind_the_one_before(tmp_path: Path) -> None:
+def test_a_log_whose_newest_file_was_lost_goes_on_after_the_last_file_that_is_left(tmp_path: Path) -> None:
     log = LineLog(tmp_path, Life(), part_bytes=100)
     log.write(rows(0, 10))
     log.write(rows(10, 12))
@@ -197,7 +197,7 @@ print(sorted({event for event, is_step in asked if not is_step}))
 """
 
 
-def test_whatever_a_log_asks_of_its_folder_is_a_step_that_is_watched(tmp_path: Path) -> None:
+def test_every_operation_of_a_log_on_its_folder_is_watched(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WATCHED, str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr

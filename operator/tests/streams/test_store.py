@@ -46,7 +46,7 @@ def test_progress_comes_only_with_the_last_row_before_it(store: Store) -> None:
     assert store.wait(0, None, 0).progress == 77
 
 
-def test_the_end_is_told_only_to_a_reader_that_has_everything(store: Store) -> None:
+def test_only_a_reader_that_has_every_tuple_hears_of_the_end(store: Store) -> None:
     store.append(rows(0, 70_000), 0, None)
     store.publish(70_000, ended=True)
     first = store.wait(0, None, 0)

@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.local.jobs import job
 from understudy.model.job import StreamJob
-from understudy_lab.verify import lists as oracle
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain import operators as oracle
+from understudy_lab.verify.plain.operators import Row
 from understudy_lab.verify.variants import without_last_operator
 
 Merged = Sequence[tuple[int, Row]]

@@ -45,12 +45,12 @@ def test_nothing_is_left_to_chance_where_event_time_decides(first: str, second: 
     assert chance(first, second, merge="eventTime").nothing
 
 
-def test_what_arrives_is_sure_but_for_its_order() -> None:
+def test_the_tuples_of_an_arrival_merge_are_certain_but_not_their_order() -> None:
     found = chance(UNION)
     assert (found.order, found.share, found.content, found.late) == (True, 1, False, False)
 
 
-def test_pairs_are_sure_but_for_their_order_if_event_times_only_grow() -> None:
+def test_the_pairs_of_a_join_are_certain_but_not_their_order_if_event_times_only_grow() -> None:
     found = chance(JOIN.replace("WITH", "b"))
     assert (found.order, found.content, found.late) == (True, False, False)
 
@@ -61,7 +61,9 @@ def test_pairs_may_come_too_late_if_event_times_go_back() -> None:
 
 
 @pytest.mark.parametrize(("window", "late"), [(COUNT, False), (SECONDS, True)])
-def test_of_windows_over_what_arrives_it_is_sure_which_there_are(window: str, late: bool) -> None:
+def test_the_set_of_windows_over_an_arrival_merge_is_certain_but_not_their_content(
+    window: str, late: bool
+) -> None:
     for first, second in ((UNION, f"[{window}]"), (f"[{{union: {{}}}}, {window}]", KEPT)):
         found = chance(first, second)
         assert found.windows is not None
@@ -97,10 +99,10 @@ def test_a_seeded_sample_leaves_nothing_to_chance_unless_places_are() -> None:
         f"[{SECONDS}, {COUNT}]",
     ],
 )
-def test_what_depends_on_places_or_contents_that_are_chance_may_be_anything(second: str) -> None:
+def test_an_operator_on_uncertain_places_or_contents_may_give_any_result(second: str) -> None:
     assert chance(UNION, second) == ANYTHING
 
 
-def test_a_place_before_a_draw_is_sure() -> None:
+def test_the_place_of_a_tuple_before_a_random_choice_is_certain() -> None:
     found = chance("[{sample: {fraction: 0.5}}, {map: {select: {k: k, n: _seq}}}]", inputs="[a]")
     assert (found.share, found.content) == (0.5, False)

@@ -34,7 +34,7 @@ def numbered(values: list[int]) -> list[dict[str, Any]]:
     return [{"n": n, "_seq": seq} for seq, n in enumerate(values)]
 
 
-def test_what_was_promised_and_came_is_kept(tmp_path: Path) -> None:
+def test_a_complete_stream_keeps_its_promise(tmp_path: Path) -> None:
     verdict = check(run_of(tmp_path, E), lambda *_: E)["alerts"]
     assert verdict.kept
     assert verdict.sentence() == "precise: all 10 tuples once and in order; promised precise"
@@ -106,7 +106,7 @@ spec:
         (MERGED, [0, 2, 1, 4, 2, 3, 5, 6, 8, 7, 9], Recovery.REPEATING),
     ],
 )
-def test_one_of_many_results_is_told_from_none_of_them(
+def test_a_possible_result_is_distinguished_from_an_impossible_one(
     tmp_path: Path, text: str, values: list[int], recovery: Recovery
 ) -> None:
     verdict = check(run_of(tmp_path, numbered(values), job(text)), lambda *_: E)["alerts"]
@@ -115,7 +115,7 @@ def test_one_of_many_results_is_told_from_none_of_them(
     assert verdict.kept is (recovery is Recovery.PRECISE)
 
 
-def test_where_tuples_tell_nothing_a_query_is_held_to_what_its_processes_declared(tmp_path: Path) -> None:
+def test_a_query_with_unpredictable_tuples_is_judged_by_its_declared_losses(tmp_path: Path) -> None:
     other = numbered([0, 3, 2, 70, 80])
     verdict = check(run_of(tmp_path, other, job(RANDOM)), lambda *_: E)["alerts"]
     assert verdict.kept

@@ -34,7 +34,7 @@ def recovery(folder: Path, shape: Shape, rows: Rows) -> Recovery:
 
 
 @pytest.mark.parametrize("shape", BY_NAME)
-def test_whatever_an_execution_without_failures_gives_is_precise(tmp_path: Path, shape: Shape) -> None:
+def test_every_possible_execution_without_failures_is_precise(tmp_path: Path, shape: Shape) -> None:
     executions = [shape.execution(Random(seed)) for seed in range(8)]
     assert any(rows != shape.reference(shape.job(), "made") for rows in executions)
     for rows in executions:
@@ -45,7 +45,7 @@ def test_whatever_an_execution_without_failures_gives_is_precise(tmp_path: Path,
 
 
 @pytest.mark.parametrize("shape", BY_NAME)
-def test_a_sink_that_got_nothing_has_lost_it(tmp_path: Path, shape: Shape) -> None:
+def test_a_sink_that_received_nothing_has_lost_every_tuple(tmp_path: Path, shape: Shape) -> None:
     verdict = judged(tmp_path, shape, [])
     assert verdict.comparison is not None
     assert verdict.comparison.recovery is Recovery.GAP
@@ -54,7 +54,7 @@ def test_a_sink_that_got_nothing_has_lost_it(tmp_path: Path, shape: Shape) -> No
 
 
 @pytest.mark.parametrize("shape", BY_NAME)
-def test_a_sink_that_got_the_first_tenth_has_lost_the_rest(tmp_path: Path, shape: Shape) -> None:
+def test_a_sink_that_received_only_the_first_tenth_has_lost_the_rest(tmp_path: Path, shape: Shape) -> None:
     rows = shape.execution(Random(1))
     assert recovery(tmp_path, shape, rows[: len(rows) // 10]) is Recovery.GAP
 
@@ -95,7 +95,7 @@ TOLD_APART = [
 @pytest.mark.parametrize(
     ("shape", "lost", "again", "other"), TOLD_APART, ids=lambda value: getattr(value, "name", "")
 )
-def test_a_lost_a_repeated_and_a_wrong_tuple_are_told_apart(
+def test_a_lost_and_a_repeated_and_a_wrong_tuple_are_distinguished(
     tmp_path: Path, shape: Shape, lost: Recovery, again: Recovery, other: Recovery
 ) -> None:
     rows = shape.execution(Random(2))
@@ -106,7 +106,7 @@ def test_a_lost_a_repeated_and_a_wrong_tuple_are_told_apart(
 @pytest.mark.parametrize(
     "shape", [shapes.FILTERED, shapes.SECONDS, shapes.DRAWN, shapes.LATE_JOIN], ids=lambda s: s.name
 )
-def test_where_tuples_may_be_left_out_a_repeated_and_a_wrong_one_are_still_seen(
+def test_a_repeated_and_a_wrong_tuple_are_noticed_even_if_tuples_may_be_left_out(
     tmp_path: Path, shape: Shape
 ) -> None:
     rows = shape.execution(Random(3))
@@ -156,7 +156,7 @@ def test_a_stopped_join_has_not_lost_the_pairs_of_an_input_that_lags(tmp_path: P
     assert not judged(tmp_path, shapes.JOINED, [*rows[:9], rows[4]], complete=False).kept
 
 
-def test_draws_leave_about_their_share() -> None:
+def test_a_random_sample_keeps_about_its_share_of_the_tuples() -> None:
     assert least(1000, 1.0) == 1000
     assert 350 < least(1000, 0.5) < 450
     assert least(10, 0.5) == 0

@@ -30,7 +30,10 @@ spec:
     - name: sums
       inputs: [both]
       operators:
-        - aggregate: {window: {on: _seq, size: 10, slide: 5}, groupBy: [k], select: {s: "sum(v)", n: "count(*)"}}
+        - aggregate:
+            window: {on: _seq, size: 10, slide: 5}
+            groupBy: [k]
+            select: {s: "sum(v)", n: "count(*)"}
       ha: {mode: amnesia}
     - name: some
       inputs: [a]
@@ -65,6 +68,22 @@ def test_windows_cover_places_of_the_stream_and_are_emitted_when_full() -> None:
     assert sums == sorted(sums, key=lambda r: (r["window_end"], r["k"]))
 
 
+def test_windows_in_event_time_are_known_unless_their_bounds_come_out() -> None:
+    """One tuple every 100 ms: windows of a second hold ten, and the one that never closes is not there."""
+    window = "aggregate: {window: {on: ts, size: 1s}, select: {s: 'sum(v)'}}"
+    found = load(JOB.replace("[OPERATOR]", f"[{{{window}}}, {{map: {{select: {{s: s}}}}}}]"))
+    assert isinstance(found, StreamJob), found
+    assert [row["s"] for row in plain_reference(found, "some")] == [90, 290, 490]
+
+
+def test_the_group_of_null_comes_first() -> None:
+    grouped = "aggregate: {window: {on: _seq, size: 10}, groupBy: [k], select: {n: 'count(*)'}}"
+    text = JOB.replace('k: "_seq % 3"', 'k: "if(_seq % 3 = 0, null, _seq % 3)"')
+    found = load(text.replace("OPERATOR", f"{{{grouped}}}"))
+    assert isinstance(found, StreamJob), found
+    assert [(row["k"], row["n"]) for row in plain_reference(found, "some")[:3]] == [(None, 4), (1, 3), (2, 3)]
+
+
 @pytest.mark.parametrize(
     "operator",
     [
@@ -75,7 +94,7 @@ def test_windows_cover_places_of_the_stream_and_are_emitted_when_full() -> None:
         'sql: "select v from a"',
     ],
 )
-def test_what_it_does_not_know_it_says(operator: str) -> None:
+def test_a_query_that_plain_python_does_not_know_is_refused(operator: str) -> None:
     with pytest.raises(NotPlain):
         plain_reference(job(operator), "some")
 
@@ -103,7 +122,7 @@ def test_whole_numbers_that_meet_doubles_are_doubles() -> None:
     assert {type(row["v"]) for row in plain_reference(found, "both")} == {float}
 
 
-def test_of_a_sample_that_draws_both_references_have_all_tuples() -> None:
+def test_both_references_keep_every_tuple_of_a_random_sample() -> None:
     drawing = job("sample: {fraction: 0.5}")
     everything = plain_reference(job("filter: {where: 'true'}"), "some")
     assert (

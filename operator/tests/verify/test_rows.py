@@ -52,7 +52,7 @@ def test_a_sink_is_read_in_the_order_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ['{"n":1,"_s', '{"n":1}', "[1]", ""])
-def test_what_is_not_a_tuple_is_named(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_no_tuple_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "part-00000.jsonl").write_text(f'{{"n":1,"_seq":0}}\n{line}\n')
     with pytest.raises(Torn, match="line 2 of part-00000"):
         read_sink(tmp_path)

@@ -59,8 +59,8 @@ COMMANDS: Final = (
 
 PURPOSE: Final = """\
 understudy keeps Spark stream jobs alive. A StreamJob is a query network cut into subjobs, each with its own
-high-availability mode: the standby that knows the part takes over when the primary dies. Pick the guarantee and the
-recovery time per subjob, see whether it holds, and prove it with a kill.
+high-availability mode: the standby that knows the part takes over when the primary dies. Pick the guarantee
+and the recovery time per subjob, see whether it holds, and prove it with a kill.
 """
 
 EXAMPLE: Final = """\

@@ -65,7 +65,8 @@ def _verdict(status: Json) -> tuple[bool, str]:
 
 def _not_known(seconds: int) -> str:
     """An old status is no word on what is so now."""
-    return f"NOT KNOWN. The operator has not looked at it for {seconds} s (is it running?); what follows is from then"
+    since = f"The operator has not looked at it for {seconds} s (is it running?)"
+    return f"NOT KNOWN. {since}; what follows is from then"
 
 
 def _subjobs(subjobs: Sequence[Json]) -> Part:

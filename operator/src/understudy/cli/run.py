@@ -46,40 +46,40 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s",
-        help="SIGKILL to that instance (default: the primary) so long after the start; 10s-20s draws a moment; "
-        "sink/NAME@15s kills a sink; may be repeated",
+        help="SIGKILL to that instance (default: the primary) so long after the start; 10s-20s draws "
+        "a moment; sink/NAME@15s kills a sink; may be repeated",
     )
     parser.add_argument(
         "--stop",
         action="append",
         default=[],
         metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s[+2s]",
-        help="SIGSTOP to that instance, and SIGCONT so much later (default: 3s, or twice the time in which silence is "
-        "suspected); may be repeated",
+        help="SIGSTOP to that instance, and SIGCONT so much later (default: 3s, or twice the time in which "
+        "silence is suspected); may be repeated",
     )
     parser.add_argument(
         "--hang",
         action="append",
         default=[],
         metavar="SUBJOB[@primary|standby|protected|recovering|joining]@15s[+20s]",
-        help="SIGSTOP to the JVM of that instance and to nothing else, and SIGCONT so much later (default: 20s): Spark "
-        "hangs, the process lives; may be repeated",
+        help="SIGSTOP to the JVM of that instance and to nothing else, and SIGCONT so much later "
+        "(default: 20s): Spark hangs, the process lives; may be repeated",
     )
     parser.add_argument(
         "--partition",
         action="append",
         default=[],
         metavar="A|B@15s+5s",
-        help="no byte passes between A and B for so long; a side is SUBJOB, SUBJOB@primary, SUBJOB@standby, sink/NAME, "
-        "or * for everybody else and the Leases; may be repeated",
+        help="no byte passes between A and B for so long; a side is SUBJOB, SUBJOB@primary, SUBJOB@standby, "
+        "sink/NAME, or * for everybody else and the Leases; may be repeated",
     )
     parser.add_argument(
         "--overload",
         action="append",
         default=[],
         metavar="SUBJOB[@primary|standby]@15s[+20s]",
-        help="for so long (default: 20s) that instance gets a fifth of the processor; a primary moves away from it by "
-        "itself, by its `ha.overload` or else by the default limits; may be repeated",
+        help="for so long (default: 20s) that instance gets a fifth of the processor; a primary moves away "
+        "from it by itself, by its `ha.overload` or else by the default limits; may be repeated",
     )
     parser.add_argument(
         "--migrate",

@@ -228,7 +228,8 @@ def problems_of(seen: Observed) -> list[tuple[str, str]]:
 
 
 def _full(stream: str, queue: Queue) -> str:
-    return f"the output queue of {stream} is full, and its inputs wait: {queue.slowest} has not released more of it"
+    slowest = queue.slowest
+    return f"the output queue of {stream} is full, and its inputs wait: {slowest} has not released more of it"
 
 
 def objective(seen: Observed, views: Sequence[SubjobView]) -> Finding:

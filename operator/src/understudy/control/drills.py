@@ -223,7 +223,8 @@ def _risk(seen: SeenDrill, subjob: Json, target: Pod) -> str | None:
     conditions: Iterable[Json] = (seen.job or {}).get("conditions") or ()
     protected: Json = next((c for c in conditions if c.get("type") == "Protected"), {})
     if protected.get("status") != "True":
-        return f"{seen.spec.job} is not Protected: {protected.get('message') or 'the operator has not said so yet'}"
+        why = protected.get("message") or "the operator has not said so yet"
+        return f"{seen.spec.job} is not Protected: {why}"
     if not subjob.get("protected"):
         return f"no standby is ready to take over {seen.spec.subjob}"
     bare = _only_there(seen, target.node) if seen.spec.fault is Fault.NODE_LOSS else []

@@ -3,7 +3,7 @@
 
 | seen | done |
 |---|---|
-| a container of an instance that processes was OOM-killed, and this death is not counted yet | it is counted |
+| a container of an instance that processes was OOM-killed; this death is not counted yet | it is counted |
 | the primary serves, and has caught up with its predecessor since | the count is forgotten |
 """
 

@@ -4,7 +4,7 @@ Noticed is what the status as it stands does not know yet:
 
 | it speaks of | now | class |
 |---|---|---|
-| a pod that lives | it is lost or gone, and nobody wanted that (`retirement`) | permanent: another pod is made |
+| a pod that lives | it is lost or gone, unwanted (see `retirement`) | permanent: another pod is made |
 | so many restarts | there are more | temporary: the container is started where it was |
 | a sink that runs | its disk stands still | temporary: the kubelet starts its container again |
 

@@ -10,7 +10,7 @@ node is to be emptied, or is overloaded.
 | the target holds the Lease | what it cost is written down |
 | another leads, and the move was ordered | it goes on from that one |
 | another leads, and it was to leave its node | why it is over is written down |
-| the target is lost, or the limit of `protocol.moves` has passed, and the Lease names it | the Lease no longer does |
+| the target is lost, or the move is over its limit, and the Lease names it | the Lease no longer does |
 | the same, and the Lease does not name it | why is written down |
 
 Cut anywhere, it goes on: what was not written down is ordered still, and what was is seen through.

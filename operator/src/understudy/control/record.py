@@ -13,7 +13,8 @@
 | process.SUBJOB | the epoch after which its failure process was run |
 | move.SUBJOB | a move that is under way, as JSON |
 | moved.SUBJOB | the last one that is over, as JSON |
-| certificate, certificateUntil | the certificate that new pods get, and when it ends, milliseconds since 1970 |
+| certificate | the certificate that new pods get |
+| certificateUntil | when it ends, milliseconds since 1970 |
 | retired.POD | it goes because somebody wants it to: its uid, and the reason as a sentence |
 | kills.SUBJOB | how often it was OOM-killed since an instance last caught up, and where, as JSON |
 | certificateFrom | the oldest certificate that was not removed |

@@ -2,7 +2,7 @@
 
 | who wants it | how it is known |
 |---|---|
-| the operator: an edit, a move, a certificate, room elsewhere, one too many | the plan removes a pod that is not lost |
+| the operator: edit, move, certificate, room elsewhere, surplus | the plan removes a pod that is not lost |
 | a person or an autoscaler that empties a node | the pod is being evicted, or its node is cordoned |
 
 It is written down with the reason before the pod is removed. It is forgotten when no status speaks of the pod

@@ -7,7 +7,7 @@ Which field is in which digest is the table of `edits`.
 |---|---|---|
 | revision | the whole manifest | nothing by itself: a pod keeps the manifest it was started with |
 | query | what the pod computes, from which inputs | the pod is replaced at once |
-| settings | who reads it, Spark settings, resources, certificate | the standby is replaced, then the primary |
+| settings | readers, Spark settings, resources, certificate | the standby is replaced, then the primary |
 
 How a subjob is kept alive is in neither: its instances are told of it, and say in their pages what they were
 told last.

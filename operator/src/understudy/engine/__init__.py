@@ -5,9 +5,9 @@
 | lane, sequence | the tuples of one input; several inputs as one merged sequence |
 | cutting, plan, choices | where a plan ends, what it reads, how it is split; who decides that |
 | intake, inbox | all of that for one element; the same for many threads, with numbered plans and warm_ups |
-| assemble, serve, source | a plan's rows; handed out by the process's Flight server; fetched by the data source |
-| inputs, frame, windows, join, sql, compile | the element's operators as one fixed Spark plan over a plan's rows |
-| computation, query | a plan's output, in order; the streaming query that asks for plans and hands output over |
+| assemble, serve, source | a plan's rows; served by the process's Flight server; read by the data source |
+| inputs, frame, windows, join, sql, compile | the element's operators as one Spark plan over a plan's rows |
+| computation, query | a plan's output, in order; the streaming query that asks for plans and emits output |
 | schemas, progress | the columns of every stream of a job, without running it; how far event time has come |
 | session | a Spark session for small, frequent micro-batches |
 """

@@ -76,7 +76,8 @@ def _fault(given: DataFrame, made: object, wanted: StructType) -> str | None:
         if field.name not in types:
             return f"gave no column {field.name}: hand it on, or declare in schema what comes instead"
         if types[field.name] != (kind := field.dataType.simpleString()):
-            return f"gave {field.name} as {types[field.name]} instead of {kind}: cast it, or declare it in schema"
+            gave = f"gave {field.name} as {types[field.name]} instead of {kind}"
+            return f"{gave}: cast it, or declare it in schema"
     added = sorted(set(_parts(made) - _parts(given)) - ROW_BY_ROW)
     if added:
         return f"makes more than rows of rows ({', '.join(added)}): use aggregate or join for that"

@@ -5,10 +5,10 @@
 | `_seq` | always | place on its own stream |
 | `_ts` | always | event time |
 | `_pos`, `_in` | several inputs | place in the merged input, and which input; one input: `_pos` is `_seq` |
-| `_wm` | time windows, joins | the greatest event time before the row: on the merged input; for joins on its own |
+| `_wm` | time windows, joins | the greatest event time before it, on the merged input; for joins on its own |
 | `_new` | joins | false for the tail |
 | `_open`, `_shut` | windows | (open, shut]: which ends (plus lateness) close in this part |
-| `_times` | count windows whose results' `ts` is used | the event time of each window that the row counts for |
+| `_times` | count windows whose results' `ts` is used | for each window with the row: its event time |
 | `_salt` | sample without a seed, `rand()` … | the plan's random number |
 | `_clock` | `now()` … | the plan's time |
 | `i0_x` … | inputs that are not generators | column x of input 0; null in rows of other inputs |

@@ -1,5 +1,5 @@
-"""What a data source asks of its own driver. Both are of one image, so this carries no version. Python workers
-of Spark import it: it needs nothing that takes long to import."""
+"""What a data source asks of its own driver. Both are of one image, so this carries no version. Python
+workers of Spark import it: it needs nothing that takes long to import."""
 
 from __future__ import annotations
 

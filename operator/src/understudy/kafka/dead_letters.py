@@ -38,7 +38,7 @@ class DeadLetters:
 
 
 def copy_dead_letters(letters: DeadLetters, stopping: threading.Event) -> None:
-    """Until asked to stop, or fenced. Raises KafkaException; then it is to be called again, by whoever leads."""
+    """Until asked to stop, or fenced. Raises KafkaException: then whoever leads has to call it again."""
     ensure_topic(letters.connection, letters.position, **TOPIC)
     producer = letters.connection.producer(transactional_id=letters.position)
     producer.init_transactions(CALL_SECONDS)

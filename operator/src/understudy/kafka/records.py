@@ -166,8 +166,8 @@ class Records:
         return self.partitions[number]
 
     def add(self, messages: Sequence[Any], keep_bad: bool) -> list[Bad]:
-        """What was fetched, in the order of offsets in each partition. Returns those that can't be read; unless
-        they are kept, the records behind them are left out."""
+        """What was fetched, in the order of offsets in each partition. Returns those that can't be read;
+        unless they are kept, the records behind them are left out."""
         rows, unreadable = self._reading.columns_of(messages)
         bad = [Bad(messages[at].partition(), Offset(messages[at].offset()), why) for at, why in unreadable]
         if bad and not keep_bad:

@@ -1,4 +1,5 @@
-"""One session of reading a topic: from opening the consumer to the first thing that can't be handled in it."""
+"""One session of reading a topic: from opening the consumer to the first thing that can't be handled in
+it."""
 
 from __future__ import annotations
 

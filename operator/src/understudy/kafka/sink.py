@@ -7,7 +7,7 @@ life has not committed it keeps in memory and sends again, after any error that 
 | the broker says | then |
 |---|---|
 | the transaction must be aborted | it is, and all its tuples are sent in the next one |
-| this producer is fenced, or can't go on | the position names a later life: this one ends. Else it begins again there |
+| this producer is fenced, or can't go on | this life ends if a later one has begun, else it begins again |
 | nothing | wait, and try again |
 
 Fencing alone does not say by whom: the broker also fences a producer whose transaction timed out."""
@@ -109,7 +109,8 @@ class KafkaSink:
     # --- one attempt each
 
     def _take(self) -> None:
-        """Fence the lives before, and see how far they came. Twice, since to fence by mistake costs a restart."""
+        """Fence the lives before, and see how far they came. Twice, since to fence by mistake costs a
+        restart."""
         sink = self._sink
         ensure_topic(sink.connection, sink.position, **TOPIC)
         self._check(read_position(sink.connection, sink.position))

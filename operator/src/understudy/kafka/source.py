@@ -1,7 +1,8 @@
 """A topic as a source: tuples in the order of their numbers, read by a thread of its own.
 
 The shell polls an outbox and never waits for a broker. What the thread can't handle where it stands ends its
-session; the next one begins at the first tuple that is not delivered yet, from the log and the topic alone."""
+session; the next one begins at the first tuple that is not delivered yet, from the log and the topic
+alone."""
 
 from __future__ import annotations
 
@@ -62,8 +63,8 @@ class KafkaSource:
         self._outbox.unneeded = unneeded
 
     def rows(self, wanted: Range) -> list[Rows | Missing]:
-        """Tuples that were delivered before, read again. Waits for the broker. Raises KafkaException, Stopped or
-        NotUnderstood."""
+        """Tuples that were delivered before, read again. Waits for the broker. Raises KafkaException, Stopped
+        or NotUnderstood."""
         return reread(self._source, wanted)
 
     def stop(self) -> None:

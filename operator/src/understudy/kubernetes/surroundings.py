@@ -2,9 +2,10 @@
 
 | what | where |
 |---|---|
-| Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch), an annotation with the address |
-| where its holder should move to | another annotation on the Lease, taken away by whoever takes the Lease next |
-| a question to its holder | another, removed by the holder, or by whoever takes the Lease next |
+| Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch) |
+| the holder's address | an annotation on the Lease |
+| where its holder should move to | another, removed by the next instance that takes the Lease |
+| a question to its holder | another, removed by the holder, or by the next instance that takes the Lease |
 | addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
 | acks of a subjob to the sources that it reads | an annotation on its Lease |
 | start time | ConfigMap `JOB-run`, key startTime |

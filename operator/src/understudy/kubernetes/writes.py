@@ -3,7 +3,7 @@
 | a write | is carried out only if |
 |---|---|
 | each | the operator still leads, and has led without a break since the look that the write rests on began |
-| a patch or a deletion | the object is as that look read it: its uid and resourceVersion go with the request |
+| a patch or a deletion | the object is as that look read it: uid and resourceVersion go with the request |
 | the first patch of an object that was not there | it is still not there |
 
 An operator that was stopped between a look and a write finds, when it wakes, that its Lease has run out by

@@ -39,8 +39,8 @@ def _watching(subjob: Subjob) -> Subjob:
 
 
 def _as_run(source: Source, duration: timedelta | None, base: Path) -> Source:
-    """A source that only time ends, ends with what is due within the duration: the result is well defined, and
-    everything drains."""
+    """A source that only time ends, ends with what is due within the duration: the result is well defined,
+    and everything drains."""
     origin = source.origin if duration is None else source.origin.ending(duration.total_seconds())
     return source.with_origin(origin.found_from(str(base.absolute())))
 

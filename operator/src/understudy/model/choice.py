@@ -65,7 +65,8 @@ def out_of_reach(subjob: Subjob, mode: Mode, load: Load, field: str) -> Refusal 
     if most is None or found <= most * IMPOSSIBLE:
         return None
     shown = print_duration(timedelta(milliseconds=round(found.total_seconds() * 1000)))
-    what = f"{mode} is predicted to take {show_time(found)}, far longer than {print_duration(most)}; write {shown}"
+    what = f"{mode} is predicted to take {show_time(found)}, far longer than {print_duration(most)}"
+    what = f"{what}; write {shown}"
     if subjob.ha.mode is Mode.AUTO:
         what = f"no available mode with that guarantee recovers within {print_duration(most)}; {what}"
     return refuse(

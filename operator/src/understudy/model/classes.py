@@ -2,7 +2,7 @@
 
 | class | restarted, it … |
 |---|---|
-| repeatable | emits identical duplicates, from whatever earlier point; one tuple of each input makes an output |
+| repeatable | emits identical duplicates, from any earlier point; one tuple of each input makes an output |
 | convergent | emits other duplicates at first, then the same stream; windows are aligned to the data |
 | deterministic | emits the same stream only from the same state |
 | arbitrary | may emit another stream: time, chance, arrival order between inputs |
@@ -79,7 +79,10 @@ def _placed(operator: Operator) -> Verdict | None:
     windows = isinstance(operator, Aggregate) and operator.window.on is WindowOn.SEQ
     if not windows and not uses_seq(operator):
         return None
-    why = "it depends on _seq behind another stateful operator, and a restart from nothing numbers that stream anew"
+    why = (
+        "it depends on _seq behind another stateful operator, "
+        "and a restart from nothing numbers that stream anew"
+    )
     return Verdict(OperatorClass.DETERMINISTIC, why)
 
 

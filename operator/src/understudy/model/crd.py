@@ -217,7 +217,9 @@ def _name_rule() -> dict[str, str]:
     most = structural(StreamJob)["properties"]["name"]["maxLength"]
     return {
         "rule": f"self.metadata.name.size() <= {most} && self.metadata.name.matches('{NAME_PATTERN}')",
-        "message": f"write a name of at most {most} lower-case letters, digits and -, beginning with a letter",
+        "message": (
+            f"write a name of at most {most} lower-case letters, digits and -, beginning with a letter"
+        ),
     }
 
 

@@ -69,7 +69,8 @@ def _spec_hides(steps: Iterable[object]) -> tuple[str, ...]:
 
 def _choice(error: ErrorDetails, schema: Schema) -> str:
     choices = [str(choice) for choice in schema.get("enum", [])]
-    return f"{error['input']!r} is not known{did_you_mean(str(error['input']), choices)}; write {listed(choices)}"
+    given = error["input"]
+    return f"{given!r} is not known{did_you_mean(str(given), choices)}; write {listed(choices)}"
 
 
 def _operator(error: ErrorDetails, _: Schema) -> str:

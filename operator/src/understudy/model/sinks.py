@@ -48,8 +48,8 @@ class SinkKind(Value):
         return ""
 
     def continues(self, in_place: bool) -> bool:
-        """Whether the life after a failure goes on where this one stopped, so that each tuple is written once.
-        `in_place`: the pod stays."""
+        """Whether the life after a failure goes on where this one stopped, so that each tuple is written
+        once. `in_place`: the pod stays."""
         return True
 
 

@@ -28,13 +28,14 @@ Rate = Annotated[
 
 
 class SourceKind(Value):
-    """What the product asks of a kind of source. These are the answers of one whose rows are read: a broker, a
-    request. How they are read is in `sources/readers.py`."""
+    """What the product asks of a kind of source. These are the answers of one whose rows are read: a broker,
+    a request. How they are read is in `sources/readers.py`."""
 
     available: ClassVar[bool] = True
 
     computed: ClassVar[bool] = False
-    """Tuple n is a function of n: nothing is read, consumers compute it. Only how far time has come counts."""
+    """Tuple n is a function of n: nothing is read, consumers compute it. Only how far time has come
+    counts."""
 
     ordered: ClassVar[bool] = False
     """Its event times never decrease."""

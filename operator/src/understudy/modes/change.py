@@ -6,7 +6,7 @@ upstream (upstream backup, savepoint). The former protection may go only when th
 
 | the new mode keeps its state | the primary | the standby |
 |---|---|---|
-| at a standby | changes at once; releases nothing until a standby has the new state | changes when that state comes |
+| at a standby | changes at once; releases nothing until a standby has the state | changes when it comes |
 | upstream     | runs both modes until upstream holds all that the new one needs | changes when that is so |
 | nowhere (amnesia) | changes at once | changes at once; without `spare` it is not needed any more |
 

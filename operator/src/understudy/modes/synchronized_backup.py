@@ -4,11 +4,11 @@ A backup holds no output that was made before it: the consumers' own backups cov
 former one only when they do; otherwise two neighbours that fail together would leave a gap (t_B^out > t_C^in,
 Figure 5c).
 
-| phase    | primary                                        | secondary             | consumers                  |
-|----------|------------------------------------------------|-----------------------|----------------------------|
-| planning | ships the backup, requests theirs at t^out     | keeps it as temporary | cut there, back up: cascade |
-| backup   | all acked t^out at level 1: make it permanent  | replaces the former   | ack a permanent backup     |
-| then     | acks its own input at t^in                     |                       |                            |
+| phase    | primary                                    | secondary             | consumers               |
+|----------|--------------------------------------------|-----------------------|-------------------------|
+| planning | ships the backup, requests theirs at t^out | keeps it as temporary | cut there, back up, too |
+| backup   | permanent when all acked t^out at level 1  | replaces the former   | ack a permanent backup  |
+| then     | acks its own input at t^in                 |                       |                         |
 
 A consumer that has gone past t^out backs up where it is: later is as safe (Figure 5a). The request goes out
 with the snapshot, behind the tuples it speaks of, so that this is the exception.

@@ -12,11 +12,11 @@ subjob with executors, whose work is done elsewhere, it is PATIENCE engine timeo
 | is a query, and tasks run on executors | at work |
 | does none of these, for its limit | stalled |
 | is a JVM that does not answer for PATIENCE engine timeouts, at work or not | stalled |
-| is a query, while others run micro-batches | stalled after PATIENCE engine timeouts: the work may be theirs |
+| is a query, while others run micro-batches | stalled after PATIENCE timeouts: the work may be theirs |
 | is a query at work that makes no step for `longest` | stalled: an endless loop |
 
-A JVM or Python worker that is stopped by a signal can be seen as such. If a query begins no micro-batch for the
-engine timeout meanwhile, it is stalled, whatever the others do and also if it has nothing to do: its next
+A JVM or Python worker that is stopped by a signal can be seen as such. If a query begins no micro-batch for
+the engine timeout meanwhile, it is stalled, whatever the others do and also if it has nothing to do: its next
 micro-batch may need that process.
 
 Time in which the watch itself did not run is no silence: the signs of that time may wait to be counted.

@@ -103,7 +103,8 @@ class LoadWatch:
             return replace(self, backlog=backlog, grown=0, looked=now), None
         if self.grown + 1 < self.rounds:
             return replace(self, backlog=backlog, grown=self.grown + 1, looked=now), None
-        why = f"the backlog of {backlog} {self.unit} is above {self.limit} and has grown {self.rounds} times in a row"
+        grown = f"has grown {self.rounds} times in a row"
+        why = f"the backlog of {backlog} {self.unit} is above {self.limit} and {grown}"
         return replace(self, backlog=backlog, grown=0, looked=now), Overload(Resource.COMPUTATION, why)
 
 

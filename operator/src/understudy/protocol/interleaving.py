@@ -1,7 +1,7 @@
 """The choice itself: which records a source takes next, of those that were fetched.
 
-Records are taken in the order of their event time, as far as that is known without waiting for records that do
-not exist yet. So a backlog of several partitions is read side by side: if one partition came first as a
+Records are taken in the order of their event time, as far as that is known without waiting for records that
+do not exist yet. So a backlog of several partitions is read side by side: if one partition came first as a
 whole, all records of the others would be late.
 
 | a partition | while it lasts |

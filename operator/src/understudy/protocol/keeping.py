@@ -9,7 +9,7 @@ duplicates.
 
 | acks are written | because |
 |---|---|
-| at once, if this life has written none in this mode | those of the life before are old, and a change of mode waits |
+| at once, if this life has written none in this mode | older acks are stale, and a change of mode waits |
 | at once, when the process stops or moves away | the next life begins where this one ended |
 | every second, when the stream has ended | they change a last few times, and then never again |
 | else every `interval` | a next life reads at most so many seconds of input again |

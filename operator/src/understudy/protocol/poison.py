@@ -4,7 +4,7 @@ turn.
 | an instance is OOM-killed | the count |
 |---|---|
 | and it had caught up with its predecessor, or has none | begins at one |
-| before it had caught up with a predecessor that was killed, too | is one higher: no instance has got past that place |
+| before it had caught up with a predecessor that was killed, too | is one higher: none has passed it |
 
 Caught up means: it has processed all input that there was when it took over, so also what was under way then.
 """

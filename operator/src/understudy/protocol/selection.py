@@ -6,8 +6,8 @@ element's one stateful operator:
 | rule | first tuple still needed | results fall due |
 |---|---|---|
 | each row | the position itself | at every tuple |
-| count window | the start of the first window that is not full | where a window becomes full: at position kA+S |
-| time window | the first tuple with a window that is not closed | where the greatest event time reaches kA+S+lateness |
+| count window | the start of the first window that is not full | where a window is full: at position kA+S |
+| time window | the first tuple with an open window | where the greatest event time reaches kA+S+lateness |
 | within (join) | the first tuple that a tuple of the other side may still meet | at every tuple |
 
 Event times are whole microseconds since 1970; `UNKNOWN` stands for none and is less than any other.

@@ -6,7 +6,7 @@ is started again in the same life supersedes the one before it:
 
 | step of a take | why |
 |---|---|
-| 1. make a folder of its own, `.take-…` | every file that this take puts into place is made in there and renamed |
+| 1. make a folder of its own, `.take-…` | files that this take puts into place are made there and renamed |
 | 2. read `_owner.json`; give up if it names a later life | a sink that was superseded may be started again |
 | 3. put its own `_owner.json` into place | the owner before finds out at its next look |
 | 4. remove the `.take-…` folders of the others, except later lives | what they were about to rename is gone |

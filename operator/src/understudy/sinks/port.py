@@ -42,8 +42,8 @@ class Writer(ABC):
     """Puts the tuples of one stream where the sink wants them. To make one is to fence off all earlier lives;
     that raises Superseded if a later life has begun.
 
-    `write`, `commit`, `skip` and `close` are never called at the same time. All but `close` may raise OSError,
-    which ends the sink with its text, or Superseded. A writer that has raised is not used again."""
+    `write`, `commit`, `skip` and `close` are never called at the same time. All but `close` may raise
+    OSError, which ends the sink with its text, or Superseded. A writer that has raised is not used again."""
 
     commit_ms: int = 0
     """How long tuples may wait to be committed together. 0: each message is committed by itself."""

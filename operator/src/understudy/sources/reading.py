@@ -1,5 +1,5 @@
-"""Sources that are read inside a subjob: nobody holds their tuples for us, they can be read again. What differs
-between their kinds is behind `port.py`.
+"""Sources that are read inside a subjob: nobody holds their tuples for us, they can be read again. What
+differs between their kinds is behind `port.py`.
 
 The start of the job is a wall-clock time: its processes share no other clock. But a process reads the wall
 clock once, when it starts, and counts on from there with a clock that nobody sets. So a step of the wall

@@ -43,7 +43,7 @@ class Hearing:
         self._heard: dict[str, tuple[Heard, ...]] = {}
 
     def heard(self, stream: str, epoch: int, now: int, still_ms: int, *, new_tuples: bool) -> None:
-        """A message of the producer. It takes a producer a moment to know that its output stands still: what it
+        """A message of the producer. A producer needs a moment to know that its output stands still: what it
         says then is truer than the sign of life before."""
         known = next((h for h in self._heard.get(stream, ()) if h.epoch == epoch), Heard(epoch))
         if new_tuples:

@@ -1,5 +1,5 @@
-"""Messages (`protocol/peermessage.py`) over Arrow Flight: a `Request` is a ticket, and messages are the metadata
-of the batches that come; an `Order` is an action, with one `Answer`.
+"""Messages (`protocol/peermessage.py`) over Arrow Flight: a `Request` is a ticket, and messages are the
+metadata of the batches that come; an `Order` is an action, with one `Answer`.
 """
 
 from __future__ import annotations

@@ -76,8 +76,12 @@ def four_by_two(rate: int, strategy: Strategy) -> StreamJob:
     - name: {name}
       inputs: [{before}]
       elements:
-        - {{name: first, inputs: [{before}], operators: [{{map: {{select: {{patient: patient, mv: "mv + 1"}}}}}}]}}
-        - {{name: second, inputs: [first], operators: [{{map: {{select: {{patient: patient, mv: "mv - 1"}}}}}}]}}
+        - name: first
+          inputs: [{before}]
+          operators: [{{map: {{select: {{patient: patient, mv: "mv + 1"}}}}}}]
+        - name: second
+          inputs: [first]
+          operators: [{{map: {{select: {{patient: patient, mv: "mv - 1"}}}}}}]
       ha: {{checkpoint: {{strategy: {strategy}}}}}"""
         for before, name in pairwise(names)
     )
@@ -132,7 +136,10 @@ _SIDE_BY_SIDE = """
     - {{name: odd, generator: {{rate: {rate}, fields: {{k: "_seq * 2 + 1", g: "_seq % 3"}}}}}}
     - {{name: even, generator: {{rate: {rate}, fields: {{k: "_seq * 2", g: "_seq % 2"}}}}}}
 """
-_COUNT = '{aggregate: {window: {on: _seq, size: 20, slide: 10}, groupBy: [g], select: {n: "count(*)", k: "max(k)"}}}'
+_COUNT = (
+    "{aggregate: {window: {on: _seq, size: 20, slide: 10}, groupBy: [g], "
+    'select: {n: "count(*)", k: "max(k)"}}}'
+)
 _MARKED = '{python: {function: "understudy_lab.bench.functions:marked", deterministic: true}}'
 
 

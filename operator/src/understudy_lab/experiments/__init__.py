@@ -2,7 +2,7 @@
 
 | module     | holds |
 |------------|-------|
-| experiment | cells (the paper's figure beside ours), checks (a trend or an ordering that must hold), assumptions |
+| experiment | cells (the paper's figure beside ours), checks (a trend or order that must hold), assumptions |
 | plot       | an experiment as SVG |
 | catalogue  | all of them by name |
 | hwang…, xiao…, koldehofe, zhang, osiris | one paper each |

@@ -132,10 +132,10 @@ def judge(found: Experiment) -> None:
             f"{metric}: the median error of the prediction is below {most:.0%}", median(errors) < most
         )
         found.check(f"{metric}: no prediction is further off than 30 %", max(errors) < WORST)
+        without = " (without active standby, which takes a millisecond)" if metric == RECOVERY else ""
         found.notes.append(
             f"{metric}: error of the prediction {fmean(errors):.1%} on average, median {median(errors):.1%}, "
-            "worst "
-            f"{max(errors):.1%}{' (without active standby, which takes a millisecond)' if metric == RECOVERY else ''}."
+            f"worst {max(errors):.1%}{without}."
         )
     jobs = list(dict.fromkeys(c.column for c in found.cells))
     agreed = [

@@ -2,7 +2,7 @@
 
 | seen | must have |
 |---|---|
-| a life takes the Lease of another | a fault, weather or an order that touched the subjob, and is not long over |
+| a life takes the Lease of another | a recent fault, weather or order that touched the subjob |
 | a primary steps down | another life that took its Lease |
 | a standby steps down | a fault or weather that touched the subjob or what it reads |
 | the end of a primary whose standby could go on | a life that takes the Lease within LATEST |

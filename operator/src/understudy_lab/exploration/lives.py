@@ -1,4 +1,4 @@
-"""What the history tells about each life: whether it leads, what it has taken, stored, and been told."""
+"""What the history shows of each life: whether it leads, what it took, stored and heard."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Life:
     epoch: int  # in which it leads or runs; of a sink: its number
     alive: bool = True
     counts: bool = True  # as one of the subjob's instances
-    leads: bool = False  # it was not told yet that another leads, if one does
-    runs: bool = False  # beside a primary, without sending
-    handed: bool = False  # it leads, and has told another to take the Lease
+    leads: bool = False  # it leads, or has not heard yet that another does
+    runs: bool = False  # it processes beside a primary, without sending
+    handed: bool = False  # it leads, and has handed over: another is to take the Lease
     hung: int | None = None  # milliseconds for which its engine was made to stand still
     state: State | None = None  # as a standby: what it has stored
     log: int | None = None  # the epoch of whose steps it has a log
@@ -29,32 +29,30 @@ class Life:
     confirmed: int | None = None  # the epoch of a state that its secondary has confirmed
     log_confirmed: int | None = None
     begun: bool = True  # false: it leads, but does not know yet which seqs are taken
-    settled: set[str] = field(default_factory=set)  # consumers that have said to this life what they have
-    waits: dict[str, bool] = field(default_factory=dict)  # input: whether it waits to hear from where
-    answered: bool = False  # whether any producer has answered it
-    taken: dict[str, int] = field(default_factory=dict)  # input: what it has, or began behind
-    handed_on: dict[str, int] = field(
-        default_factory=dict
-    )  # input: what was handed to its elements since it began
+    settled: set[str] = field(default_factory=set)  # consumers whose position this life has heard
+    waits: dict[str, bool] = field(default_factory=dict)  # input: it waits to hear where the stream starts
+    answered: bool = False  # a producer has answered it
+    taken: dict[str, int] = field(default_factory=dict)  # input: up to where it has, or skips, the tuples
+    # input: up to where its elements have been given tuples since it began
+    handed_on: dict[str, int] = field(default_factory=dict)
     positions: dict[str, dict[str, int]] = field(default_factory=dict)  # element: its position on each input
-    released: dict[tuple[str, str], int] = field(
-        default_factory=dict
-    )  # stream, consumer: level-1 acks that it heard
+    # stream, consumer: the highest level-1 ack that reached this life
+    released: dict[tuple[str, str], int] = field(default_factory=dict)
     received: dict[tuple[str, str], int] = field(default_factory=dict)  # the same at level 0
-    unanswered: set[str] = field(default_factory=set)  # inputs of which it has asked for a savepoint
+    unanswered: set[str] = field(default_factory=set)  # inputs for which it has requested a savepoint
     steps: dict[str, list[tuple[int, dict[str, int]]]] = field(default_factory=dict)
-    """While it runs: per element, where each step's output ends, and the positions on the subjob's inputs
-    behind it."""
+    """While it runs, per element: where the output of each step ends, and the positions on the subjob's
+    inputs that this output came from."""
 
     def begins(self, state: State | None) -> None:
-        """With these positions, and no input."""
+        """It starts with the positions of this state, and without any input."""
         self.taken, self.handed_on, self.waits, self.steps = {}, {}, {}, {}
         self.positions = {n: dict(at) for n, at in state.positions.items()} if state is not None else {}
         if state is not None:
             self.taken = dict(state.covers)
 
     def position(self, stream: str) -> int:
-        """How far all elements that read an input have come on it."""
+        """The lowest position of the elements that read this input."""
         return min((at[stream] for at in self.positions.values() if stream in at), default=0)
 
 
@@ -63,11 +61,11 @@ class Lives:
         self.job = job
         self.of: dict[str, Life] = {}
         self.spec: dict[str, SubjobSpec] = {s.name: s for s in job.subjobs}
-        self.leases: dict[str, tuple[str, int]] = {}  # subjob: who took its Lease last, and the epoch
+        self.leases: dict[str, tuple[str, int]] = {}  # subjob: the last life to take its Lease, its epoch
         self.acked: dict[tuple[str, str], int] = defaultdict(int)  # subjob, input: level-1 acks of any life
         self.had: dict[tuple[str, str], int] = defaultdict(
             int
-        )  # subjob, input: how far any life was handed it
+        )  # subjob, input: the furthest that any life got
         self._subjobs: dict[str, list[Life]] = defaultdict(list)
         self._see: dict[type, Callable[[Any], None]] = {
             seen.Launched: self._launched,
@@ -104,10 +102,10 @@ class Lives:
         if see is not None:
             see(event)
 
-    # --- asked by the oracle
+    # --- questions of the oracle
 
     def instances(self, subjob: str) -> Iterator[Life]:
-        """Those that count, and live."""
+        """The living instances of a subjob."""
         return (life for life in self._subjobs[subjob] if life.alive and life.counts)
 
     def leading(self, subjob: str) -> list[Life]:
@@ -118,16 +116,16 @@ class Lives:
         return epoch == life.epoch if self.spec[life.subjob].side_by_side else holder == life.name
 
     def replaced(self, life: Life) -> bool:
-        """Whether another leads in its place, and it does not know yet: what it takes, or says, may be for
-        nothing."""
+        """Whether another life has replaced it as the leader, and it has not noticed yet. Its input and its
+        messages may then have no effect."""
         spec = self.spec.get(life.subjob)
         if spec is None or not life.leads or spec.family not in ("lease", "replica"):
             return False
         return not life.counts if spec.family == "replica" else not self.holds_the_lease(life)
 
     def fenced(self, life: Life, epoch: int) -> bool:
-        """Whether the primary took the Lease again since, to go on alone: it has sent what was chosen after
-        that."""
+        """Whether the primary has taken the Lease again since that epoch, to go on without its standby. It
+        has then sent tuples whose determinants the standby does not have."""
         return self.spec[life.subjob].holds_back and epoch < self.leases.get(life.subjob, ("", 0))[1]
 
     def could_go_on(self, life: Life) -> bool:
@@ -144,14 +142,14 @@ class Lives:
         return life.runs and not self.fenced(life, life.epoch)
 
     def _kept_back(self, life: Life) -> bool:
-        """Whether one that has handed over keeps a state from which it could go on: all that was released is
-        behind."""
+        """Whether a life that has handed over could still go on from its own state: it has processed all
+        input that the subjob has released."""
         spec = self.spec[life.subjob]
         behind = all(life.position(s) >= self.acked[spec.name, s] for s in spec.inputs)
         return spec.passive and not spec.holds_back and behind
 
     def goes_on_from(self, life: Life, stream: str) -> int:
-        """How much of an input it has, or has in its checkpoint."""
+        """Up to where it has an input, itself or in its checkpoint."""
         if self.holds_the_lease(life) or life.runs:
             return life.taken.get(stream, 0)
         return life.state.covers.get(stream, 0) if life.state is not None else 0
@@ -174,7 +172,7 @@ class Lives:
     def _hung(self, event: seen.EngineHung) -> None:
         self.of[event.life].hung = event.lasts
 
-    # --- who leads
+    # --- leadership
 
     def _lease_taken(self, event: seen.LeaseTaken) -> None:
         self.leases[event.subjob] = (event.life, event.epoch)
@@ -196,7 +194,7 @@ class Lives:
         life.unanswered = set()
 
     def _inherits(self, life: Life, state: State | None) -> None:
-        """With a state comes what consumers have said of it."""
+        """A life that leads with a state also has the acks that the former leader had received."""
         former = self.leading(life.subjob) if state is not None else []
         life.released = dict(former[-1].released) if former else {}
         life.received = dict(former[-1].received) if former else {}
@@ -272,7 +270,7 @@ class Lives:
                 before.append((event.made, self._behind(life, event)))
 
     def _behind(self, life: Life, event: seen.Processed) -> dict[str, int]:
-        """The positions on the subjob's inputs behind a step: those of inner streams are traced back."""
+        """The positions on the subjob's inputs that a step's output came from, also through inner streams."""
         found: dict[str, int] = {}
         for stream, position in event.positions.items():
             inner = life.steps.get(stream)
@@ -328,5 +326,5 @@ class Lives:
 
 
 def _origin(steps: list[tuple[int, dict[str, int]]], position: int) -> dict[str, int]:
-    """What is behind the tuple before a position."""
+    """The input positions that the tuple before this position came from."""
     return next((behind for stop, behind in steps if stop >= position), steps[-1][1] if steps else {})

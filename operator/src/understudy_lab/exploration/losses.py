@@ -1,13 +1,13 @@
-"""Whether every loss was reported. Where more fails than a mode survives, tuples may be lost, but not
-silently.
+"""Whether every loss was reported. If more fails than a mode survives, tuples may be lost, but not silently.
 
-What is missing is told row by row, from one subjob to the next: a reader must have got what is made of each
-row that some life of its producer took. If not, the producer has reported that input as lost (by its seqs),
-or the reader so many tuples of the stream, or the control plane says that nobody runs one of them as it was.
-Of a source, the reader itself has reported just what it did not get.
+The check goes row by row, from one subjob to the next. A reader must have received the results of each row
+that some life of its producer took. Otherwise one of these must hold: the producer reported that input as
+lost (by its seqs), the reader reported as many tuples of the stream as lost, or the control plane announced
+that one of the two subjobs does not run as it did. Of a source, a reader reports exactly the seqs that it did
+not receive.
 
-That can be told where rows are made one by one, and of windows at the end of a subjob: each row lies in one.
-It can't behind random choices, and for joins and windows in the middle of a subjob.
+This is possible where each row is made of one row, and for windows at the end of a subjob: each row lies in
+one of them. It is not possible after random choices, or for joins and for windows in the middle of a subjob.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from understudy_lab.simulation.operators import Aggregate, Operator, Row, Union, Zip, made_alone, rowwise
 from understudy_lab.simulation.specs import Job, SubjobSpec
 
-Rows = Mapping[str, Any]  # stream: what must be on it without failures; None where that can't be told
+Rows = Mapping[str, Any]  # stream: its rows without failures; None if they are not known
 Elements = Sequence[tuple[str, Operator, tuple[str, ...]]]
 
 
@@ -29,28 +29,24 @@ class Losses:
         self._edges = [(spec.name, stream) for spec in job.subjobs for stream in spec.inputs] + list(
             job.sinks.items()
         )
-        self._got: dict[tuple[str, str], dict[Row, list[int]]] = defaultdict(
-            dict
-        )  # by any life, newest last: its seqs
-        self._by_replaced: dict[tuple[str, str], set[Row]] = defaultdict(
-            set
-        )  # by lives only that had been replaced
-        self._over: dict[tuple[str, str], set[Row]] = defaultdict(
-            set
-        )  # taken of a life that left nothing behind
+        # The first three are by (reader, stream).
+        # Each row that any life received, the newest last, and the seqs that it had.
+        self._got: dict[tuple[str, str], dict[Row, list[int]]] = defaultdict(dict)
+        # Rows that only lives received which had already been replaced.
+        self._by_replaced: dict[tuple[str, str], set[Row]] = defaultdict(set)
+        # Rows that cannot be made again: the life that sent them left no state.
+        self._over: dict[tuple[str, str], set[Row]] = defaultdict(set)
         self._reported: dict[tuple[str, str], set[int]] = defaultdict(set)
-        self._left: dict[
-            str, int
-        ] = {}  # stream: the epoch before which its producer's lives left nothing behind
-        self._told: set[str] = set()  # subjobs that nobody runs as they were, which the control plane said
+        self._left: dict[str, int] = {}  # stream: its producer's lives before this epoch left no state
+        self._announced: set[str] = set()  # subjobs that do not run as they did, by the control plane's word
 
     # --- what is seen
 
     def took(
         self, reader: str, stream: str, start: int, rows: Iterable[Row | None], epoch: int, *, replaced: bool
     ) -> None:
-        """`replaced`: another led already in the reader's place. What it takes is not lost without a word to
-        it, but nobody has to get what is made of that. `epoch`: of the producer."""
+        """`replaced`: another life had already replaced the reader. The rows that it takes are not lost to
+        it, but their results need not reach any reader. `epoch`: that of the producer."""
         if epoch < self._left.get(stream, 0):
             self._over[reader, stream].update(row for row in rows if row is not None)
         got, by_replaced = self._got[reader, stream], self._by_replaced[reader, stream]
@@ -66,22 +62,22 @@ class Losses:
     def reported(self, reader: str, stream: str, start: int, stop: int) -> None:
         self._reported[reader, stream].update(range(start, stop))
 
-    def begun_anew(self, stream: str, epoch: int) -> None:
-        """Its producer has no memory: a reader that needs again what an earlier life sent, or still sends, is
-        as badly off as with that life."""
+    def started_empty(self, stream: str, epoch: int) -> None:
+        """The stream's producer started without state in this epoch. A reader that needs a tuple of an
+        earlier life again cannot get it, even if that life still sends."""
         self._left[stream] = max(epoch, self._left.get(stream, 0))
         for edge in self._edges:
             if edge[1] == stream:
                 self._over[edge].update(self._got[edge])
 
-    def told(self, subjob: str) -> None:
-        self._told.add(subjob)
+    def announced(self, subjob: str) -> None:
+        self._announced.add(subjob)
 
     # --- the verdict
 
     def _spread(self) -> None:
-        """What was made of what is over, or of what its maker reported as lost, can't be made again either:
-        who needs it again is told of it by that report."""
+        """The results of rows that cannot be made again, or that were reported as lost, cannot be made again
+        either. That first report covers them."""
         for stream, spec in self._maker.items():
             gone = [(s, row) for s in spec.inputs for row in self._gone(spec.name, s)]
             made = {m for s, row in gone for m in _through(spec.elements, s, row)} if _simple(spec) else set()
@@ -98,27 +94,30 @@ class Losses:
         }
 
     def silent(self, rows: Rows, ended: set[str]) -> Iterator[str]:
-        """What is missing without a word. `ended`: who has read its inputs to their end."""
+        """Rows that are missing and were not reported. `ended`: the readers that have read all of their
+        inputs."""
         self._spread()
         for reader, stream in self._edges:
             missing = self._missing(reader, stream, rows) if reader in ended else []
             said = self._said(reader, stream)
             if len(missing) > said:
-                yield f"{reader} lacks {len(missing)} rows of {stream} ({missing[0]}, …), and {said} were reported"
+                lacks = f"{reader} lacks {len(missing)} rows of {stream} ({missing[0]}, …)"
+                yield f"{lacks}, but only {said} were reported as lost"
 
     def unfounded(self, sound: Callable[[str, str, int], bool]) -> Iterator[str]:
-        """Losses that were reported where none can have been."""
+        """Reported losses of streams that cannot have lost anything."""
         for (reader, stream), seqs in self._reported.items():
             if seqs and sound(reader, stream, max(seqs)):
-                yield f"{reader} reported {stream}[{min(seqs)}] and {len(seqs) - 1} more as lost, and nothing was"
+                which = f"{stream}[{min(seqs)}] and {len(seqs) - 1} more"
+                yield f"{reader} reported {which} as lost, but nothing was lost"
 
     def reports(self, rows: Rows) -> tuple[int, int]:
-        """How many inputs a loss was reported of; and of how many in vain, as far as that can be told."""
+        """The number of inputs with a reported loss, and of those among them that lack nothing, if known."""
         found = [edge for edge, seqs in self._reported.items() if seqs]
-        return len(found), sum(self._in_vain(reader, stream, rows) for reader, stream in found)
+        return len(found), sum(self._lacks_nothing(reader, stream, rows) for reader, stream in found)
 
-    def _in_vain(self, reader: str, stream: str, rows: Rows) -> bool:
-        """Whether the reader has all that must be on the stream, and its own readers what is made of it."""
+    def _lacks_nothing(self, reader: str, stream: str, rows: Rows) -> bool:
+        """Whether the reader has every row of the stream, and its own readers have the results of these."""
         if rows.get(stream) is None or set(rows[stream]) - self._got[reader, stream].keys():
             return False
         made_of_it = [
@@ -129,23 +128,24 @@ class Losses:
     # --- what is missing
 
     def _said(self, reader: str, stream: str) -> int:
-        """How many rows the reader's report speaks of: a window is made of several."""
+        """The number of rows that the reader's report covers: a lost window stands for several."""
         spec = self._maker.get(stream)
         last = spec.elements[-1][1] if spec is not None else None
         return len(self._reported[reader, stream]) * (last.window if isinstance(last, Aggregate) else 1)
 
     def _missing(self, reader: str, stream: str, rows: Rows, *, believing: bool = True) -> list[Row]:
-        """`believing`: without what the stream's producer has reported as lost."""
+        """Rows that the reader should have received. `believing`: leave out the results of input that the
+        stream's producer has reported as lost."""
         spec, got = self._maker.get(stream), self._got[reader, stream]
         if spec is None:
             said = self._reported[reader, stream]
             return [row for seq, row in enumerate(rows[stream]) if row not in got and seq not in said]
         if (
             spec.promise == "gap"
-            or {spec.name, reader} & self._told
+            or {spec.name, reader} & self._announced
             or any(rows[s] is None for s in spec.inputs)
         ):
-            return []  # what a life without memory had taken but not passed on is not counted (Hwang §4)
+            return []  # tuples that a life without state had taken but not passed on don't count (Hwang §4)
         *before, (_, last, _) = spec.elements
         if not all(_one_by_one(op) for _, op, _ in before):
             return []
@@ -156,9 +156,9 @@ class Losses:
         return [row for row in made if row not in got]
 
     def _made(self, spec: SubjobSpec, elements: Elements, rows: Rows, believing: bool) -> list[Row]:
-        """What elements make of the input that the subjob took, in the order of the stream where that is
-        known, else in that in which it was taken last (who begins anew may number from zero again); a zip
-        takes alternately."""
+        """The results of the input that the subjob took: in the order of the stream if that is known,
+        otherwise in the order in which it was taken last (after a restart from nothing, seqs may begin at
+        zero again). A zip takes its inputs in turns."""
         taken: list[tuple[int, str, Row]] = []
         for stream in spec.inputs:
             needed = set(rows[stream]) - self._over[spec.name, stream] - self._by_replaced[spec.name, stream]
@@ -169,17 +169,16 @@ class Losses:
             ]
         if len(spec.inputs) > 1:
             taken.sort(key=lambda found: (found[0], spec.inputs.index(found[1])))
-        elif isinstance(
-            exact := rows[spec.inputs[0]], list
-        ):  # a life that was replaced may have taken some last
+        elif isinstance(exact := rows[spec.inputs[0]], list):
+            # a life that was replaced may have taken some of them last
             place = {row: n for n, row in enumerate(exact)}
             taken.sort(key=lambda found: place[found[2]])
         return [made for _, stream, row in taken for made in _through(elements, stream, row)]
 
 
 def _in_no_window(windows: Aggregate, made: list[Row], got: Iterable[Row], chosen: bool) -> list[Row]:
-    """The last rows may fill none. `chosen`: which are the last is the choice of a union, so it may be
-    any."""
+    """Rows that lie in no window that was received. The last rows may not fill a window; `chosen`: a union
+    chooses which rows are the last, so any row may be."""
     seen = _lineage(got)
     spare = windows.window - 1
     if chosen:
@@ -188,7 +187,8 @@ def _in_no_window(windows: Aggregate, made: list[Row], got: Iterable[Row], chose
 
 
 def _lineage(rows: Iterable[Row]) -> int:
-    """What is behind any of them: no window and no pair of which one is missing can be made again."""
+    """All source tuples that these rows came from: a window or pair that needs a missing one cannot be made
+    again."""
     found = 0
     for row in rows:
         found |= row[1]
@@ -196,7 +196,7 @@ def _lineage(rows: Iterable[Row]) -> int:
 
 
 def _through(elements: Elements, stream: str, row: Row) -> list[Row]:
-    """What row-wise elements make of a row."""
+    """The results of row-wise elements for one row."""
     flow, last = {stream: [row]}, stream
     for last, op, inputs in elements:
         each = ((i, r) for i, s in enumerate(inputs) for r in flow.get(s, ()))
@@ -209,5 +209,5 @@ def _simple(spec: SubjobSpec) -> bool:
 
 
 def _one_by_one(op: Operator) -> bool:
-    """A zip, too, makes one row of each."""
+    """Whether each result comes from one row. That of a zip does, too."""
     return rowwise(op) or type(op) is Zip

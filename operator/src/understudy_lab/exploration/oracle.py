@@ -1,9 +1,8 @@
-"""What came out, against what had to. Judges from the history of a run only: what was seen, and the injected
-faults.
+"""Judges the output of a run against an execution without failures.
 
-It knows no mode from inside, and asks no instance what it believes. What a mode promises, and what it
-survives, it knows as the papers do: from who was alive, who had stored or confirmed what, and who had been
-told what.
+The oracle knows the history of the run and the injected faults, nothing else. It does not look into a mode
+and does not ask an instance what it believes. What a mode promises and survives, it derives as the papers do:
+from which instances were alive, what each had stored or confirmed, and which messages had reached it.
 """
 
 from __future__ import annotations
@@ -35,22 +34,20 @@ class Oracle:
         self.tuples: dict[str, dict[int, Row | None]] = defaultdict(dict)
         self.arrived: dict[str, list[Row | None]] = defaultdict(list)
         self.losses = Losses(job)
-        self.reports = (0, 0)  # inputs of which a loss was reported; in vain
+        self.reports = (0, 0)  # inputs with a reported loss; those of them that lack nothing
         self.spec = self.lives.spec
         self.replaced: set[str] = set()  # subjobs whose alternative branch runs
-        self.dead: set[str] = set()  # subjobs that nobody runs any more
+        self.dead: set[str] = set()  # subjobs that no instance will run again
         self._looked = 0
         self._writers: dict[tuple[str, int], str] = {}
         self._stored: dict[tuple[str, str], int] = defaultdict(int)
         self._next: dict[str, int] = defaultdict(int)
         self._conflicts: dict[str, str] = {}
-        self._accounted: dict[tuple[str, str], set[int]] = defaultdict(
-            set
-        )  # input that was taken, or reported lost
-        self._given_up: dict[
-            str, int
-        ] = {}  # seqs before were given up: what had them is sent again under later ones
-        # Who reported what as lost when another led already
+        # subjob, input: seqs that were taken or reported as lost
+        self._accounted: dict[tuple[str, str], set[int]] = defaultdict(set)
+        # stream: lower seqs were given up by a renumbering, and their tuples are sent again under later ones
+        self._given_up: dict[str, int] = {}
+        # subjob, input: a loss was reported by a life that had already been replaced
         self._by_the_replaced: set[tuple[str, str]] = set()
         self._see: dict[type, Callable[[Any], None]] = {
             seen.Delivered: self._delivered,
@@ -79,7 +76,8 @@ class Oracle:
     # --- what was seen
 
     def look(self, history: list[Timed]) -> None:
-        """Take in what was added since the last look. Each event is judged by what was known before it."""
+        """Read what the history has gained since the last look. Each event is judged by what came before
+        it."""
         for now, event in history[self._looked :]:
             for wrong in self.causes.look(now, event):
                 self.problem(wrong)
@@ -96,7 +94,7 @@ class Oracle:
     def _delivered(self, event: seen.Delivered) -> None:
         life, stream, start, rows = self._life(event), event.stream, event.start, event.rows
         if life.handed_on.get(stream, 0) > start:
-            self.problem(f"{life.name} handed {stream}[{start}] to its elements twice")
+            self.problem(f"{life.name} gave {stream}[{start}] to its elements twice")
         spec = self.spec.get(life.subjob)
         if spec is not None and spec.promise == "gap":
             self._accounted[life.subjob, stream].update(range(start, start + len(rows)))
@@ -105,16 +103,16 @@ class Oracle:
         for seq, row in enumerate(rows, start):
             if seq in known and known[seq] != row and stream not in self._conflicts:
                 self._conflicts[stream] = (
-                    f"{stream}[{seq}] was two different tuples; {life.name} got the second"
+                    f"two different tuples had the seq {stream}[{seq}]; {life.name} received the second"
                 )
             known.setdefault(seq, row)
         if spec is None:
             self._written(life, stream, start, rows)
 
     def _written(self, life: Life, stream: str, start: int, rows: Iterable[Row | None]) -> None:
-        """By a sink, of which one life after the other may write."""
+        """A sink has written these rows. Each tuple must be written once, whichever life writes it."""
         if start < self._next[life.subjob]:
-            self.problem(f"sink {life.name} got {stream}[{start}] again")
+            self.problem(f"sink {life.name} wrote {stream}[{start}] again")
         before = len(self.arrived[life.subjob])
         self.arrived[life.subjob] += rows
         self._next[life.subjob] = start + len(self.arrived[life.subjob]) - before
@@ -137,13 +135,13 @@ class Oracle:
         if spec.family != "lease" or spec.side_by_side:
             return
         if spec.promise == "gap" and event.state is None:
-            self.losses.begun_anew(spec.stream, event.epoch)
+            self.losses.started_empty(spec.stream, event.epoch)
         other = self._writers.setdefault((spec.name, event.epoch), life.name)
         if other != life.name:
             self.problem(f"{spec.name}: {other} and {life.name} both lead in epoch {event.epoch}")
 
     def _goes_back(self, stream: str, state: seen.State | None) -> None:
-        """Who continues from before a renumbering has the seqs of that time again."""
+        """A life that continues from a state older than the renumbering uses the old seqs again."""
         if state is None or state.held[stream][0] < self._given_up.get(stream, 0):
             self._given_up.pop(stream, None)
 
@@ -157,9 +155,9 @@ class Oracle:
         self._joins_up(spec, event.state)
 
     def _joins_up(self, spec: SubjobSpec, state: seen.State) -> None:
-        """A backup with which a consumer's does not match leaves a gap when both fail (Brettlecker, Figure
-        5c). Where the queue was renumbered, its first tuple is the one that was held first under the seqs of
-        before."""
+        """If a backup's output queue starts after the input that a consumer's backup covers, both failing
+        together leaves a gap (Brettlecker, Figure 5c). A renumbered queue still starts with the same
+        tuple."""
         if spec.promise != "precise" or spec.name in self.exceeded or not spec.passive:
             return
         stream = spec.stream
@@ -169,13 +167,13 @@ class Oracle:
                 covered = self._stored[other.name, stream]
                 if max(covered, self._given_up.get(stream, 0)) < start:
                     self.problem(
-                        f"a backup of {spec.name} holds {stream} from {start} on; {other.name}'s covers "
-                        f"{covered}"
+                        f"a backup of {spec.name} holds {stream} from {start} on, but the backup of "
+                        f"{other.name} covers it only up to {covered}"
                     )
 
     def _trimmed(self, event: seen.Trimmed) -> None:
-        """A queue may drop what each consumer's recovery no longer needs: for passive standby, what was
-        stored; for active standby and replica backup, what both replicas have processed."""
+        """A queue may drop only what no consumer needs to recover: in passive standby, what is stored; in
+        active standby and replica backup, what both instances have processed."""
         producer = self.job.maker.get(event.stream)
         if producer is not None and self.survival.renumbers(producer):
             return  # seqs may be given up
@@ -199,7 +197,7 @@ class Oracle:
             beside = spec.side_by_side and life.leads and self.lives.holds_the_lease(life)
             if (beside or life.runs) and at < event.upto:
                 self.problem(
-                    f"{event.stream} was trimmed up to {event.upto}; {life.name} has only come to {at}"
+                    f"{event.stream} was trimmed up to {event.upto}; {life.name} has only processed {at}"
                 )
 
     def _handled(self, event: seen.Handled) -> None:
@@ -207,21 +205,21 @@ class Oracle:
             self.dead.add(event.subjob)
         if not event.loses:
             return
-        self.losses.told(event.subjob)
+        self.losses.announced(event.subjob)
         if event.replaced:
             self.replaced.add(event.subjob)
 
     # --- the verdict
 
     def stillness(self, measured: list[Observation]) -> Stillness:
-        """`measured`: queues, and who has read its input, at this moment."""
+        """`measured`: the queues at this moment, and which lives have read all of their input."""
         lengths = [m for m in measured if isinstance(m, seen.QueueMeasured)]
         ends = [m for m in measured if isinstance(m, seen.ReadToTheEnd)]
         sent = [m for m in measured if isinstance(m, seen.Sent)]
         return Stillness(self.job, self.lives, lengths, ends, sent, self.survival, self.replaced, self.dead)
 
     def judge(self, finished: bool, measured: list[Observation]) -> list[str]:
-        """`finished`: whether the run ended because all sinks had come to the end."""
+        """`finished`: the run ended because all sinks had read their stream to the end."""
         at_the_end = {
             self.lives.of[m.life].subjob for m in measured if isinstance(m, seen.ReadToTheEnd) and m.all
         }
@@ -232,7 +230,7 @@ class Oracle:
             if s not in at_the_end and not self.job.behind(stream, behind)
         ]
         if not finished and waiting:
-            self.problem(f"no progress: sinks {', '.join(waiting)} have not come to the end")
+            self.problem(f"no progress: sinks {', '.join(waiting)} have not read their stream to the end")
         quality: dict[str, str] = {s.name: "exact" for s in self.job.sources}
         rows: dict[str, Any] = {s.name: list(s.rows) for s in self.job.sources}
         for spec in self.job.subjobs:
@@ -253,9 +251,9 @@ class Oracle:
         return self.problems
 
     def _sound(self, quality: dict[str, str], reader: str, stream: str, last: int) -> bool:
-        """Whether nothing that the reader needs of the stream can have been lost. Seqs that a renumbering
-        gave up are sent again under others; a backup does not say so, and who continues from it calls them
-        lost."""
+        """Whether no tuple that the reader needs can have been lost. The tuples of seqs that a renumbering
+        gave up are sent again under other seqs. A backup does not record that, so a life that continues from
+        it reports them as lost."""
         if last < self._given_up.get(stream, 0) or (reader, stream) in self._by_the_replaced:
             return False
         gaps = reader in self.spec and self.spec[reader].promise == "gap"
@@ -302,7 +300,7 @@ class Oracle:
         return expected
 
     def _read_to_the_end(self, stream: str) -> bool:
-        """Whether somebody who skips nothing reads the stream: only then all of it has been seen."""
+        """Whether a reader that skips nothing reads the stream: only then has the oracle seen all of it."""
         readers = (s for s in self.job.subjobs if stream in s.inputs and s.name not in self.exceeded)
         return stream in self.job.sinks.values() or any(s.promise != "gap" for s in readers)
 
@@ -311,18 +309,19 @@ class Oracle:
         if quality == "exact":
             if finished and list(got) != list(expected):
                 self.problem(
-                    f"sink {sink}: {len(got)} tuples of {stream}, {len(expected)} were expected, or others"
+                    f"sink {sink} wrote {len(got)} tuples of {stream}, not the {len(expected)} of an "
+                    "execution without failures"
                 )
             return
         if expected is None or not finished:
             return
         missing = set(expected) - {r for r in got if r is not None}
         if quality == "covered" and missing:
-            self.problem(f"sink {sink}: {len(missing)} tuples of {stream} never came, and no loss is allowed")
+            self.problem(f"sink {sink} lacks {len(missing)} tuples of {stream}, and no loss is allowed")
 
     def _judge_gap(self, spec: SubjobSpec, stream: str, made: int) -> None:
-        """Every input tuple was taken by some life, or its loss was reported. What a life had taken but not
-        passed on when it died nobody can count (Hwang §4): the take-over itself tells of that."""
+        """Every input tuple was taken by some life, or its loss was reported. Tuples that a life had taken
+        but not passed on when it died cannot be counted (Hwang §4); the take-over itself reveals them."""
         skipped = set(range(made)) - self._accounted[spec.name, stream]
         if skipped:
             self.problem(
@@ -331,7 +330,7 @@ class Oracle:
 
 
 def _diverges(spec: SubjobSpec) -> bool:
-    """Whether a restart from nothing makes other windows or pairs: the stream between the elements is
-    numbered anew."""
+    """Whether a restart from nothing makes other windows or pairs, because it gives the tuples between the
+    elements other seqs."""
     last = spec.elements[-1][1]
     return spec.mode == "upstreamBackup" and isinstance(last, Aggregate | Join) and len(spec.elements) > 1

@@ -1,8 +1,8 @@
-"""Where more failed than a mode survives: told from who was alive, who had which state, and who had been told
-what.
+"""Finds the subjobs of which more failed than their mode survives.
 
-Each mode survives the failures that it is made for: Hwang §2 and Xiao one at a time; any number is
-savepoint's promise only. Beyond that, losses must be reported, and nothing else is asked.
+It decides by which instances were alive, which state each had, and which messages had reached it. Each mode
+survives the failures that it is made for: one at a time (Hwang §2, Xiao); only savepoint survives any number.
+Beyond that, losses must be reported, and nothing else is required.
 """
 
 from __future__ import annotations
@@ -16,24 +16,20 @@ from understudy_lab.exploration.history import Observation
 from understudy_lab.exploration.lives import Life, Lives
 from understudy_lab.simulation.specs import Job, SubjobSpec
 
-# Milliseconds for which an engine has to stand still before its state may be given up with it
-LASTING = 1_500
+LASTING = 1_500  # milliseconds for which an engine must hang before an instance may give up its state
 
 
 class Survival:
     def __init__(self, job: Job, lives: Lives) -> None:
         self.job, self.lives, self.spec = job, lives, lives.spec
         self.exceeded: dict[str, str] = {}  # subjob: why more failed than its mode survives
-        # Subjobs that were taken over by a standby without the log of their steps
-        self.divergent: set[str] = set()
+        self.divergent: set[str] = set()  # subjobs taken over by a standby without the log of their steps
         self.begins: dict[str, int] = {}  # stream: where the queue of a restarted producer begins
         self._without_log: set[tuple[str, int]] = set()  # life, epoch
-        self._told: dict[tuple[str, str], int] = defaultdict(
-            int
-        )  # how much a subjob's producer has heard that it has
-        self._said: dict[
-            tuple[str, str, str], seen.Subscribed
-        ] = {}  # what consumers told a life that they have
+        # consumer, stream: up to where its producer knows that it has the stream
+        self._known: dict[tuple[str, str], int] = defaultdict(int)
+        # life, stream, consumer: the position that the consumer subscribed with at this life
+        self._said: dict[tuple[str, str, str], seen.Subscribed] = {}
         self._see: dict[type, Callable[[Any], str | None]] = {
             seen.LeaseTaken: self._lease_taken,
             seen.Led: self._led,
@@ -45,7 +41,7 @@ class Survival:
         }
 
     def look(self, event: Observation) -> str | None:
-        """Says what is wrong, if something is that no failure excuses."""
+        """A finding, if the event is wrong whatever failed."""
         see = self._see.get(type(event))
         return see(event) if see is not None else None
 
@@ -70,7 +66,7 @@ class Survival:
             return
         if spec.mode in ("upstreamBackup", "amnesia") and event.state is None:
             self._failed_with_a_sink(spec)
-            self._failed_together(spec)  # one that was suspected wrongly is replaced as if it had died
+            self._failed_together(spec)  # a wrongly suspected primary is replaced as if it had died
             if (life.name, event.epoch) in self._without_log:
                 self.divergent.add(spec.name)
         if spec.mode != "savepoint" and not event.live and not self._moved(life):
@@ -81,7 +77,7 @@ class Survival:
         self._has(event.consumer, event.stream, event.start)
 
     def _has(self, consumer: str, stream: str, upto: int) -> None:
-        self._told[consumer, stream] = max(self._told[consumer, stream], upto)
+        self._known[consumer, stream] = max(self._known[consumer, stream], upto)
 
     def _numbered(self, event: seen.Numbered) -> None:
         self.begins[event.stream] = event.first
@@ -112,8 +108,8 @@ class Survival:
     # --- what a mode does not survive
 
     def _last(self, life: Life, spec: SubjobSpec, event: seen.Crashed) -> str | None:
-        """Is there still someone who could go on? A primary that ends by itself has to be sure of that; a
-        standby may not have noticed yet that its primary is dead."""
+        """Checks whether another instance could go on. A primary that ends itself must be sure that one can;
+        a standby may not have noticed yet that its primary is dead."""
         if any(
             self.lives.could_go_on(other) for other in self.lives.instances(spec.name) if other is not life
         ):
@@ -124,23 +120,23 @@ class Survival:
         self.exceeded[spec.name] = f"{life.name} was the last with the state of {spec.name}"
         hasty = event.gives_up and (life.hung or 0) < LASTING and life.leads and self.lives.could_go_on(life)
         return (
-            f"{life.name} gave up the state of {spec.name}: a hang of {life.hung} ms was no reason"
+            f"{life.name} gave up the state of {spec.name} because of a hang of only {life.hung} ms"
             if hasty
             else None
         )
 
     def _forgot(self, spec: SubjobSpec) -> None:
-        """A producer in upstream backup that is recovering now can't hear from this consumer what it had."""
+        """A producer in upstream backup that recovers now cannot learn this consumer's former position."""
         for stream in (s for s in spec.inputs if s in self.job.maker and self.lives.had[spec.name, s]):
             producer = self.job.maker[stream]
             lead = self.lives.leading(producer.name)
             if producer.mode == "upstreamBackup" and (not lead or any(not p.begun for p in lead)):
-                self.exceeded.setdefault(producer.name, f"its consumer {spec.name} has forgotten what it had")
+                self.exceeded.setdefault(producer.name, f"its consumer {spec.name} has lost its position")
 
     def _served_by_a_new_life(self, spec: SubjobSpec) -> None:
-        """Upstream backup makes again what consumers had not *received* (Hwang §5.2.1: level-1 acks follow
-        level-0 acks). One that fails before it has released what it received from the earlier life asks for
-        what is gone."""
+        """Upstream backup makes again only tuples that consumers had not *received* (Hwang §5.2.1: level-1
+        acks follow level-0 acks). A consumer that fails before it has released the tuples of the earlier life
+        asks for tuples that are gone."""
         for stream in spec.inputs:
             producer, begins = self.job.maker.get(stream), self.begins.get(stream, 0)
             if producer is None or producer.mode != "upstreamBackup":
@@ -149,14 +145,14 @@ class Survival:
                 self.exceeded.setdefault(spec.name, f"it failed too soon after its producer of {stream}")
 
     def _released(self, spec: SubjobSpec, producer: SubjobSpec, stream: str) -> int:
-        """Of an input, as far as its producer has heard of it: an ack may die with who sent it."""
+        """The highest level-1 ack that reached the producer: an ack may be lost with its sender."""
         leading = self.lives.leading(producer.name)
         heard = (life.released.get((stream, spec.name), 0) for life in leading)
         return max(heard, default=self.lives.acked[spec.name, stream])
 
     def _answered_by_another_life(self, life: Life, stream: str) -> None:
-        """As above, where the producer still asked: the life that was replaced has answered for one that has
-        less."""
+        """As above, during the producer's roll call: it was answered by a life that has since been replaced
+        by one with less input."""
         spec = self.spec[life.subjob]
         readers = (
             (s.name for s in self.job.subjobs if stream in s.inputs) if spec.mode == "upstreamBackup" else ()
@@ -175,9 +171,9 @@ class Survival:
                 )
 
     def _needed_again(self, producer: SubjobSpec) -> None:
-        """A consumer that goes on from its checkpoint, or from zero, needs what its earlier life had
-        received. That is in the queue of its producer in upstream backup; another life of the producer does
-        not make it again."""
+        """A consumer that goes on from its checkpoint, or from zero, needs tuples that its earlier life had
+        received. They are in the output queue of its producer in upstream backup; a new life of the producer
+        does not make them again."""
         stream = producer.stream
         for spec in (
             s for s in self.job.subjobs if stream in s.inputs and s.mode not in ("upstreamBackup", "amnesia")
@@ -185,37 +181,36 @@ class Survival:
             living = self.lives.instances(spec.name)
             if (
                 max((self.lives.goes_on_from(p, stream) for p in living), default=0)
-                < self._told[spec.name, stream]
+                < self._known[spec.name, stream]
             ):
                 self.exceeded.setdefault(
-                    spec.name, f"its producer of {stream} failed before it had again what it had"
+                    spec.name, f"its producer of {stream} failed before it had received the tuples again"
                 )
 
     def _moved(self, life: Life) -> bool:
-        """Whether the former primary handed over: that is no failure."""
+        """Whether the former primary handed over, which is no failure."""
         return any(other.handed for other in self.lives.instances(life.subjob) if other is not life)
 
     def _untouched(self, spec: SubjobSpec) -> bool:
-        """Nothing was released and nothing non-deterministic was sent: a start from zero does the same
-        again."""
+        """Whether a start from zero gives the same stream again: no input was released, and no operator is
+        arbitrary."""
         return not spec.arbitrary and all(self.lives.acked[spec.name, s] == 0 for s in spec.inputs)
 
     def _failed_with_a_sink(self, spec: SubjobSpec) -> None:
-        """A sink that was started again has no watermarks, only a position, until its producer has told
-        it."""
+        """A restarted sink knows only its position, no watermarks, until its producer has answered it."""
         for sink in (sink for sink, stream in self.job.sinks.items() if stream == spec.stream):
             if any(life.epoch > 1 and not life.answered for life in self.lives.instances(sink)):
                 self.exceeded.setdefault(spec.name, f"its sink {sink} was started again at the same time")
 
     def _failed_together(self, spec: SubjobSpec) -> None:
-        """Single failures: no neighbour in the same mode, or without memory, may be recovering at the same
-        time."""
+        """These modes survive single failures: no neighbour in the same mode, or without state, may be
+        recovering at the same time."""
         if spec.mode == "upstreamBackup":
             self._needed_again(spec)
         for other in self.job.subjobs:
             near = spec.stream in other.inputs or other.stream in spec.inputs
             if spec.stream in other.inputs and other.name in self.exceeded:
-                self.exceeded.setdefault(spec.name, f"its consumer {other.name} has forgotten what it had")
+                self.exceeded.setdefault(spec.name, f"its consumer {other.name} has lost its position")
             both = {spec.mode, other.mode}
             if not near or both == {"amnesia"} or not both <= {"amnesia", "upstreamBackup"}:
                 continue

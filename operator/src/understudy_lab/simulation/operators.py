@@ -1,14 +1,20 @@
-"""What elements compute. A row is (value, lineage): lineage has one bit for each source tuple behind the row.
+"""What simulated elements compute: a made-up operator for each way in which real ones depend on their input.
+
+They are no reference for the operators of manifests (that is `understudy_lab.verify`): values are hashes,
+and a row is (value, lineage), where lineage has one bit for each source tuple behind the row. Which tuples a
+window still needs is the product's own rule.
 
 An operator is a function of positions: given the same rows and the same order of inputs it makes the same
-rows, wherever batches are cut. `order` says which input the next tuple comes from; for arbitrary operators
-that is a choice.
+rows, wherever batches are cut. `next_input` says which input the next tuple comes from; for arbitrary
+operators that is a choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from understudy.protocol.selection import CountWindow
 
 Row = tuple[int, int]
 Read = Callable[[int, int], "Row | None"]  # (input, seq): None was skipped
@@ -78,8 +84,7 @@ class Aggregate(Operator):
         return [(value, lineage)] if lineage or value != self.salt else []
 
     def selection(self, positions: Sequence[int]) -> tuple[int, ...]:
-        past = positions[0] - self.window
-        return (0,) if past < 0 else ((past // self.advance + 1) * self.advance,)
+        return (CountWindow(self.window, self.advance).needed(positions[0]),)
 
     def price(self, filled: int) -> float:
         """Each tuple enters every open window; a restarted element opens one window per advance."""

@@ -123,7 +123,8 @@ class Process(Endpoint):
             self.post(on.Tick(self.millis))
             if was_open and not self.core.roll_open:
                 world.note(
-                    f"{self.name} does not wait for {', '.join(sorted(c for _, c in self.core.numbering.late))}"
+                    f"{self.name} does not wait for "
+                    f"{', '.join(sorted(c for _, c in self.core.numbering.late))}"
                 )
                 self.outputs.align()
                 world.at(0, self.outputs.settle)

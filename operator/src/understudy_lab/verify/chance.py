@@ -3,11 +3,11 @@ Pure.
 
 What is left to chance, and how it spreads along the streams:
 
-| chance | comes from | through rows | through a join | through a window |
+| chance | comes from | through rows | a join | a window |
 |---|---|---|---|---|
-| which tuples come | a sample without a seed | the same | fewer pairs | fewer windows, with anything in them |
-| their order | merge: arrival | the same | everything | what is in a window, not which windows there are |
-| everything | rand(), undeclared functions, `_seq` where places are chance | everything | everything | everything |
+| which tuples come | a sample without a seed | the same | fewer pairs | fewer windows, any tuples in them |
+| their order | merge: arrival | the same | everything | what is in a window, not which there are |
+| everything | rand(), undeclared functions, `_seq` where places are chance | the same | the same | the same |
 
 A join's pairs do not depend on the order of arrival if event times only grow on both inputs. If they do not,
 and for windows on `ts`, a tuple may come too late; then what is sure is what comes whichever input is far

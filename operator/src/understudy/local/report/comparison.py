@@ -7,7 +7,7 @@ Hwang §3.1, Figure 2, by what remains when O and E are matched tuple by tuple:
 | precise    | 0    | nothing           | O = E |
 | repeating  | 0    | identical repeats | without them O = E |
 | convergent | 0    | other tuples      | without them O = E, and O ends as E does |
-| divergent  | ≥ 0  | other tuples in place of those of E, or another order | never identical again, but no less of it |
+| divergent  | ≥ 0  | other tuples or order than E has | never identical again, but no less of it |
 | gap        | > 0  | anything          | |
 
 A tuple of E that O lacks, with another in its place, is either a result computed from less (a gap) or one

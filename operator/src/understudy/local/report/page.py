@@ -43,8 +43,8 @@ def render(report: Report) -> str:
 def _subtitle(report: Report) -> str:
     record = report.record
     seconds = ((record.ended_ms or 0) - (record.started_ms or record.ended_ms or 0)) / 1000
-    kills = len(record.done)
-    return f"ran for {seconds:.1f} s, {kills} {'kill' if kills == 1 else 'kills'}, {len(report.job.subjobs)} subjobs"
+    kills = "1 kill" if len(record.done) == 1 else f"{len(record.done)} kills"
+    return f"ran for {seconds:.1f} s, {kills}, {len(report.job.subjobs)} subjobs"
 
 
 def _verdict(report: Report) -> str:
@@ -73,7 +73,8 @@ def _verdict(report: Report) -> str:
 def _sentence(found: Comparison) -> str:
     if found.recovery is Recovery.PRECISE:
         return f"precise, all {found.tuples:,} tuples once and in order"
-    return f"{found.recovery}, {found.lost:,} lost, {found.duplicated:,} duplicated, {found.reordered:,} out of order"
+    counts = f"{found.lost:,} lost, {found.duplicated:,} duplicated, {found.reordered:,} out of order"
+    return f"{found.recovery}, {counts}"
 
 
 # --- sections

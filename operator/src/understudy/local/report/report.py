@@ -149,7 +149,8 @@ def _too_late(incident: Incident, subjob: Subjob | None, record: Record) -> str 
     if took is None:
         complete = isinstance(record.outcome, Finish) and record.outcome.complete
         took = 0 if complete or record.ended_ms is None else record.ended_ms - incident.at_ms
-        said = f"{incident.subjob} had no output in the {took} ms between the loss of {incident.victim} and the end"
+        between = f"the {took} ms between the loss of {incident.victim} and the end"
+        said = f"{incident.subjob} had no output in {between}"
     return f"{said}; its maxRecovery is {most} ms" if took > most else None
 
 

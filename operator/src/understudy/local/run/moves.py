@@ -4,11 +4,11 @@
 |---|---|
 | it is time, and the subjob has a primary | a new instance is started: the target |
 | the target is warm, another standby lives | that standby is retired: a primary has one at a time |
-| the target is warm, no other standby lives | the Lease names it as successor, again and again until it leads |
-| the target holds the Lease, and the source has told what its leaving cost | over; an instance too many is retired |
+| the target is warm, no other standby lives | the Lease names it as successor, until it leads |
+| the target holds the Lease, the source has reported the cost | over; a surplus instance is retired |
 | another than the target has taken over | the move goes on from that one |
 | the same, and it was to move because of an overload | it is given up |
-| the target is gone, or the limit of `protocol.moves` has passed | the Lease no longer names it: it has failed |
+| the target is gone, or the move is over its limit | the Lease no longer names it: it has failed |
 | a move has failed, and its target is one too many | the target is retired |
 """
 

@@ -92,7 +92,8 @@ def replicas(job: StreamJob) -> Iterator[Refusal]:
 
 
 def _two_readers(name: str, taken: Mapping[str, Choice]) -> str:
-    why = f"after a failure {name} ({taken[name].mode}, {taken[name].guarantee}) may send other tuples than before"
+    how = f"{taken[name].mode}, {taken[name].guarantee}"
+    why = f"after a failure {name} ({how}) may send other tuples than before"
     return (
         f"{why}, and of two replicas that send, each may have taken others; "
         f"write mode activeStandby here, or a mode in which {name} is precise"

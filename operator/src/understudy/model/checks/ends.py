@@ -36,7 +36,10 @@ def _schema(here: str, declared: Declared) -> Iterator[Refusal]:
         what = f"{named} is no timestamp column of the schema{did_you_mean(named, times)}; {known}"
         yield refuse("UnknownColumn", f"{here}.eventTime", what)
     if named is None and types.get("ts", _TIMES[0]) not in _TIMES:
-        what = "the column ts is the event time but no timestamp; write ts timestamp, or eventTime: another column"
+        what = (
+            "the column ts is the event time but no timestamp; "
+            "write ts timestamp, or eventTime: another column"
+        )
         yield refuse("InvalidSchema", f"{here}.schema", what)
 
 

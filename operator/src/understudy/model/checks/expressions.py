@@ -84,8 +84,8 @@ def _union(scope: Scope) -> Iterator[Fault]:
         if theirs != columns:
             missing = sorted(columns - theirs) or sorted(theirs - columns)
             without = name if columns - theirs else first
-            what = f"{without} has no {listed(missing, 'and')}; give all inputs the same columns, with map in a subjob"
-            yield Fault("DifferentColumns", what)
+            what = f"{without} has no {listed(missing, 'and')}"
+            yield Fault("DifferentColumns", f"{what}; give all inputs the same columns, with map in a subjob")
 
 
 # ---- columns that come out -------------------------------------------------------------------------------
@@ -101,11 +101,12 @@ def output_names(walk: Walk) -> Iterator[Refusal]:
 def column_name_faults(columns: Columns) -> Iterator[Fault]:
     for name in columns:
         if _RESERVED.fullmatch(name):
-            what = f"the column name {name} is reserved; write one that begins neither with _ nor with i, digits and _"
-            yield Fault("ReservedName", what)
+            what = f"the column name {name} is reserved"
+            instead = "write one that begins neither with _ nor with i, digits and _"
+            yield Fault("ReservedName", f"{what}; {instead}")
         if name.lower() in _BOOLEANS:
-            what = f"the column name {name} is a boolean in YAML (as are y, n, on, off, yes, no); write another name"
-            yield Fault("ReservedName", what)
+            what = f"the column name {name} is a boolean in YAML (as are y, n, on, off, yes, no)"
+            yield Fault("ReservedName", f"{what}; write another name")
     counts = Counter(name.lower() for name in columns)
     for name in [name for name, count in counts.items() if count > 1]:
         yield Fault(

@@ -72,8 +72,8 @@ def too_long(job: StreamJob) -> Iterator[Refusal]:
     most = MAX_TOGETHER - 1 - len(job.name)
     for field, name in [*_places("subjobs", job.subjobs), *_places("sinks", job.sinks)]:
         if len(name) > most:
-            what = f"with the job's name it makes object names that are too long; write at most {most} characters"
-            yield refuse("NameTooLong", field, what)
+            what = "with the job's name it makes object names that are too long"
+            yield refuse("NameTooLong", field, f"{what}; write at most {most} characters")
 
 
 def too_many(job: StreamJob) -> Iterator[Refusal]:

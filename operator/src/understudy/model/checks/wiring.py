@@ -22,8 +22,8 @@ def unknown_inputs(job: StreamJob) -> Iterator[Refusal]:
     wanted += [(path("spec", "sinks", n, "input"), sink.input) for n, sink in enumerate(job.sinks)]
     for field, name in wanted:
         if name not in known:
-            what = f"there is no source or subjob {name}{did_you_mean(name, known)}; write one of {', '.join(known)}"
-            yield refuse("UnknownInput", field, what)
+            what = f"there is no source or subjob {name}{did_you_mean(name, known)}"
+            yield refuse("UnknownInput", field, f"{what}; write one of {', '.join(known)}")
 
 
 def cycles(job: StreamJob) -> Iterator[Refusal]:
@@ -61,8 +61,8 @@ def _chain(here: str, inputs: Sequence[str], operators: Sequence[Operator]) -> I
     yield from _unions(here, operators, left)
     first = operators[0] if operators else None
     if len(left) > 1 and not isinstance(first, Union | Sql):
-        what = f"{listed(left, 'and')} do not meet; begin the operators with union, name one in a join, or leave it out"
-        yield refuse("UnusedInput", f"{here}.inputs", what)
+        instead = "begin the operators with union, name one in a join, or leave it out"
+        yield refuse("UnusedInput", f"{here}.inputs", f"{listed(left, 'and')} do not meet; {instead}")
 
 
 def _joins(
@@ -84,8 +84,9 @@ def _unions(here: str, operators: Sequence[Operator], left: Sequence[str]) -> It
     for n, operator in enumerate(operators):
         if isinstance(operator, Union) and (n > 0 or len(left) < 2):
             field = f"{path(here, 'operators', n)}.{kind_of(operator)}"
-            what = "union makes one stream of several inputs; write it first, in a subjob with two inputs or more"
-            yield refuse("MisplacedUnion", field, what)
+            what = "union makes one stream of several inputs"
+            instead = "write it first, in a subjob with two inputs or more"
+            yield refuse("MisplacedUnion", field, f"{what}; {instead}")
 
 
 # ---- elements cut by hand --------------------------------------------------------------------------------

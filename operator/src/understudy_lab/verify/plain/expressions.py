@@ -23,9 +23,9 @@ from understudy_lab.verify.plain.types import (
     Columns,
     Kind,
     NotPlain,
-    Row,
     Term,
     Type,
+    Values,
     common,
     fitting,
     quotient,
@@ -89,11 +89,11 @@ def _known(node: exp.Expr, columns: Columns) -> Term:
     raise NotPlain(node.sql(dialect="spark"))
 
 
-def _strict(function: Callable[..., Any], *terms: Term) -> Callable[[Row], Any]:
+def _strict(function: Callable[..., Any], *terms: Term) -> Callable[[Values], Any]:
     """NULL if an argument is NULL."""
     ofs = [t.of for t in terms]
 
-    def of(row: Row) -> Any:
+    def of(row: Values) -> Any:
         values = [of(row) for of in ofs]
         return None if None in values else function(*values)
 
@@ -254,7 +254,7 @@ def _comparison(holds: Compare, left: Term, right: Term) -> Term:
 def _and(node: exp.Expr, columns: Columns) -> Term:
     left, right = _pair(node, columns)
 
-    def of(row: Row) -> bool | None:
+    def of(row: Values) -> bool | None:
         values = left.of(row), right.of(row)
         return False if False in values else None if None in values else True
 
@@ -264,7 +264,7 @@ def _and(node: exp.Expr, columns: Columns) -> Term:
 def _or(node: exp.Expr, columns: Columns) -> Term:
     left, right = _pair(node, columns)
 
-    def of(row: Row) -> bool | None:
+    def of(row: Values) -> bool | None:
         values = left.of(row), right.of(row)
         return True if True in values else None if None in values else False
 
@@ -286,7 +286,7 @@ def _in(node: exp.Expr, columns: Columns) -> Term:
     value = compiled(node.this, columns)
     equal = [_comparison(operator.eq, value, compiled(other, columns)).of for other in node.expressions]
 
-    def of(row: Row) -> bool | None:
+    def of(row: Values) -> bool | None:
         found = [holds(row) for holds in equal]
         return True if True in found else None if None in found else False
 
@@ -298,7 +298,7 @@ def _between(node: exp.Expr, columns: Columns) -> Term:
     low = _comparison(operator.ge, value, compiled(node.args["low"], columns)).of
     high = _comparison(operator.le, value, compiled(node.args["high"], columns)).of
 
-    def of(row: Row) -> bool | None:
+    def of(row: Values) -> bool | None:
         found = low(row), high(row)
         return False if False in found else None if None in found else True
 
@@ -324,7 +324,7 @@ def _choice(branches: Sequence[tuple[Term, Term]], default: exp.Expr | None, col
     otherwise = compiled(default, columns) if default is not None else _constant(NULL, None)
     type_, results = _alike([*(result for _, result in branches), otherwise])
 
-    def of(row: Row) -> Any:
+    def of(row: Values) -> Any:
         for (condition, _), result in zip(branches, results, strict=False):
             if condition.of(row):
                 return result.of(row)
@@ -336,7 +336,7 @@ def _choice(branches: Sequence[tuple[Term, Term]], default: exp.Expr | None, col
 def _coalesce(node: exp.Expr, columns: Columns) -> Term:
     type_, terms = _alike([compiled(part, columns) for part in (node.this, *node.expressions)])
 
-    def of(row: Row) -> Any:
+    def of(row: Values) -> Any:
         return next((value for value in (t.of(row) for t in terms) if value is not None), None)
 
     return Term(type_, of)
@@ -346,7 +346,7 @@ def _extreme(pick: Callable[[list[Any]], Any]) -> Callable[[exp.Expr, Columns], 
     def build(node: exp.Expr, columns: Columns) -> Term:
         type_, terms = _alike([compiled(part, columns) for part in (node.this, *node.expressions)])
 
-        def of(row: Row) -> Any:
+        def of(row: Values) -> Any:
             values = [value for value in (t.of(row) for t in terms) if value is not None]
             return pick(values) if values else None
 

@@ -1,36 +1,45 @@
-"""The streams of a job that ends, as lists of rows: sources first, then element by element."""
+"""The streams of a job that ends: sources first, then element by element."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import reduce
-from itertools import groupby
 from typing import Any
 
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob
-from understudy.model.operators import Aggregate, Filter, Map, Operator, Sample, Union
+from understudy.model.operators import Aggregate, Filter, Map, Operator, Sample, Union, Window
 from understudy.model.sources import Generator, Source
+from understudy_lab.verify.plain.aggregates import Total, total
 from understudy_lab.verify.plain.expressions import term
-from understudy_lab.verify.plain.types import DOUBLE, LONG, TIMESTAMP, Columns, Kind, NotPlain, Row, common
-from understudy_lab.verify.plain.windows import total, windows
+from understudy_lab.verify.plain.operators import (
+    Row,
+    Select,
+    count_windows,
+    filtered,
+    generator,
+    mapped,
+    merged_by_event_time,
+    renumbered,
+    sampled,
+    time_windows,
+    union,
+)
+from understudy_lab.verify.plain.types import DOUBLE, LONG, TIMESTAMP, Columns, Kind, NotPlain, Term, common
 
-ORIGIN = datetime(2026, 1, 1, tzinfo=UTC)
 HIDDEN = {"_seq": LONG, "ts": TIMESTAMP}
 MOST_TUPLES = 500_000  # a second opinion should not take longer than the first
+MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows in order. Each has `_seq` and `ts` besides its columns; `length` is where the stream has got
-    to."""
-
     columns: Columns
     rows: Sequence[Row]
-    length: int
+    whole: Sequence[Row]
+    """The stream before the filters: windows close by it, however few of its tuples came through."""
 
     @property
     def visible(self) -> Columns:
@@ -43,7 +52,7 @@ def plain_reference(job: StreamJob, stream: str) -> list[dict[str, Any]]:
     for name, type_ in found.columns.items():
         if type_.kind in (Kind.DECIMAL, Kind.TIMESTAMP):
             raise NotPlain(f"column {name}, a {type_.kind.value}")
-    return [{name: row[name] for name in (*found.columns, "_seq")} for row in found.rows]
+    return [{**row.columns, "_seq": row.seq} for row in found.rows]
 
 
 def _table(job: StreamJob, stream: str) -> Table:
@@ -60,12 +69,9 @@ def _source(source: Source) -> Table:
         case Generator(limit=int(limit)) if limit > MOST_TUPLES:
             raise NotPlain(f"source {source.name}, which is too long")
         case Generator(rate=rate, limit=int(limit), fields=fields) if float(rate).is_integer():
-            terms = {name: term(text, HIDDEN) for name, text in fields.items()}
-            rows = []
-            for seq in range(limit):
-                base = {"_seq": seq, "ts": ORIGIN + timedelta(microseconds=seq * 1_000_000 // int(rate))}
-                rows.append({**{name: t.of(base) for name, t in terms.items()}, **base})
-            return Table({name: t.type for name, t in terms.items()}, rows, limit)
+            terms = _terms(fields, HIDDEN)
+            rows = generator(int(rate), limit, lambda seq, ts: _computed(terms, {"_seq": seq, "ts": ts}))
+            return Table(_types(terms), rows, rows)
         case _:
             raise NotPlain(f"source {source.name}")
 
@@ -73,26 +79,26 @@ def _source(source: Source) -> Table:
 def _element(element: Element, inputs: Sequence[Table]) -> Table:
     start = inputs[0] if len(inputs) == 1 else _merged(element, inputs)
     made = reduce(_apply, element.operators, start)
-    rows = [{**row, "_seq": seq} for seq, row in enumerate(made.rows)]
-    return Table(made.columns, rows, len(rows))
+    rows = renumbered(made.rows)
+    return Table(made.columns, rows, rows)
 
 
 def _merged(element: Element, inputs: Sequence[Table]) -> Table:
-    """In the order of ts, then of the input's place; that is one of the orders in which they may arrive."""
-    timed = all(row["ts"] is not None for table in inputs for row in table.rows)
+    """In the order of event time: one of the orders in which tuples may arrive."""
     named = all(table.columns.keys() == inputs[0].columns.keys() for table in inputs)
-    if not isinstance(element.operators[0], Union) or not (named and timed):
+    if not isinstance(element.operators[0], Union) or not named:
         raise NotPlain(f"how the inputs of {element.name} meet")
     columns = {name: reduce(common, (table.columns[name] for table in inputs)) for name in inputs[0].columns}
-    rows = sorted(
-        (_widened(row, columns) for table in inputs for row in table.rows), key=lambda row: row["ts"]
-    )
-    return Table(columns, [{**row, "_seq": seq} for seq, row in enumerate(rows)], len(rows))
+    rows = union(merged_by_event_time([table.rows for table in inputs]), list(columns))
+    rows = mapped(rows, lambda row: _widened(row, columns))
+    return Table(columns, rows, rows)
 
 
-def _widened(row: Row, columns: Columns) -> Row:
+def _widened(row: Row, columns: Columns) -> dict[str, Any]:
     """With whole numbers as doubles where they meet doubles."""
-    return {**row, **{n: float(row[n]) for n, t in columns.items() if t == DOUBLE and row[n] is not None}}
+    found = row.columns
+    doubles = [name for name, type_ in columns.items() if type_ == DOUBLE and found[name] is not None]
+    return {**found, **{name: float(found[name]) for name in doubles}}
 
 
 def _apply(table: Table, operator: Operator) -> Table:
@@ -100,42 +106,58 @@ def _apply(table: Table, operator: Operator) -> Table:
         case Union():
             return table
         case Filter(where=text):
-            return _kept(table, term(text, table.visible).of)
+            condition = term(text, table.visible).of
+            kept = filtered(table.rows, lambda row: condition(_values(row)) is True)
+            return Table(table.columns, kept, table.whole)
         case Sample(fraction=fraction, seed=int(seed)):
-            return _kept(table, lambda row: zlib.crc32(f"{seed}:{row['_seq']}".encode()) / 2**32 < fraction)
+            return Table(table.columns, sampled(table.rows, fraction, seed), table.whole)
         case Map(select=select) if "ts" not in select:
-            terms = {name: term(text, table.visible) for name, text in select.items()}
-            rows = [
-                {"_seq": row["_seq"], "ts": row["ts"], **{n: t.of(row) for n, t in terms.items()}}
-                for row in table.rows
-            ]
-            return Table({name: t.type for name, t in terms.items()}, rows, table.length)
+            terms = _terms(select, table.visible)
+            rows = mapped(table.rows, lambda row: _computed(terms, _values(row)))
+            return Table(_types(terms), rows, table.whole)
         case Aggregate():
             return _aggregated(table, operator)
         case _:
             raise NotPlain(type(operator).__name__.lower())
 
 
-def _kept(table: Table, condition: Callable[[Row], Any]) -> Table:
-    return Table(table.columns, [row for row in table.rows if condition(row) is True], table.length)
+def _values(row: Row) -> dict[str, Any]:
+    """What an expression sees of a row."""
+    return {"_seq": row.seq, "ts": row.ts, **row.columns}
+
+
+def _terms(texts: Mapping[str, str], columns: Columns) -> dict[str, Term]:
+    return {name: term(text, columns) for name, text in texts.items()}
+
+
+def _computed(terms: Mapping[str, Term], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: t.of(values) for name, t in terms.items()}
+
+
+def _types(terms: Mapping[str, Term] | Mapping[str, Total]) -> Columns:
+    return {name: t.type for name, t in terms.items()}
 
 
 def _aggregated(table: Table, operator: Aggregate) -> Table:
-    keys = list(operator.group_by)
     totals = {name: total(text, table.visible) for name, text in operator.select.items()}
+    rows = mapped(table.rows, _values)
 
-    def key(row: Row) -> tuple[Any, ...]:
-        values = [row[name] for name in keys]
-        if None in values:
-            raise NotPlain("a group of NULL")
-        return tuple(values)
+    def select(members: Sequence[Row]) -> dict[str, Any]:
+        values = [row.columns for row in members]
+        return {name: t.over(values) for name, t in totals.items()}
 
-    rows: list[Mapping[str, Any]] = []
-    for start, end, inside in windows(operator, table.rows, table.length):
-        for group, members in groupby(sorted(inside, key=key), key):
-            found = list(members)
-            bounds = {"window_start": start, "window_end": end}
-            made = {name: total.over(found) for name, total in totals.items()}
-            rows.append({**dict(zip(keys, group, strict=True)), **bounds, **made, "ts": None})
-    columns = {n: table.columns[n] for n in keys} | {"window_start": LONG, "window_end": LONG}
-    return Table({**columns, **{n: t.type for n, t in totals.items()}}, rows, len(rows))
+    results = _windows(operator.window, table.whole, rows, operator.group_by, select)
+    bound = LONG if isinstance(operator.window.size, int) else TIMESTAMP
+    columns = {n: table.columns[n] for n in operator.group_by} | {"window_start": bound, "window_end": bound}
+    return Table({**columns, **_types(totals)}, results, results)
+
+
+def _windows(
+    window: Window, whole: Sequence[Row], rows: Sequence[Row], group_by: Sequence[str], select: Select
+) -> list[Row]:
+    if isinstance(window.size, int) and isinstance(window.slide, int):
+        return count_windows(whole, rows, window.size, window.slide, group_by, select)
+    assert isinstance(window.size, timedelta)
+    assert isinstance(window.slide, timedelta)
+    size, slide, lateness = (span // MICROSECOND for span in (window.size, window.slide, window.lateness))
+    return time_windows(whole, rows, size, slide, lateness, group_by, select)

@@ -49,16 +49,16 @@ BOOLEAN, INT, LONG, DOUBLE, STRING, TIMESTAMP, NULL = (
 )
 WIDTHS = {Kind.INT: 32, Kind.LONG: 64}
 
-Row = Mapping[str, Any]
+Values = Mapping[str, Any]
 Columns = Mapping[str, Type]
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """An expression, ready to be computed for a row. None is SQL's NULL."""
+    """An expression, ready to be computed from the values of a row. None is SQL's NULL."""
 
     type: Type
-    of: Callable[[Row], Any]
+    of: Callable[[Values], Any]
 
 
 def common(left: Type, right: Type) -> Type:

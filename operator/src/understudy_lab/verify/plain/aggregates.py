@@ -1,19 +1,16 @@
-"""Aggregates over count windows: every window is made of its rows, from nothing."""
+"""Aggregate functions: each total is computed from all rows of its window and group."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, Final
 
 from sqlglot import exp
 
-from understudy.model.operators import Aggregate
 from understudy.model.sql import Malformed, parse_expression
 from understudy_lab.verify.plain.expressions import compiled
-from understudy_lab.verify.plain.types import DOUBLE, LONG, Columns, Kind, NotPlain, Row, Type
+from understudy_lab.verify.plain.types import DOUBLE, LONG, Columns, Kind, NotPlain, Type, Values
 
 Fold = Callable[[Sequence[Any]], Any]
 
@@ -23,7 +20,7 @@ class Total:
     """An aggregate, ready to be computed over the rows of a window and group."""
 
     type: Type
-    over: Callable[[Sequence[Row]], Any]
+    over: Callable[[Sequence[Values]], Any]
 
 
 SIMPLE: Final[Mapping[type[exp.Expr], Fold]] = {
@@ -64,21 +61,3 @@ def _type_of(tree: exp.Expr, of: Type) -> Type:
     if isinstance(tree, exp.Avg):
         return DOUBLE
     return LONG if isinstance(tree, exp.Sum) and of.whole else of
-
-
-def windows(
-    operator: Aggregate, rows: Sequence[Row], length: int
-) -> Iterator[tuple[int, int, Sequence[Row]]]:
-    """(start, end, rows) of every full window that has rows, of a stream that is `length` long.
-
-    A window is emitted when the stream reaches its end, however few of its tuples came through the filters
-    before.
-    """
-    size, slide = operator.window.size, operator.window.slide
-    if not isinstance(size, int) or not isinstance(slide, int):
-        raise NotPlain("a window in event time")
-    place = itemgetter("_seq")
-    for start in range(0, length - size + 1, slide):
-        first = bisect_left(rows, start, key=place)
-        if inside := rows[first : bisect_left(rows, start + size, first, key=place)]:
-            yield start, start + size, inside

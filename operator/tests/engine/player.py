@@ -1,10 +1,9 @@
-"""The engine without Spark: an inbox's plans computed in plain Python, to try many histories quickly."""
+"""Random histories of an inbox, whose plans are computed without Spark to try many of them quickly."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +12,9 @@ from understudy.engine.inbox import Inbox
 from understudy.engine.lane import InputKind, InputSpec
 from understudy.engine.plan import BatchPlan, Choice
 from understudy.model.elements import Element
-from understudy.protocol.selection import UNKNOWN, CountWindow, EachRow, TimeWindow, Within, rule_of
-from understudy_lab.verify.lists import Row
+from understudy_lab.verify.plain.operators import Row
 
+from .computing import results_of
 from .rig import sent, table_of
 
 Result = tuple[Any, ...]
@@ -37,66 +36,7 @@ def time_window(size: int, slide: int, lateness: int) -> list[dict[str, Any]]:
 
 def compute(inbox: Inbox, plan: BatchPlan) -> list[Result]:
     """Per result: its event time and the (input, seq) pairs that it is made of."""
-    parts = [_rows(inbox.rows(plan.number, part)) for part in range(len(plan.parts))]
-    match rule_of(inbox.element.operators):
-        case EachRow():
-            return [(r["_ts"], r["id"]) for r in sorted(chain.from_iterable(parts), key=lambda r: r["_pos"])]
-        case CountWindow(size, slide):
-            first, times = inbox.window_times(plan.number)
-            found = [_counted(rows, size, slide) for rows in parts]
-            results = dict(sorted((k, ids) for windows in found for k, ids in windows.items()))
-            return [(_known(times[k - first]), *ids) for k, ids in results.items()]
-        case TimeWindow(size, slide, lateness):
-            closed = [window for rows in parts for window in _timed(rows, size, slide, lateness).items()]
-            return [(k * slide + size, *ids) for k, ids in sorted(closed)]
-        case Within(reach):
-            pairs = sorted(_pairs(list(chain.from_iterable(parts)), reach))
-            return [(ts, left, right) for _, _, ts, left, right in pairs]
-
-
-def _known(time: Any) -> int | None:
-    return None if time == UNKNOWN else int(time)
-
-
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    for name in table.column_names:
-        if pa.types.is_timestamp(table.schema.field(name).type):
-            table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.int64()))
-    rows = [{"_pos": row["_seq"], "_in": 0} | row for row in table.to_pylist()]
-    return [row | {"id": (row["_in"], row["_seq"])} for row in rows]
-
-
-def _counted(rows: list[dict[str, Any]], size: int, slide: int) -> dict[int, list[Any]]:
-    windows: dict[int, list[Any]] = {}
-    for row in rows:
-        for k in range(max(0, (row["_pos"] - size) // slide + 1), row["_pos"] // slide + 1):
-            if row["_open"] < k * slide + size <= row["_shut"]:
-                windows.setdefault(k, []).append(row["id"])
-    return windows
-
-
-def _timed(rows: list[dict[str, Any]], size: int, slide: int, lateness: int) -> dict[int, list[Any]]:
-    windows: dict[int, list[Any]] = {}
-    for row in rows:
-        if row["_ts"] is None or row["_ts"] < 0:
-            continue
-        for k in range(max(0, (row["_ts"] - size) // slide + 1), row["_ts"] // slide + 1):
-            due = k * slide + size + lateness
-            if row["_open"] < due <= row["_shut"] and (row["_wm"] is None or row["_wm"] < due):
-                windows.setdefault(k, []).append(row["id"])
-    return windows
-
-
-def _pairs(rows: list[dict[str, Any]], reach: int) -> list[Any]:
-    found = []
-    for left in (r for r in rows if r["_in"] == 0 and r["_ts"] is not None):
-        for right in (r for r in rows if r["_in"] == 1 and r["_ts"] is not None):
-            earlier, later = sorted((left, right), key=lambda r: r["_pos"])
-            passed = later["_wm"] is not None and later["_wm"] > earlier["_ts"] + reach
-            if later["_new"] and abs(left["_ts"] - right["_ts"]) <= reach and not passed:
-                ts = max(left["_ts"], right["_ts"])
-                found.append((later["_pos"], earlier["_pos"], ts, left["id"], right["id"]))
-    return found
+    return [(ts, *((row["_in"], row["_seq"]) for row in rows)) for ts, rows in results_of(inbox, plan)]
 
 
 # --- histories

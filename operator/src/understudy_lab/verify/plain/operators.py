@@ -1,24 +1,29 @@
-"""What a job's operators mean, in plain Python over lists: small and slow, to compare the engine with.
+"""What a job's operators mean, in plain Python over whole streams: the one reference besides Spark's batches.
 
-A row is a dict of its columns; next to it stand its place on its stream and its event time in microseconds.
+`plain_reference` computes jobs with it; tests compare the engine and Spark's batch queries with it. So
+nothing here may come from the engine, or from the rules that the engine cuts its batches by.
 """
 
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 Columns = dict[str, Any]
 ORIGIN = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     seq: int
+    """Its place on its stream."""
     ts: int | None
+    """Its event time in microseconds."""
     columns: Columns
 
 
@@ -32,7 +37,7 @@ def stream(rows: Iterable[tuple[int | None, Columns]]) -> list[Row]:
 
 
 def renumbered(rows: Iterable[Row]) -> list[Row]:
-    return [replace(row, seq=seq) for seq, row in enumerate(rows)]
+    return [Row(seq, row.ts, row.columns) for seq, row in enumerate(rows)]
 
 
 # --- row by row
@@ -43,7 +48,7 @@ def filtered(rows: Iterable[Row], keep: Callable[[Row], bool]) -> list[Row]:
 
 
 def mapped(rows: Iterable[Row], change: Callable[[Row], Columns]) -> list[Row]:
-    return [replace(row, columns=change(row)) for row in rows]
+    return [Row(row.seq, row.ts, change(row)) for row in rows]
 
 
 def sampled(rows: Iterable[Row], fraction: float, seed: int) -> list[Row]:
@@ -72,7 +77,8 @@ def merged_by_event_time(inputs: Sequence[Sequence[Row]]) -> list[tuple[int, Row
 
 
 def union(merged: Iterable[tuple[int, Row]], columns: Sequence[str]) -> list[Row]:
-    return renumbered(replace(row, columns={c: row.columns.get(c) for c in columns}) for _, row in merged)
+    rows = (row for _, row in merged)
+    return [Row(seq, row.ts, {c: row.columns.get(c) for c in columns}) for seq, row in enumerate(rows)]
 
 
 def joined(
@@ -86,17 +92,19 @@ def joined(
     for here, (place, later) in enumerate(merged):
         for other, earlier in merged[:here]:
             left, right = (earlier, later) if other == 0 else (later, earlier)
-            if other != place and _near(later, earlier, within, passed[place]) and on(left, right):
+            if other != place and meet(later.ts, earlier.ts, within, passed[place]) and on(left, right):
                 pairs.append(Row(len(pairs), max(left.ts or 0, right.ts or 0), columns(left, right)))
         if later.ts is not None:
             passed[place] = max(later.ts, passed[place] or later.ts)
     return pairs
 
 
-def _near(later: Row, earlier: Row, within: int, passed: int | None) -> bool:
-    if later.ts is None or earlier.ts is None or abs(later.ts - earlier.ts) > within:
+def meet(later: int | None, earlier: int | None, within: int, passed: int | None) -> bool:
+    """Whether two tuples with these event times make a pair. `passed` is the greatest event time before the
+    later one, on its own stream: it must not have left the earlier one behind."""
+    if later is None or earlier is None or abs(later - earlier) > within:
         return False
-    return passed is None or passed <= earlier.ts + within
+    return passed is None or passed <= earlier + within
 
 
 # --- windows
@@ -104,18 +112,24 @@ def _near(later: Row, earlier: Row, within: int, passed: int | None) -> bool:
 Select = Callable[[list[Row]], Columns]
 
 
+def windows_with(at: int, size: int, slide: int) -> range:
+    """The windows that hold the place or time `at`: window k is [k*slide, k*slide + size)."""
+    return range(max(0, (at - size) // slide + 1), at // slide + 1)
+
+
 def count_windows(
     whole: Sequence[Row], kept: Sequence[Row], size: int, slide: int, group_by: Sequence[str], select: Select
 ) -> list[Row]:
-    """`whole` is the stream, `kept` what a filter before the window lets pass."""
+    """Every window that is full, with the rows of `kept` in it. `whole` is the stream, `kept` what the
+    filters before the window let pass; both are in the order of `seq`."""
     results: list[Row] = []
-    k = 0
-    while k * slide + size <= len(whole):
-        start, end = k * slide, k * slide + size
+    place = attrgetter("seq")
+    for start in range(0, len(whole) - size + 1, slide):
+        end = start + size
+        first = bisect_left(kept, start, key=place)
+        inside = kept[first : bisect_left(kept, end, first, key=place)]
         times = [row.ts for row in whole[start:end] if row.ts is not None]
-        inside = [row for row in kept if start <= row.seq < end]
         results += _groups(inside, group_by, select, max(times, default=None), start, end)
-        k += 1
     return renumbered(results)
 
 
@@ -139,7 +153,7 @@ def time_windows(
     for row in kept:
         if row.ts is None or row.ts < 0:
             continue
-        for k in range(max(0, (row.ts - size) // slide + 1), row.ts // slide + 1):
+        for k in windows_with(row.ts, size, slide):
             passed = before[row.seq]
             if passed is None or passed < k * slide + size + lateness:
                 windows[k].append(row)
