@@ -33,12 +33,12 @@ On clusters that enforce Pod Security, operator and jobs fit the `restricted` pr
 `hostPath` volume does not.
 
 Upgrading the chart upgrades the CustomResourceDefinitions. Uninstalling it leaves them, and StreamJobs keep
-running: their standbys take over without the operator, but nobody replaces them.
-`kubectl delete crd streamjobs.understudy.dev` removes the jobs, too. Where two releases share a cluster (each
+running: their standbys take over without the operator, but are not replaced.
+`kubectl delete crd streamjobs.understudy.dev` removes the jobs, too. If two releases share a cluster (each
 with its own `watchNamespaces`), only one has `crds.install=true`.
 
-The definitions that stay belong to the release that installed them, so helm refuses to install under another
-name or namespace. Give them to the new one first, or install with `crds.install=false`:
+The remaining definitions belong to the release that installed them, so helm refuses to install under another
+name or namespace. Give them to the new release first, or install with `crds.install=false`:
 
 ```sh
 for crd in streamjobs incidents failoverdrills migrations; do
