@@ -69,7 +69,7 @@ class Heartbeat(Value):
     """Time between two keep-alives. Default: 100ms."""
 
     misses: Annotated[StrictInt, Field(ge=1, le=100)] = 3
-    """So many missed in a row and the peer is suspected. Default: 3."""
+    """The peer is suspected after this many missed in a row. Default: 3."""
 
 
 class Overload(Value):
@@ -99,15 +99,15 @@ class OnPermanentFailure(Value):
     """What to do when a subjob has failed for good and no node can take it."""
 
     alternative: Name | None = None
-    """The subjob that takes its place. It reads the same inputs, gives the same columns, is read by nobody,
-    and does not run before it is needed."""
+    """The subjob that takes its place. It reads the same inputs and gives the same columns. No subjob or sink
+    reads it, and it does not run before it is needed."""
 
     process: FailureProcess | None = None
     """The Job to run if there is no alternative."""
 
     after: Duration = timedelta(minutes=3)
-    """For how long no instance may find a place before that is for good: until then nodes may be added,
-    images pulled. Default: 3m."""
+    """The subjob counts as failed for good if no instance finds a place for this long; until then nodes may
+    be added and images pulled. Default: 3m."""
 
 
 class Ha(Value):
@@ -142,8 +142,8 @@ class Ha(Value):
 
     spare: StrictBool = False
     """For amnesia alone, which has no standby otherwise: a second instance waits with an empty state and
-    takes over when the primary dies, without the cold start of a replacement. What was in between is lost all
-    the same. Default: false."""
+    takes over when the primary dies, without the cold start of a replacement. The tuples in between are lost
+    nevertheless. Default: false."""
 
     overload: Overload | None = None
     """What counts as an overload; a primary that notices one moves to its standby. Default: overloads are not

@@ -54,10 +54,10 @@ class QueueBounds(Value):
     need."""
 
     memory: Size = "64Mi"
-    """Of memory, for the newest tuples. Default: 64Mi."""
+    """Memory for the newest tuples. Default: 64Mi."""
 
     disk: Size = "4Gi"
-    """Of the instance's scratch folder, for older ones. Default: 4Gi."""
+    """Space in the instance's scratch folder for older tuples. Default: 4Gi."""
 
     @property
     def memory_bytes(self) -> int:
@@ -96,7 +96,7 @@ class Subjob(Value):
     Default: arrival."""
 
     ha: Ha = Ha()
-    """How it is kept alive. Default: passiveStandby with what that guarantees."""
+    """How it is kept alive. Default: passiveStandby with its guarantee."""
 
     queue: QueueBounds = QueueBounds()
     """The bounds of each of its output queues."""

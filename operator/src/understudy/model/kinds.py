@@ -95,7 +95,7 @@ class IncidentStatus(Value):
     """Tuples processed again."""
 
     lost: Tuples | None = None
-    """Tuples that nobody could bring back."""
+    """Tuples that could not be recovered."""
 
     duplicated: Tuples | None = None
     """Tuples that came out twice, as far as the old primary was known to have come. A precise guarantee
@@ -278,4 +278,4 @@ class MigrationStatus(Value):
     """Bytes of state that were sent to the new primary."""
 
     lost: Tuples | None = None
-    """Tuples that nobody could bring back."""
+    """Tuples that could not be recovered."""

@@ -106,7 +106,7 @@ class Generator(SourceKind):
     """Tuples per second; tuple n is due at job start + n/rate."""
 
     limit: Count | None = None
-    """The stream ends after so many tuples. Default: never."""
+    """The stream ends after this many tuples. Default: never."""
 
     fields: Annotated[Mapping[Column, Expression], Field(min_length=1, max_length=500)]
     """Column → Spark SQL expression over `_seq` and `ts`. Must be deterministic: no rand(), no
@@ -152,7 +152,7 @@ class Files(SourceKind):
     """The timestamp column that is the tuple's event time. Default: a column called `ts`, if there is one."""
 
     limit: Count | None = None
-    """The stream ends after so many tuples. Default: with the last file."""
+    """The stream ends after this many tuples. Default: with the last file."""
 
     volume: Mapping[str, Any] | None = None
     """On Kubernetes: the pod volume source that holds the files, such as a persistentVolumeClaim."""

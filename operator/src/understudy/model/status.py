@@ -139,7 +139,7 @@ class IfItFailedNow(Value):
     """Tuples to process again."""
 
     lost_tuples: Tuples
-    """Tuples that nobody could bring back."""
+    """Tuples that could not be recovered."""
 
 
 class Edge(Value):
@@ -187,7 +187,7 @@ class Failover(Value):
     """Tuples processed again."""
 
     lost: Tuples | None = None
-    """Tuples that nobody could bring back."""
+    """Tuples that could not be recovered."""
 
 
 class LastMove(Value):
@@ -224,7 +224,7 @@ class LastMove(Value):
     """Bytes of state that were sent to the new primary."""
 
     lost: Tuples | None = None
-    """Tuples that nobody could bring back."""
+    """Tuples that could not be recovered."""
 
 
 class LastChange(Value):
@@ -253,7 +253,7 @@ class LastChange(Value):
     """Tuples processed again."""
 
     lost: Tuples | None = None
-    """Tuples that nobody could bring back."""
+    """Tuples that could not be recovered."""
 
     duplicated: Tuples | None = None
     """Tuples that came out twice."""

@@ -167,7 +167,7 @@ class Instance:
         return (do.Lead(record.epoch, checkpoint, why), *self.start_inputs(checkpoint))
 
     def lease_renewed(self, event: on.LeaseWon) -> Commands:
-        """Leads on in the new epoch: whoever was to be fenced off cannot win the Lease any more."""
+        """Continues to lead in the new epoch: an instance that it fences off can no longer win the Lease."""
         self.leadership = self.leadership.renewed(event.record)
         return (*self.renewed(), *self.moves.handle(event))
 
