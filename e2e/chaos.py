@@ -330,17 +330,17 @@ def page(report: Report) -> str:
         "# Chaos",
         "",
         f"`{command}`: {rounds} recoveries from random faults, one at a time, on jobs",
-        "that have every mode between them (`e2e/mixed_job.py`), one after the other on the three-node",
-        f"test cluster; {away} of them while there was no operator.",
+        "that together have every mode (`e2e/mixed_job.py`), one after the other on the three-node",
+        f"test cluster; {away} of them while no operator ran.",
         "*From the fault*: from the drill's order to the first new output of the new primary; after "
         "`podKill` the",
-        "kubelet takes its time to kill, and the old primary goes on until it has. *Silence*: for how long "
+        "kubelet needs some time to kill, and the old primary continues until then. *Silence*: for how long "
         "no output",
         "came, as the Incident says. Seconds, median / 90th percentile / greatest. `nodeLoss` is a power "
         "cut:",
-        "the node's cable goes first, so only silence tells of it, and then every process there, whatever "
-        "else it was;",
-        "each primary that was there counts; none was on the node of its own sink.",
+        "first the node's cable is unplugged, so only silence shows the failure, and then every process on "
+        "the node is killed;",
+        "each primary on the node counts; none was on the node of its own sink.",
         "",
         "| mode | fault | operator | faults | recovered | from the fault | silence | target | lost | "
         "duplicated |",
@@ -351,8 +351,9 @@ def page(report: Report) -> str:
         "|---|---|---|---|---|",
         *(_sink_row(report, job, sink) for job in report.jobs for sink in HALVES[job].sinks),
         "",
-        "`amnesia` has a spare here; it starts empty, and what came meanwhile is lost: losses are counted.",
-        "The expected tuples are worked out in plain Python, without Spark and without understudy.",
+        "`amnesia` has a spare here; it starts empty, and the tuples that came meanwhile are lost: losses "
+        "are counted.",
+        "The expected tuples are computed in plain Python, without Spark and without understudy.",
         "",
         f"`kubectl apply` of the demo job to Ready: {_said(report.ready)} s (to reach: at most {READY:g} s).",
         "",

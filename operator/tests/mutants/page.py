@@ -15,24 +15,24 @@ NO_REASON = "**not looked at yet**"
 
 HEAD = f"""# Mutants
 
-Does anybody notice when a guard of the core is wrong? `make mutants` changes every guard and comparison in
+Do the tests notice when a guard of the core is wrong? `make mutants` changes every guard and comparison in
 `protocol/` and `modes/`, one at a time, and runs the unit tests in `operator/tests/protocol` and
 `operator/tests/modes`, and {SEEDS} seeds of [exploration](README.md), against each:
 
-- a comparison becomes its opposite (`<` is `>=`, `is` is `is not`);
-- a condition of an `if`, a `while`, a comprehension or a case becomes its opposite, or is removed: what it
-  guards happens always, or, where it guards a `return` or the like, never;
+- a comparison becomes its opposite (`<` becomes `>=`, `is` becomes `is not`);
+- a condition of an `if`, a `while`, a comprehension or a case becomes its opposite, or is removed: the code
+  that it guards runs always, or, where it guards a `return` or the like, never;
 - an operand of `and` or `or` is left out.
 
 A mutant is *caught* if a test fails, or if a seed has a finding that it does not have without the mutant.
-Each mutant runs in a fork of one process; tests and seeds that never come to the changed expression, or only
-with values for which the change makes no difference, are not run. The file of one mode is explored by jobs of
-that mode, all others by jobs of all modes. A seed that uses the processor for five seconds counts as caught:
-it does not end.
+Each mutant runs in a fork of one process; tests and seeds that never reach the changed expression, or only
+with values for which the change makes no difference, are not run. Jobs of one mode explore the file of that
+mode, jobs of all modes explore all other files. If a seed uses the processor for five seconds, the mutant
+counts as caught: the seed does not end.
 
-`make mutants` goes on where the last run stopped (`build/mutants.jsonl`; remove it to begin from the start)
+`make mutants` continues where the last run stopped (`build/mutants.jsonl`; remove it to begin from the start)
 and writes this page; all of it takes about an hour on one free core. `make mutants SAMPLE=20` runs a sample,
-as continuous integration does; it is drawn by the commit. The reasons below are kept in
+as continuous integration does; the commit decides which mutants it has. The reasons below are kept in
 [survivors.yaml](survivors.yaml).
 """
 
@@ -41,7 +41,7 @@ def text(every: Sequence[Mutant], found: Found, reasons: Mapping[str, str]) -> s
     survivors = [mutant for mutant, verdict in found if not verdict.caught]
     lines = [HEAD, _summary(every, found, reasons), "", *_table(found), "", "## Survivors", ""]
     if survivors:
-        lines += ["| mutant | why nobody notices |", "|---|---|"]
+        lines += ["| mutant | why no test notices |", "|---|---|"]
         lines += [f"| {_shown(m.key)} | {reasons.get(m.key, NO_REASON)} |" for m in survivors]
     else:
         lines.append("None.")

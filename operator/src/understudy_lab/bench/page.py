@@ -177,7 +177,7 @@ def memory_text(found: Memory) -> str:
         "grown by",
         "arrived",
     )
-    return _table(head, rows) + f"{found.tuples:,} tuples, made while there was nobody to take them."
+    return _table(head, rows) + f"{found.tuples:,} tuples, made while no sink ran."
 
 
 def core_text(found: Core) -> str:
