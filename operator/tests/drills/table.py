@@ -15,7 +15,7 @@ HEAD = """# Drills
 Real faults on real processes: `make drills` runs every programme of `operator/tests/drills/programmes.py` and
 writes this page; continuous integration always runs the first three, in which every mode and every class of
 operators meets the faults that need no new instance, and the others in turns. A programme is one run of a job
-that holds several modes, each hurt in turn at moments that are drawn from the seed; then `understudy verify`
+that holds several modes; faults hit them in turn at moments drawn from the seed; then `understudy verify`
 compares the sinks with an execution without failures. `UNDERSTUDY_SEED=… make drills` draws the same moments
 again. Times are in milliseconds since the fault.
 
@@ -23,22 +23,22 @@ again. Times are in milliseconds since the fault.
 those that were changed since, and replaces their sections here, so that all of it can be done in several
 sittings. `rm -r build/drills` makes it run all of them again.
 
-The times show the machine as much as the protocols: replacements start their own Spark sessions meanwhile, on
-the same cores.
+The times depend on the machine as much as on the protocols: replacements start their own Spark sessions
+meanwhile, on the same cores.
 """
 
 
 MATRIX = """
-Which promises were kept, by mode, class and fault, from the sections below: *kept*, and how often it was
-tried; *not run*, if no section holds it. A promise counts as broken for each fault of a subjob with a sink
-behind it that is weaker than promised. Replica backup and savepoint refuse arbitrary operators; savepoint
+The table shows which promises were kept, by mode, class and fault, from the sections below: *kept*, and how
+often it was tried; *not run*, if no section holds it. If the result of a sink is weaker than promised, the
+promise counts as broken for each fault of a subjob on the sink's path. Replica backup and savepoint refuse arbitrary operators; savepoint
 keeps one element, which is deterministic here because of a Python function.
 
-- *Both, one after the other*: a primary is killed whose standby, or predecessor, was killed before it, as
-  soon as the next standby protects it.
-- *Killed while catching up*: a recovering primary, where upstream can give all of its state again (savepoint;
-  upstream backup without a log). Elsewhere there is no second copy of the state at that moment, and a new
-  standby is killed while it joins; the sections say which.
+- *Both, one after the other*: first a standby or a primary is killed, then the primary, as soon as the next
+  standby protects it.
+- *Killed while catching up*: a recovering primary is killed, where upstream can give all of its state again
+  (savepoint; upstream backup without a log). In other modes there is no second copy of the state at that
+  moment, so a new standby is killed while it joins; the sections say which.
 - *Stopped for 3 s*: longer than the detector waits. The standby takes over, and the process that was stopped
   comes back as a standby.
 - *Stopped for 0.15 s*: shorter than the detector waits, so no role should change. A busy machine may add to
