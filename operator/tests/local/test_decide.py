@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.local.jobs import job
+from understudy.control.replacing import TOO_MANY
 from understudy.local.run.decide import (
     CRASHES,
     PATIENCE_MS,
-    Dismiss,
     Done,
     Fail,
     Finish,
@@ -22,6 +22,7 @@ from understudy.local.run.decide import (
     Observed,
     Open,
     Resume,
+    Retire,
     Schedule,
     Seen,
     StandIn,
@@ -403,13 +404,13 @@ def test_who_was_not_told_of_an_edit_is_told_once() -> None:
 
 def test_a_standby_goes_when_its_primary_does_without() -> None:
     members = replace(CAST, instances={**CAST.instances, "beats": 1})
-    page = {"state": "ready", "mode": "passiveStandby"}
+    page = {"state": "ready", "mode": "passiveStandby", "secondary": "beats-1"}
     before = running(*(replace(s, status=page) if s.process.owner == "beats" else s for s in everyone()))
     assert decide(members, Schedule(), 2, before) == []
     page = {**page, "mode": "amnesia"}
     after = running(*(replace(s, status=page) if s.process.owner == "beats" else s for s in everyone()))
-    assert decide(members, Schedule(), 2, after) == [Dismiss(subjob("beats", 1))]
-    moving = replace(after, moving=frozenset({subjob("beats", 1)}))
+    assert decide(members, Schedule(), 2, after) == [Retire(subjob("beats", 1), TOO_MANY)]
+    moving = replace(after, under_way=frozenset({"beats"}))
     assert decide(members, Schedule(), 2, moving) == [], "it is a side of a move that is not over"
 
 

@@ -1,9 +1,10 @@
 """A planned move of a subjob's primary (Brettlecker §4.2), decided for every place: the operator,
-`understudy run` and the simulator each say what they see (`MoveView`), ask `next_steps`, and carry the steps out.
+`understudy run` and the simulator each say what they see (`MoveView`), ask `next_steps`, and carry the steps
+out.
 
 A primary has one standby at a time. So the target gets warm first; then the standby before it goes; then the
-Lease names the target as successor, and the primary does the rest (`modes.moving`). A move has failed only when
-it can't take place any more: when the Lease no longer names its target.
+Lease names the target as successor, and the primary does the rest (`modes.moving`). A move has failed only
+when it can't take place any more: when the Lease no longer names its target.
 
 Cut anywhere, it goes on: each step follows from what is seen, and carrying one out twice does no harm."""
 

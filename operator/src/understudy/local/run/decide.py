@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from understudy.control.pages import Lag
+from understudy.control.replacing import TOO_MANY, Instances, surplus
 from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
 from understudy.model.ha import Mode
@@ -79,6 +80,10 @@ class Observed:
     killed: frozenset[Process] = frozenset()
     """Those that were killed because they stood still. One that waits for a disk dies only when that comes
     back."""
+    successors: Mapping[str, str] = field(default_factory=dict)
+    """The instance that each subjob's Lease names as the target of a move."""
+    under_way: frozenset[str] = frozenset()
+    """Subjobs that are about to move."""
     moving: frozenset[Process] = frozenset()
     """Both sides of every move that is not over, and the targets of those that have failed."""
 
@@ -161,10 +166,11 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
-class Dismiss:
-    """The mode has no use for this instance any more."""
+class Retire:
+    """Nobody needs this standby."""
 
     process: Process
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +204,7 @@ class Finish:
     """Whether every stream came to its end."""
 
 
-Intent = Start | Open | Hurt | Kill | Resume | Tell | Dismiss | StandIn | LastResort | Fail | Finish
+Intent = Start | Open | Hurt | Kill | Resume | Tell | Retire | StandIn | LastResort | Fail | Finish
 
 
 class Nemesis(Protocol):
@@ -300,7 +306,7 @@ def decide(members: Members, nemesis: Nemesis, at_once: int, observed: Observed)
     intents: list[Intent] = list(_starts(members, at_once, observed))
     if observed.started_ms is None and not intents and _all_ready(members, observed):
         intents.append(Open(observed.now_ms + START_DELAY_MS))
-    edits: list[Intent] = [*_tells(members, observed), *_dismissals(members, observed)]
+    edits: list[Intent] = [*_tells(members, observed), *_surplus(members, observed)]
     return [*intents, *edits, *_kills(observed), *_resumes(observed), *nemesis.strike(observed)]
 
 
@@ -311,13 +317,17 @@ def _tells(members: Members, observed: Observed) -> Iterator[Tell]:
             yield Tell(seen.process, wanted)
 
 
-def _dismissals(members: Members, observed: Observed) -> Iterator[Dismiss]:
-    """Standbys go when the primary is known to do without."""
-    for subjob in (name for name, wanted in members.instances.items() if wanted == 1):
+def _surplus(members: Members, observed: Observed) -> Iterator[Retire]:
+    for subjob in (name for name in members.subjobs if name not in observed.under_way):
         primary = observed.primary(subjob)
-        if primary is not None and primary.status.get("mode") == Mode.AMNESIA:
-            others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
-            yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.moving)
+        mode = primary.status.get("mode") if primary else None
+        if primary is None or mode is None:
+            continue
+        living = observed.living(Kind.SUBJOB, subjob)
+        standbys = {s.process.name: s.process for s in living if s is not primary}
+        wanted, secondary = members.instances[subjob], primary.status.get("secondary")
+        found = surplus(Instances(wanted, len(living), tuple(standbys), secondary, Mode(mode)))
+        yield from (Retire(standbys[name], TOO_MANY) for name in found)
 
 
 def _kills(observed: Observed) -> Iterator[Kill]:
