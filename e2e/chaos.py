@@ -6,7 +6,8 @@ FailoverDrill. Every other time or so there is no operator: then the primary's p
 Incident is read when the operator is back. Then nodes are lost, as by a power cut, under jobs whose subjobs
 do not read each other, every other time without an operator, too: each primary that was there is a recovery.
 In the end every tuple that came out is compared with what had to, worked out in plain Python. Exit code 1: a
-promise was broken."""
+promise was broken.
+"""
 
 from __future__ import annotations
 

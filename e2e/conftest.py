@@ -2,7 +2,8 @@
 use it.
 
 UNDERSTUDY_IMAGE names the image, which the nodes must have or be able to pull. E2E_PATIENCE multiplies all
-waiting times, for machines that are busy with other things."""
+waiting times, for machines that are busy with other things.
+"""
 
 from __future__ import annotations
 

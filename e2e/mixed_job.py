@@ -12,7 +12,8 @@ front-apart:  numbers ─┬─ replica ├─ active └─ some
 back-apart:   numbers ─┬─ passive ├─ savepoint └─ upstream
 
 One after the other: a micro-batch costs the same whatever is in it, and all of them at once would measure
-little more than how twelve drivers share the cores of a small machine."""
+little more than how twelve drivers share the cores of a small machine.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ that was scheduled is Running at a loopback address of its own, answers with a s
 pair takes the Lease. All jobs are busy: half are in savepoint, half in upstreamBackup, so the primary of each
 acks to a source and writes that down with the code of a real instance, and the figures on its page move. The
 operator is a real process beside it. Measured are its CPU time, and the writes that the API server counts,
-from everybody."""
+from everybody.
+"""
 
 from __future__ import annotations
 

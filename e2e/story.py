@@ -171,7 +171,8 @@ def assert_right(job: Job, sink: str = "kept", limit: int | None = None, stream:
     are.
 
     With a limit, the source has ended there and all of them have come. `stream`: which of the expected ones
-    it is, if its name does not tell."""
+    it is, if its name does not tell.
+    """
     written = read_sink(job, sink)
     worked_out, most = EXPECTED[stream or sink]
     expected = worked_out(len(written) * most + 100 if limit is None else limit)

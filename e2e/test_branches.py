@@ -2,7 +2,8 @@
 
 Two of three nodes are filled up, the third is cordoned. What stands in asks for less; when there is room on
 the two again, the subjob itself is back. And a pair that had to share a node parts when another can take one
-of them."""
+of them.
+"""
 
 from __future__ import annotations
 

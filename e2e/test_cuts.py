@@ -3,7 +3,8 @@ killed before it hears that it was done, and the next one goes on from what it f
 
 The operators are processes beside the test, one after the other; between them and the API server is a gate
 that lets one new write through. Tuples flow all the time, and the last test compares them with what had to
-come."""
+come.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """One job with tuples flowing all the while; its pods are killed one after the other, and nothing is lost.
 
 The tests tell one story, in this order. The last ones compare every tuple that came out with what had to come
-out."""
+out.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 operator.
 
 Drills make the faults that a drill can make. The last test compares every tuple that came out with what had
-to."""
+to.
+"""
 
 from __future__ import annotations
 

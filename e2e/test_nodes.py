@@ -125,7 +125,8 @@ def test_a_primary_killed_while_the_api_server_is_away_is_taken_over_from_when_i
 
     The kubelet starts the killed process again; whether that one or the standby is first to be asked again,
     one leads. Last of the faults: the scheduler may go by what it knew of the nodes before for half a minute
-    more."""
+    more.
+    """
     wait_until_protected(job)
     primary, epoch = job.lease("keep")
     kill = killer_of(job, primary)

@@ -1,7 +1,8 @@
 """A query that is edited while tuples flow, and edited back: what it computes is changed, and nothing else.
 
 A new query begins with the input that is still held; with the source's position kept, nothing of it is lost
-here. Then more cores for its driver, which replaces its pods one after the other."""
+here. Then more cores for its driver, which replaces its pods one after the other.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ one wakes.
 
 Both operators are processes beside the test, with a Lease of their own. A gate between the first one and the
 API server stops it at the moment at which it has written down that it will remove a standby and before it
-removes it."""
+removes it.
+"""
 
 from __future__ import annotations
 

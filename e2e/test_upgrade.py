@@ -2,7 +2,8 @@
 operator's rights are cut down to the job's namespace, and it still does all that there is to do.
 
 There is only today's image, which says in a status what today's definitions know: these are in place from the
-start."""
+start.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The layers of the image: each is the difference that some steps make to the layers below it.
 
 A layer is cached by all that it is made of, made aside, and renamed when whole. Several builds may run at
-once."""
+once.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 A seed is the folder of a containerd that has imported some archives. A new node's disk begins as hard links
 to it: layers and blobs are never written to, only the databases are copied. So three nodes cost one import
 and one page cache. A seed is kept for all images that share its lower layers; what is on top is imported as
-usual."""
+usual.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The operator may die after any step. Whatever it had done, its successor gets to the same end.
 
 Each scenario: bring a cluster into a state, cut the next plan (or the one three seconds later) after every
-step, forget the operator, and go on."""
+step, forget the operator, and go on.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Starting a Spark driver takes longer than most drills, so one run holds many: every subjob is hurt, one after
 another. Moments are drawn from a seed. A kill of a protected primary waits for its standby and for those of
-its neighbours: where neighbours fail together, some modes promise less."""
+its neighbours: where neighbours fail together, some modes promise less.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ promise of one is what was done to that one.
 
 While somebody catches up, the new primary is killed where upstream can give again all that it had. Elsewhere
 (where a state was shipped, or a log of steps) there is no second copy at that moment: a new standby is killed
-while it joins."""
+while it joins.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ LONG, LONGER = 260, 340  # every new instance takes most of a minute beside so m
 def classes(mode: Mode) -> Programme:
     """Every class of operators that the mode takes, under every fault. A primary is killed when the next
     standby is there, so both of a pair are lost one after the other; whoever joins too early to be struck,
-    another follows it."""
+    another follows it.
+    """
     parts = {NAMES[kind]: (mode, kind) for kind in PRECISE[mode]}
     kills = [kill for name, part in parts.items() for kill in _kills(name, upstream_has_all(*part))]
     stops = [stop for name in parts for stop in (f"{name}@4s-6s+150ms", f"{name}@9s-12s+3s")]

@@ -1,8 +1,8 @@
-"""Instances of a job in one process: real shells, queues, Leases and Flight connections; only Spark is left
-out.
+"""Instances of a job in one process: real shells, queues, Leases and Flight connections; only Spark is
+left out.
 
-chain:  numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── a
-reader fork:   numbers ─┬ first (the same) ─────────────────┬ second (all of them, by event time) ── a reader
+chain:  numbers ── first (keeps what is not divisible by three) ── second (sums of six, every three) ── a reader
+fork:   numbers ─┬ first (the same) ─────────────────┬ second (all of them, by event time) ── a reader
                  └ third (keeps what is divisible) ──┘
 """
 

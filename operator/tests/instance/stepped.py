@@ -1,7 +1,9 @@
 """Instances of the chain in a process of their own, which a test stops or whose wall clock it sets.
 
-usage: python -m tests.instance.stepped FOLDER NUMBER     both instances with this number; one line of JSON
-every 200 ms"""
+usage: python -m tests.instance.stepped FOLDER NUMBER
+
+NUMBER is that of both instances. Prints one line of JSON every 200 ms.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 left out.
 
 Everybody else reaches the primary. The newcomer is led astray: its surroundings show it another address of
-the holder."""
+the holder.
+"""
 
 from __future__ import annotations
 

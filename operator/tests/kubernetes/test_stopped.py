@@ -1,7 +1,8 @@
 """An operator that is stopped between what it decided and what it writes, while another one acts.
 
 It is stopped before each of its writes, one after the other: once before it makes sure that it leads, and
-once right after that, with the request on its way."""
+once right after that, with the request on its way.
+"""
 
 from __future__ import annotations
 

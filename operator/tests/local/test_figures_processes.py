@@ -142,7 +142,8 @@ def compared(incident: dict[str, Any], first_ms: float, observer: Observer) -> l
     """A sentence for each figure that is not what happened.
 
     A recovery is counted from the last sign of life. That may come after the last tuple, but not by more than
-    the pause that lies between two writes anyway."""
+    the pause that lies between two writes anyway.
+    """
     name, at, said = incident["subjob"], incident["at_ms"], incident["recovery_ms"]
     lost_both = at > first_ms + (LOSS - KILL) * 500
     seen, pause = observer.gap(name, at + 500, at), observer.pause(name, first_ms)

@@ -167,7 +167,8 @@ def test_who_is_one_too_many_after_a_move_is_retired() -> None:
 
 def test_the_run_goes_on_if_the_target_of_a_move_is_never_ready() -> None:
     late = seen(subjob("beats", 2), None, age_ms=PATIENCE_MS + 1)
-    assert isinstance(decide(CAST, Schedule(), 2, running(*everyone(), late))[0], run.Fail)
+    before = replace(running(*everyone(), late), started_ms=None)
+    assert isinstance(decide(CAST, Schedule(), 2, before)[0], run.Fail)
     move = replace(MOVE, ended_ms=1, failure=too_late())
     waiting = running(*everyone(), late, moving=frozenset(move.sides))
     assert not any(isinstance(intent, run.Fail) for intent in decide(CAST, Schedule(), 2, waiting))

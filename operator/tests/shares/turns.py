@@ -4,7 +4,8 @@ The commit decides: the number of commits on main (of first parents), modulo ten
 everything if each is one commit there, as a merge commit is. A landing of several commits moves on by several
 shares, and then which shares ten of them meet is chance (two of three, and of thirty landings nineteen of
 twenty). So where the cache of continuous integration is kept, it holds which shares have run, and the next
-one that has not comes first: there, ten runs are everything whatever they landed."""
+one that has not comes first: there, ten runs are everything whatever they landed.
+"""
 
 from __future__ import annotations
 

@@ -118,7 +118,11 @@ def _no_such_command(words: Sequence[str], known: Sequence[str]) -> str:
 
 def _run(command: Command, words: Sequence[str]) -> int:
     module = command.module()
-    parser = argparse.ArgumentParser(f"understudy {command.name}", description=(module.__doc__ or "").strip())
+    parser = argparse.ArgumentParser(
+        f"understudy {command.name}",
+        description=(module.__doc__ or "").strip(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     module.add(parser)
     try:
         return int(module.run(parser.parse_args(words)))

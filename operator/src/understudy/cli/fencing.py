@@ -3,7 +3,8 @@ so.
 
 Neither needs the operator. A pod's name is never used again, its token dies with it, so that it can not take
 the Lease, and receivers refuse the epoch that is over: even a process that lives on behind a broken cable
-writes no more."""
+writes no more.
+"""
 
 from __future__ import annotations
 

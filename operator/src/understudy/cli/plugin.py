@@ -12,7 +12,8 @@ context and credentials are the ones in use.
   migrate JOB SUBJOB --to NODE  move the primary to a node, with no loss
 
 Exit codes: 0 safe, completed or passed, 1 not safe now, refused or failed, 2 no such job, 3 no kubectl or no
-answer, 141 the reader of its output was gone, as with `| head`."""
+answer, 141 the reader of its output was gone, as with `| head`.
+"""
 
 from __future__ import annotations
 

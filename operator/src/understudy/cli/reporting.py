@@ -2,7 +2,8 @@
 
 Nothing is compared here: how many tuples were lost or came twice is what the take-overs say of themselves,
 and of a sink only the number of tuples is known, and how far it is behind. Times are in milliseconds since
-the last sign of life of the one that failed."""
+the last sign of life of the one that failed.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ with 1; so does a take-over that kept output away for longer than the subjob's `
 watched: an edit of `ha`, the mode included, is applied to the running job.
 
 Leaves in --output: report.json, report.html, sinks/NAME/*.jsonl, job.yaml (the job as it was run), run.json,
-logs/."""
+logs/.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,6 @@ KEPT, NOT_KEPT, BAD_INPUT, LACKING, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
         "example: understudy run examples/telemonitoring.yaml --duration 40s --kill beats@15s --output out"
     )

@@ -2,7 +2,8 @@
 soon.
 
 A job whose loop runs is looked at regularly, whatever the watches do. A silent watch would only hide new and
-edited jobs; so they are listed from time to time and compared with what was heard."""
+edited jobs; so they are listed from time to time and compared with what was heard.
+"""
 
 from __future__ import annotations
 

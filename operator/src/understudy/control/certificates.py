@@ -5,7 +5,8 @@ do: the standby first, then, by a take-over, the primary. The job's authority st
 other meanwhile.
 
 Whether a job has certificates is settled when it is first seen: pods with and without could not speak to each
-other."""
+other.
+"""
 
 from __future__ import annotations
 

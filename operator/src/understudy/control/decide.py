@@ -1,7 +1,8 @@
 """Observed → intents: the whole controller in one function.
 
 The order matters only in that each intent rests on those before it. Whoever carries them out may stop
-anywhere."""
+anywhere.
+"""
 
 from __future__ import annotations
 

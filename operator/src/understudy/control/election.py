@@ -4,7 +4,8 @@ Clocks of two machines are never compared. A candidate takes the Lease when it h
 LEASE_MS by its own clock; the holder counts itself out GIVE_UP_MS after it sent its last renewal that was
 accepted. The second is shorter, so there is never a moment with two leaders, and at most LEASE_MS and a look
 without one. A leadership that was interrupted is another term when it goes on: what was decided in an earlier
-term is not carried out."""
+term is not carried out.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@
 | it cannot start; an instance crashes again and again | another node may serve it better, or a later image |
 
 A container that crashes once is not lost: the kubelet restarts it where it is, and it comes back as a
-standby."""
+standby.
+"""
 
 from __future__ import annotations
 

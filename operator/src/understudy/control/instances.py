@@ -1,7 +1,8 @@
 """The instances of one subjob: remove what is lost, make what is missing, replace what an edit outdated.
 
 Cut anywhere, the plan is safe: a number is written down before its pod is made, so it is never given twice; a
-surplus pod is removed later; nothing here moves a role, the Lease does."""
+surplus pod is removed later; nothing here moves a role, the Lease does.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@
 
 It is written down with the reason before the pod is removed. It is forgotten when no status speaks of the pod
 any more and nobody is about to take over from it, or has: a take-over from such a pod is a planned change and
-no failure."""
+no failure.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ Which field is in which digest is the table of `edits`.
 | settings | who reads it, Spark settings, resources, certificate | the standby is replaced, then the primary |
 
 How a subjob is kept alive is in neither: its instances are told of it, and say in their pages what they were
-told last."""
+told last.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 They mean what they mean to Debian's cron. Days and days of the week that are both restricted: one of them is
 enough. A moment that a time zone skips in spring comes right after it; one that it has twice in autumn comes
-once."""
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The sink pods: one each, always under the same name, so an old one must be gone before a new one is made.
 
 Gone for Kubernetes, that is: a pod that was removed by force may still run on a node that was cut off. So
-each gets a number that is written down before, and the greatest one writes."""
+each gets a number that is written down before, and the greatest one writes.
+"""
 
 from __future__ import annotations
 

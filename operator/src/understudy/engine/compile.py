@@ -1,7 +1,8 @@
 """An element's operators as one Spark plan over the rows of a batch plan.
 
 The plan is the same for every batch: nothing that changes from batch to batch is a literal that ends up in
-generated code, so that Spark compiles each element once."""
+generated code, so that Spark compiles each element once.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 A query is analysed, planned and compiled once for each part that a plan can have: a plan over one partition
 without an exchange, executed again for each batch plan and reading whatever plan is under way. Parts are
 computed at the same time. Only where rows of different parts meet, in a join of a big plan, is the result
-computed from the micro-batch's own rows and planned anew."""
+computed from the micro-batch's own rows and planned anew.
+"""
 
 from __future__ import annotations
 

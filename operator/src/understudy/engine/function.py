@@ -3,7 +3,8 @@
 Where a row came from must survive the function as it does a query: it is in the column `_row`, which the
 function hands on. What it makes of a row may depend on that row alone, or results would change with where
 micro-batches begin and end; so a function whose plan groups, sorts or joins rows is refused. Only the
-subjob's own processes call it: the others go by the columns that are declared."""
+subjob's own processes call it: the others go by the columns that are declared.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ class Inbox:
 
     Plans are numbered for the life of the process. Each belongs to the intake it was cut from: the one of the
     present role, one of a role that is over (`reset`), or one made for a warm_up. Only the first moves the
-    position."""
+    position.
+    """
 
     def __init__(
         self,

@@ -2,7 +2,8 @@
 
 The clock and the salt are columns of a plan's rows. A draw is a function of the salt, of the row's place,
 which does not depend on parts and tasks, and of which call it is. Rows that were made of one tuple share its
-place, and so what is drawn for them by one call."""
+place, and so what is drawn for them by one call.
+"""
 
 from __future__ import annotations
 

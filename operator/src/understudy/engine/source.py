@@ -2,7 +2,8 @@
 
 `latestOffset` waits in the driver's server until a plan is cut; a task fetches its part of the plan from
 there, so that executors on other machines can too. Read as a batch, the source gives the rows of the plan
-that is under way. The classes are pickled by reference to workers: imports stay inside functions."""
+that is under way. The classes are pickled by reference to workers: imports stay inside functions.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ def _client(address: str) -> Any:
     """One connection per worker process: a new one costs more than a small batch's rows.
 
     Spark's workers collect garbage after every task, 25 ms with all that is imported by then. None of that is
-    garbage."""
+    garbage.
+    """
     from understudy.streams import wire
 
     gc.freeze()

@@ -2,7 +2,8 @@
 
 Where a row came from must survive the query. So each input is a view of its payload and one struct `_row`
 with the control columns, and every SELECT that reads rows hands `_row` on. `ts` and `_seq` are taken out of
-it where the input has no column of that name."""
+it where the input has no column of that name.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 All processes of a machine share one loopback device, so the cut is made where a connection begins: it leads
 through a relay in the process that made it. While the two are apart the relay passes nothing on; connections
 stay open, and what was under way arrives when the cut is mended. UNDERSTUDY_CUTS names the folder where the
-cuts are written down, and UNDERSTUDY_ME this process; without them there are no relays."""
+cuts are written down, and UNDERSTUDY_ME this process; without them there are no relays.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ was cut: connections stay open, nobody answers, and after it is mended what was 
 pod says to itself takes no hop.
 
 A pod on the same node is apart only where the network routes between pods, as most do; over a bridge it is
-not."""
+not.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Whoever deploys the job tells every instance what the manifest says now (`change`). Only the primary acts on
 it; a standby that is promoted later does then. What the primary has in force goes to its standby with the
-letters that it sends anyway, in their order, so that both change at the same place in their conversation."""
+letters that it sends anyway, in their order, so that both change at the same place in their conversation.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The core names ranges; here they become rows. A message holds the rows that the secondary lacks, one Arrow IPC
 stream per part; the secondary puts each part behind what it has and drops what the new checkpoint no longer
-names."""
+names.
+"""
 
 from __future__ import annotations
 

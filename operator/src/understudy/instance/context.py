@@ -2,7 +2,8 @@
 
 One lock guards core, inboxes and stores: `post(event)` runs the core and its commands under it. Commands only
 change memory or hand work to a thread, so the lock is held for microseconds. A *generation* counts changes of
-role: work that began in an older one is dropped."""
+role: work that began in an older one is dropped.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A request waits at its predecessor until that has recovered itself: that is the recovery notification. Sources
 are read inside the subjob, so the surroundings keep the acks to them (`protocol.keeping`). What is kept may
-be older than the newest ack: a source can be read again from wherever it says."""
+be older than the newest ack: a source can be read again from wherever it says.
+"""
 
 from __future__ import annotations
 

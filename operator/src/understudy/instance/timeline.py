@@ -1,7 +1,8 @@
 """The story of a take-over as the new primary saw it, and of a move as the old one did.
 
 Moments are kept on the steady clock, so that what lies between them is right, and shown as wall-clock
-milliseconds."""
+milliseconds.
+"""
 
 from __future__ import annotations
 

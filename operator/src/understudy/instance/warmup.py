@@ -2,7 +2,8 @@
 away.
 
 Real ones, because made-up values could fail where the job's own never do. Where upstream has none yet the
-query runs over nothing, which at least compiles it."""
+query runs over nothing, which at least compiles it.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Spark runs in client mode in the instance's process; it makes the executors' pods itself. They belong to the
 driver's pod, so they go with it, keep away from its node, and fetch their rows from its Flight server with
-its certificate."""
+its certificate.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """kopf: watches wake up the loop of the job that they concern. Nothing is decided here.
 
 Only event handlers are used: they leave no finalizer and no annotation on anything, so a StreamJob can be
-deleted while the operator is down; its objects go by their owner references."""
+deleted while the operator is down; its objects go by their owner references.
+"""
 
 from __future__ import annotations
 

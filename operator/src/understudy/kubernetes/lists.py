@@ -2,7 +2,8 @@
 
 Pods and Leases change by themselves and are read each time. The rest changes when the operator changes it (or
 somebody deletes it by hand), so it is read anew after each act and else every five minutes: with hundreds of
-jobs, that is what keeps a look at a calm one cheap. Nodes are the same for all jobs."""
+jobs, that is what keeps a look at a calm one cheap. Nodes are the same for all jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Which events of a watch are news: those that a look would decide by.
 
 A Lease also carries what only the processes of a job need: acks to sources, questions, the addresses of
-holders. An event that changes nothing else wakes nobody."""
+holders. An event that changes nothing else wakes nobody.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Asks pods for their status pages, all at once and without patience; the last answer of each is kept.
 
 A pod is silent from the first question on that it did not answer, not from its last answer on: it may not
-have been asked for a while."""
+have been asked for a while.
+"""
 
 from __future__ import annotations
 

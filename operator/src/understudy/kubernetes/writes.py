@@ -8,7 +8,8 @@
 
 An operator that was stopped between a look and a write finds, when it wakes, that its Lease has run out by
 its own monotonic clock, and sends nothing. A request that was on its way meanwhile meets another
-resourceVersion."""
+resourceVersion.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@
 | who is cut off from whom | `cuts.json` |
 
 Every file is replaced by a rename, so a reader needs no lock and never sees half of one. A lock belongs to an
-open file: the kernel releases it when its holder dies, so a kill between two steps leaves no lock behind."""
+open file: the kernel releases it when its holder dies, so a kill between two steps leaves no lock behind.
+"""
 
 from __future__ import annotations
 

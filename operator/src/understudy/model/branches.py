@@ -3,7 +3,8 @@ good.
 
 It is declared like any other, is named by the `onPermanentFailure` of the one that it stands in for, reads
 the same inputs and gives the same columns. As long as it is not needed it does not run; then it plays under
-the other's name, so that producers and consumers need not know."""
+the other's name, so that producers and consumers need not know.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@
 The class of a network is that of its most general operator. On this engine windows are aligned to `_seq` or
 to the epoch and late tuples are told by positions, not by batches, so every aggregate on a subjob's input is
 at least convergent. A stream between two elements of a subjob is numbered anew by a restart from nothing:
-what depends on the `_seq` of such a stream is deterministic."""
+what depends on the `_seq` of such a stream is deterministic.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ windows.
 Recovery time is the paper's: from the discovery of a failure until the state before it is reached again, on
 the paper's machines. Bandwidth overhead is a ratio: bytes for high availability over bytes of the input
 streams. `understudy simulate planner` holds both against the simulator. How long a recovery takes on Spark is
-in `prediction`: the same tuples are worked through `again`, in other times."""
+in `prediction`: the same tuples are worked through `again`, in other times.
+"""
 
 from __future__ import annotations
 

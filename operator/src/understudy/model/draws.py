@@ -6,7 +6,8 @@
 | `rand()`, `uuid()` | a function of the plan's salt, the tuple's place and which call it is |
 
 So these are in the determinant of a micro-batch; what else is random, or depends on partitions and tasks, is
-not."""
+not.
+"""
 
 from __future__ import annotations
 

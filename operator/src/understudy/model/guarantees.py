@@ -133,7 +133,8 @@ def logs_steps(subjob: Subjob) -> bool:
 def why_not(mode: Mode, subjob: Subjob) -> str | None:
     """Why the mode is not for such a subjob. A savepoint is that of one operator (Koldehofe §4). Replicas
     number their tuples apart from each other, and so do a life and the next of a savepoint: only equal tuples
-    may have equal seqs."""
+    may have equal seqs.
+    """
     verdict, count = class_of(subjob), len(elements_of(subjob))
     if mode in (Mode.REPLICA_BACKUP, Mode.SAVEPOINT) and verdict.operator_class is OperatorClass.ARBITRARY:
         return (

@@ -1,6 +1,7 @@
 """What this runtime takes, where the papers have their machines' figures: medians of `understudy bench plan`,
 which compares them with kills again (docs/benchmarks.md, *Predictions*). Seconds, on a machine with a core
-for each driver."""
+for each driver.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@
 The formula and what is worked through again, Q and state, are Hwang's (Table 3, `costs.again`); the times are
 measured (`measured`), and the micro-batches are this engine's: the next output is at least one of each
 element away, whatever is in it. A window that is not full yet delays nothing that is due, so steps from one
-output to the next do not count."""
+output to the next do not count.
+"""
 
 from __future__ import annotations
 

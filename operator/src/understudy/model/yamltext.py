@@ -1,7 +1,8 @@
 """YAML, read within bounds: size, depth, number of nodes after aliases, no duplicate keys.
 
 Plain scalars mean what YAML 1.2 says: only true and false are booleans, so that a key `on` stays `on`; dates
-and sexagesimal numbers are text."""
+and sexagesimal numbers are text.
+"""
 
 from __future__ import annotations
 

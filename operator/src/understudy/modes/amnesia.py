@@ -8,7 +8,8 @@ No run-time cost: an input is released as soon as it is processed. A replacement
 consumers how far its stream had come, so that seqs go on without being used twice, and only then takes input.
 It waits only for a while for those that do not answer: one that comes back later counts on from where it was.
 A producer knows what was released, so it can tell what was lost; of a source the watermarks tell it, which
-came back from the consumers."""
+came back from the consumers.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ upstream (upstream backup, savepoint). The former protection may go only when th
 Side by side: the former mode ships and publishes as before, the successor writes its own log of the same
 steps. A tuple is released upstream only when both modes would release it; to a source, which can be read
 again from anywhere, the successor alone says where it would begin. So whichever of the two a standby plays
-when the primary dies, it finds what it needs."""
+when the primary dies, it finds what it needs.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ chose.
 | the Lease was taken anew        | sends all that waited, and begins with who has joined |
 
 A lost secondary may come back with less than was chosen since, and win the Lease with it. So nothing goes out
-that it has not confirmed until it can't: the new epoch fences it off."""
+that it has not confirmed until it can't: the new epoch fences it off.
+"""
 
 from __future__ import annotations
 

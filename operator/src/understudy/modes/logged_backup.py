@@ -17,7 +17,8 @@ The log says of each step where it began, what it chose and which seqs it gave (
 
 A log counts only in the epoch right after its own: a primary that took the Lease anew may have been alone
 since. Where there is none, a take-over is that of `UpstreamBackup` without watermarks: duplicates, but no
-loss."""
+loss.
+"""
 
 from __future__ import annotations
 

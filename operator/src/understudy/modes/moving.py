@@ -1,7 +1,8 @@
 """What a primary does about a move, in every mode: the table of `migration`, by its side that moves away.
 
 A move is asked for from outside, by the Lease or by an event; or by the primary itself, when its backlog only
-grows: a resource failure is noticed by the side that it affects."""
+grows: a resource failure is noticed by the side that it affects.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ positions only, and what an older element makes again, a newer one has.
 That holds while somebody could take over from an older checkpoint. A primary that is alone forwards all; one
 that loses its secondary first takes the Lease anew, so that the lost one can't win it with what it has last
 seen. `exact=False`: an arbitrary network without it. What the secondary sends is sent as new tuples
-(divergent recovery)."""
+(divergent recovery).
+"""
 
 from __future__ import annotations
 

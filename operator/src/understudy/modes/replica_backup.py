@@ -7,7 +7,8 @@ runs beside it, so that the next failure is survived too. While a replica is alo
 else holds its state.
 
 Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it anew: the epoch
-that begins then is what tells a replica that was only silent that it has been replaced."""
+that begins then is what tells a replica that was only silent that it has been replaced.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ counts.
 
 A mode in which every life makes other tuples (`always_new`) does not wait for consumers that were lost in the
 same failure: a late one counts on from where it was. Elsewhere only a life that has lost its state calls the
-roll. It waits for all: the lives after it go on with its seqs."""
+roll. It waits for all: the lives after it go on with its seqs.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ nothing.
 
 `extended`: a request on one input shortly after a backup for another is served by adding the input between
 the two positions to that backup, as long as this is less than the backup itself. Upstream drops that input
-then, so the next backup takes it over as far as the positions have not come there."""
+then, so the next backup takes it over as far as the positions have not come there.
+"""
 
 from __future__ import annotations
 

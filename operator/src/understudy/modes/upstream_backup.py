@@ -15,7 +15,8 @@ A replacement hears from its consumers what they have, replays what upstream hol
 It waits only for a while for consumers that do not answer, then serves those that have answered. Until the
 others are back, upstream is told to keep all that it holds. One that comes back and can't be served from what
 was made by then (it needs earlier tuples, or has others under these seqs) makes this life begin again, with
-its answer."""
+its answer.
+"""
 
 from __future__ import annotations
 

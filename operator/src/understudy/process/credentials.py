@@ -2,7 +2,8 @@
 trust.
 
 On Kubernetes the operator issues them; UNDERSTUDY_CREDENTIALS names the folder, for every process of the pod,
-Spark's workers included. Without it, as in a local run, connections are plain."""
+Spark's workers included. Without it, as in a local run, connections are plain.
+"""
 
 from __future__ import annotations
 

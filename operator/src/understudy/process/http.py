@@ -1,7 +1,8 @@
 """`GET /status`, `/healthz` and `/readyz` of a process.
 
 `/healthz` fails when the process can't do its work any more and nobody but its kubelet may notice: what it
-answers then is the reason."""
+answers then is the reason.
+"""
 
 from __future__ import annotations
 

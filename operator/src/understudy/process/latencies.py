@@ -1,7 +1,8 @@
 """How far away the job's other processes are: the time of a TCP handshake with each of their status pages.
 
 The operator places replacements by these (CLEA). One packet there and one back, every few seconds; the least
-of the last few counts, since a busy machine only ever adds to it."""
+of the last few counts, since a busy machine only ever adds to it.
+"""
 
 from __future__ import annotations
 

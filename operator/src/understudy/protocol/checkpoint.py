@@ -1,7 +1,8 @@
 """What a passive standby is sent (Hwang §5.1, Zhang): positions, the tail behind them, the output queues.
 
 A checkpoint names ranges; the shell attaches the rows. Input queues are not part of it: what was received but
-not processed is still in the upstream output queue, because only a stored checkpoint acks it."""
+not processed is still in the upstream output queue, because only a stored checkpoint acks it.
+"""
 
 from __future__ import annotations
 

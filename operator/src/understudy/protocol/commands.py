@@ -142,7 +142,8 @@ class StepDown:
     with.
 
     `keep` is the state in which this instance stood still when it handed over: until the new primary has a
-    secondary of its own, nobody else has it."""
+    secondary of its own, nobody else has it.
+    """
 
     why: str
     keep: Checkpoint | None = None
@@ -165,7 +166,8 @@ class Number:
     drop it.
 
     The first tuple at or after `until` gets seq `first`. A batch must end at `until`. Before this command a
-    restarted element may process, but not emit."""
+    restarted element may process, but not emit.
+    """
 
     element: str
     first: Seq

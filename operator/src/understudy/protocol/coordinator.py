@@ -2,7 +2,8 @@
 
 A suspected operator is not killed: replacements run beside it. The first that makes *progress* (updates its
 own savepoint) stays, the others are recalled. A suspect that is heard of again was suspected by mistake: τ is
-raised."""
+raised.
+"""
 
 from __future__ import annotations
 

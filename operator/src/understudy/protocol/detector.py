@@ -6,7 +6,8 @@ suspicion that turns out false raises the timeout τ, so that a slow machine is 
 a long time without one lowers it again, so that a bad hour does not make the next failure's detection slow.
 Time in which we did not run ourselves is no silence: the keep-alives of that time may be waiting to be read.
 On a busy machine a keep-alive is late now and then, so the last one that is missed may have a grace; in the
-papers' experiments it has none."""
+papers' experiments it has none.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Determinants (Hwang §6): what a non-deterministic step chose, so that another replica can do the same.
 
 For a union the choice is the interleaving, for a random filter one bit per tuple; the core only carries it.
-With a determinant goes where the step started and ended, so that a replica applies it to the same input."""
+With a determinant goes where the step started and ended, so that a replica applies it to the same input.
+"""
 
 from __future__ import annotations
 

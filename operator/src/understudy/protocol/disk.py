@@ -2,7 +2,8 @@
 
 A sink asks its disk for small steps: a look at the folder, a rename, a few MiB to write or to sync. A slow
 disk finishes them; a step that has been under way for STALLED_MS hangs. Time in which the watch itself did
-not run counts little: then the whole process was stopped, and the step may be finished in a moment."""
+not run counts little: then the whole process was stopped, and the step may be finished in a moment.
+"""
 
 from __future__ import annotations
 

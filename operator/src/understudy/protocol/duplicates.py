@@ -1,7 +1,8 @@
 """The duplicate filter: accept a tuple iff its seq is greater than the greatest accepted (Xiao, Algorithm 2).
 
 On ranges: the part of an arriving range that is new. Streams are consecutive, so a range that starts beyond
-what is expected is a hole: it means loss, and is never taken silently."""
+what is expected is a hole: it means loss, and is never taken silently.
+"""
 
 from __future__ import annotations
 

@@ -188,7 +188,8 @@ def leaves(
 
     Not before its status page could be read. A covered primary waits for `grace_ms`, in which its standby
     takes the Lease. Without cover the state may be only here; it is kept for a while, so that a new standby
-    can be given it."""
+    can be given it.
+    """
     if stand.covered and stand.leads:
         return stalled_ms >= grace_ms
     return stalled_ms >= (held_ms if stand.needed and not stand.covered else shown_ms)

@@ -12,7 +12,8 @@ affected side itself: its backlog grows and grows. What follows depends on the p
 | resource  | activate elsewhere | migrate with live state | nothing: it is about to end                 |
 
 Where no node can take the operator: the alternative branch; where none is declared: the failure process; else
-report."""
+report.
+"""
 
 from __future__ import annotations
 

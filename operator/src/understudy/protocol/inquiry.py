@@ -6,7 +6,8 @@ compared with another's: the standby counts, on its own clock, for how long it h
 stand there.
 
 Time in which the standby could not look at the Lease counts little: perhaps the holder could not answer,
-either."""
+either.
+"""
 
 from __future__ import annotations
 

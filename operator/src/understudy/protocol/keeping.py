@@ -15,7 +15,8 @@ duplicates.
 | else every `interval` | a next life reads at most so many seconds of input again |
 
 An element that keeps up reads the input of an interval again in less than an interval. So half of
-`maxRecovery` is as long as the interval may be; without one it is 10 s."""
+`maxRecovery` is as long as the interval may be; without one it is 10 s.
+"""
 
 from __future__ import annotations
 

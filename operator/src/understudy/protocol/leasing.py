@@ -9,7 +9,8 @@ function.
 | ReadLease | reads; a holder that leads answers a question found there | LeaseSeen                 |
 
 The store raises what its shell knows as "unreachable"; then nothing is known, not even whether a write took
-place, and the same order is carried out again."""
+place, and the same order is carried out again.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """One instance's books: how far it has come on each input, what it holds of each output.
 
 Elements inside a subjob read each other's queues; to the books those are streams like any other, and `Wiring`
-says which streams cross the subjob's border."""
+says which streams cross the subjob's border.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 `arrival`: as they come; the order is part of the element's state, as runs. `eventTime`: by (greatest event
 time so far on the tuple's own stream, the input's place in the manifest, seq). The first of these never
 decreases along a stream, so each stream is already in order and merging needs only to know how far every
-stream has come: its *progress*, below which no later tuple's greatest event time can be."""
+stream has come: its *progress*, below which no later tuple's greatest event time can be.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A micro-batch costs a fixed time and a time for each tuple. A busy machine only ever adds to that, so the
 fastest of the small and the fastest of the large ones tell the two apart. Where all are alike, a replay costs
-what one of them does."""
+what one of them does.
+"""
 
 from __future__ import annotations
 

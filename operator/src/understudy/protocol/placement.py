@@ -1,7 +1,8 @@
 """Where a replacement runs: the central leader election algorithm (Xiao, Algorithm 1).
 
 Candidates are the nodes that do not carry the stream. Each measures its latency to the failed one's upstream,
-peer and downstream; the upstream chooses the least mean."""
+peer and downstream; the upstream chooses the least mean.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The output queue of a stream (Hwang §5.2.1): sending removes nothing, only a trim does.
 
 The queue knows its consumers from the manifest, before they connect: a tuple stays until every one of them
-has acked it at level 1. Level 0 says "received"; level 1 says "no longer needed to rebuild my state"."""
+has acked it at level 1. Level 0 says "received"; level 1 says "no longer needed to rebuild my state".
+"""
 
 from __future__ import annotations
 
@@ -104,7 +105,8 @@ class OutputQueue:
 
         `given_up`: seqs that a renumbering gave up; what had them is sent again behind them. Who asks for
         everything also lacks what was not held any more then. (How much else does can't be told: another
-        instance may have counted differently.)"""
+        instance may have counted differently.)
+        """
         if given_up is None:
             return start
         gone = given_up.start if start == 0 else Seq(0)

@@ -9,7 +9,8 @@ gave, and what it chose. To make a stream again from some seq on, alike,
   before it is needed for nothing that counts, and a step of a non-deterministic element can be done again
   only as a whole;
 - what it then reads of another element of the subjob, that one has to make again, by the same rule; where
-  several read it, from the earliest place at which one of them begins."""
+  several read it, from the earliest place at which one of them begins.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A savepoint is where an operator may start again: the start of its selection and its position on each input,
 and the seq of the first event it will then produce. An ACK carries a tree: the sender's savepoint over those
-of all after it."""
+of all after it.
+"""
 
 from __future__ import annotations
 

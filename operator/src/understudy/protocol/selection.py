@@ -11,7 +11,8 @@ element's one stateful operator:
 | within (join) | the first tuple that a tuple of the other side may still meet | at every tuple |
 
 Event times are whole microseconds since 1970; `UNKNOWN` stands for none and is less than any other.
-Everything here depends on positions and event times only, never on where micro-batches begin and end."""
+Everything here depends on positions and event times only, never on where micro-batches begin and end.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ class TimeWindow:
         """How many tuples to take so that the last of them closes a window; None if none of them does.
 
         `greatest[i]` is the greatest event time up to and including tuple i, `before` the one before all of
-        them."""
+        them.
+        """
         known = np.maximum(
             np.concatenate(([before], greatest)), -self.slide
         )  # keeps UNKNOWN away from overflow
@@ -103,7 +105,8 @@ class Within:
 
     A pair is emitted by the later of the two in merged order, unless the earlier one had been passed: the
     greatest event time before the later tuple, on the later tuple's stream, exceeds the earlier one's event
-    time by more than `reach`. So a tuple can be forgotten as soon as the other stream has passed it."""
+    time by more than `reach`. So a tuple can be forgotten as soon as the other stream has passed it.
+    """
 
     reach: Micros
 

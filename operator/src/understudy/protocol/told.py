@@ -1,7 +1,8 @@
 """What the neighbours of a subjob have of it, and so what a take-over at this moment can begin with.
 
 To a producer it is told with an ack that was delivered, to a source with an ack that is kept. Both happen now
-and then: what the books say now is not what a successor will find."""
+and then: what the books say now is not what a successor will find.
+"""
 
 from __future__ import annotations
 

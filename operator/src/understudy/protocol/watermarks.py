@@ -9,7 +9,8 @@ micro-batch, or a single tuple. Each step that emits is logged with
 - `high`, the positions after it: one past the newest input that contributed (Hwang's high watermark).
 
 Hwang's ω[I, S] is the position that `low` holds for S, mapped through the log of S to the subjob's input I.
-Indicators on a stream never decrease, because positions and selections never do."""
+Indicators on a stream never decrease, because positions and selections never do.
+"""
 
 from __future__ import annotations
 

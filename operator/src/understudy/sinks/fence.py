@@ -19,7 +19,8 @@ after that, unless X is the later life. But if X is, Y had read `_owner.json` be
 folder was there when X removed the others, and Y could not put its `_owner.json` into place.
 
 A write counts, and may be acked, if `_owner.json` names this take after the write: whoever takes the folder
-later reads the file later, and finds the write."""
+later reads the file later, and finds the write.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ found count, acked or not.
 A crash of the machine can leave anything where data was not synced: a torn line, or pages of zeros between
 whole lines. So the copy ends before the first line that is not a tuple with the next `_seq`. All files but
 the last one were synced before their successor was made. (An earlier version wrote one file, with gaps where
-tuples were lost. In its folder a `_seq` only has to be greater than the one before.)"""
+tuples were lost. In its folder a `_seq` only has to be greater than the one before.)
+"""
 
 from __future__ import annotations
 

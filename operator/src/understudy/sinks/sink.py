@@ -12,7 +12,8 @@ writes nor acks then:
 
 A sink without a file has the number alone. Whoever deploys the job counts the lives and writes the number
 down before it is given: a clock may go back, and a count in the folder would begin again with every new
-volume."""
+volume.
+"""
 
 from __future__ import annotations
 

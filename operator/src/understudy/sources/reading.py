@@ -6,7 +6,8 @@ of their names, a chunk at a time.
 The start of the job is a wall-clock time: its processes share no other clock. But a process reads the wall
 clock once, when it starts, and counts on from there with a clock that nobody sets. So a step of the wall
 clock neither stops a stream for as long as the step was, nor makes a burst of what was never missing. A
-process that starts after a step follows the new time."""
+process that starts after a step follows the new time.
+"""
 
 from __future__ import annotations
 

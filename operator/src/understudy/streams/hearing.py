@@ -5,7 +5,8 @@ also the loss of a whole pair, so it is the consumer that knows when the last tu
 heard per epoch: a new producer counts only what was heard of the producers before it.
 
 A sign of life is a message of a producer whose output does not stand still. A producer says in each message
-for how long its output has stood still (`Story.still_ms`); so much older is the sign of life."""
+for how long its output has stood still (`Story.still_ms`); so much older is the sign of life.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Where to ask, in order: the standby the last primary named (it lets the request wait until it is promoted),
 the address that served last, then everyone the surroundings know: first for who leads, and only if nobody
-does is it worth to wait at one that may lead soon."""
+does is it worth to wait at one that may lead soon.
+"""
 
 from __future__ import annotations
 

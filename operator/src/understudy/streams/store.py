@@ -1,7 +1,8 @@
 """The rows of an output queue: in memory, then on disk, then backpressure.
 
 The core says which tuples are held (`trim`) and which may be sent (`publish`); the store keeps the Arrow
-batches and lets readers wait for more."""
+batches and lets readers wait for more.
+"""
 
 from __future__ import annotations
 

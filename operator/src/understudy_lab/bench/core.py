@@ -2,7 +2,8 @@
 
 A producer appends batches to its queue and publishes them; a consumer reads them, filters duplicates (every
 tenth batch comes twice, as after a take-over) and acks at both levels, which trims the queue. No network and
-no Spark: what is measured is what every tuple pays for, whatever the mode."""
+no Spark: what is measured is what every tuple pays for, whatever the mode.
+"""
 
 from __future__ import annotations
 

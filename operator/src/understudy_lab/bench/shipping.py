@@ -2,7 +2,8 @@
 
 Checkpoints are counted as they leave the primary, acks with their savepoint trees as they leave the subjob or
 are kept for its sources. Plain PySpark writes offsets, commits and state-store deltas into its checkpoint;
-every byte that is written there counts, also of files that Spark cleans up later."""
+every byte that is written there counts, also of files that Spark cleans up later.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """Measures understudy side by side with plain PySpark: the same query, on this machine, in the same run.
 
-recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint plan
-what `understudy plan` predicts against what kills cost, every mode and class of operators silence      how
-soon a primary is suspected that is stopped and keeps its connections, each mode moves        for how long a
-planned move lets a primary stand still overhead     a micro-batch while nothing fails, one subjob and its
-standby against plain PySpark throughput   tuples per second, modes against amnesia, and amnesia against plain
-PySpark with the same generator bytes        what is sent so that a failure can be survived: checkpoint
-strategies against each other, savepoint
-             against Spark's checkpoint; the machine may be busy
+recovery     the gap that a kill leaves at the sink, each mode against a restart from Spark's checkpoint
+plan         what `understudy plan` predicts against what kills cost, every mode and class of operators
+silence      how soon a primary is suspected that is stopped and keeps its connections, each mode
+moves        for how long a planned move lets a primary stand still
+overhead     a micro-batch while nothing fails, one subjob and its standby against plain PySpark
+throughput   tuples per second, modes against amnesia, and amnesia against plain PySpark with the same
+             generator
+bytes        what is sent so that a failure can be survived: checkpoint strategies against each other,
+             savepoint against Spark's checkpoint; the machine may be busy
 suspicion    take-overs that nothing called for, with two busy processes for each core beside the job
 memory       output queues and processes while a sink is dead and an hour's worth of tuples is made
 core         tuples per second through output queue, duplicate filter and acks alone: no Spark, no network
@@ -35,7 +36,6 @@ PAGE = Path("docs/benchmarks.md")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("what", choices=list(MEASUREMENTS))
     modes = [mode.value for mode in Mode if mode is not Mode.AUTO]
     parser.add_argument(

@@ -27,7 +27,6 @@ KEPT, NOT_KEPT, BAD_INPUT, LACKING = 0, 1, 2, 3
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("folder", type=Path, metavar="DIR", help="what `understudy run --output DIR` wrote")
     parser.add_argument("--json", action="store_true", help="print the verdicts to standard output")
 

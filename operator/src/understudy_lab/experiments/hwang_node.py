@@ -4,7 +4,8 @@ N fails once. Recovery time counts from the detection of the failure until N's s
 again and shows in an output; for active standby, until the secondary has sent what N had sent. Overhead is
 what N and its secondary send or are sent for high availability over the tuples on N's inputs (Table 1, and
 §7.1: "the node transmits only one 8-byte tuple identifier for every 25 tuples it receives, yielding an
-overhead of 0.64 %")."""
+overhead of 0.64 %").
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Brettlecker et al. §4.4 to §4.6: unsynchronized, synchronized and extended backups (OSIRIS-SE).
 
 The paper argues without figures. A daisy chain A → B → C (its Figure 4) loses B, or B and C together; A and B
-feed a join C (its Figure 7), whose backups are counted."""
+feed a join C (its Figure 7), whose backups are counted.
+"""
 
 from __future__ import annotations
 

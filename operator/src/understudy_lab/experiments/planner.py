@@ -2,7 +2,8 @@
 
 A job is a manifest like a user's: a generator, a subjob with a filter or an aggregate, intervals of its own.
 What `understudy plan` says of it is compared with what the protocol core does on simulated machines of
-Hwang's Table 5."""
+Hwang's Table 5.
+"""
 
 from __future__ import annotations
 

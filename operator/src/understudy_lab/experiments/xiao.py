@@ -1,7 +1,8 @@
 """Xiao et al. §III-B to D: replica backup against upstream backup, Figures 3 to 5. (6, 7: `xiao_placement`.)
 
 R and R' between an upstream and a downstream operator, parameters of Table I. What the downstream operator
-sees is the time between tuples: it is what a failure costs a continuous stream."""
+sees is the time between tuples: it is what a failure costs a continuous stream.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Xiao et al. §III-E and F: where the replacement goes, CLEA against random choice, Figures 6 and 7.
 
 Ten nodes: upstream, peer and downstream of the failed R, R itself, and six candidates. Every pair of nodes
-has a delay of its own, uniform between nothing and twice the average."""
+has a delay of its own, uniform between nothing and twice the average.
+"""
 
 from __future__ import annotations
 

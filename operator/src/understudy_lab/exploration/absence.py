@@ -1,7 +1,8 @@
 """A primary and a sink of its stream are lost together, and the sink comes back much later.
 
 Drawn apart from the other faults, so that a seed with an absence has the same job and the same other faults
-as without."""
+as without.
+"""
 
 from __future__ import annotations
 

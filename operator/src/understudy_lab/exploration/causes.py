@@ -6,7 +6,7 @@
 | a primary steps down | another life that took its Lease |
 | a standby steps down | a fault or weather that touched the subjob or what it reads |
 | the end of a primary whose standby could go on | a life that takes the Lease within LATEST |
-| the order of a move | its target takes the Lease, or the move is given up, or a fault was in its way |
+| the order of a move | its target takes the Lease, or it is given up, or a fault or move was in its way |
 
 Faults are those that were injected, and the ends of lives; none is guessed from what instances did.
 """
@@ -48,6 +48,7 @@ class Causes:
         self._faults: dict[str, list[tuple[int, int]]] = defaultdict(list)  # subjob: from when to when
         self._vacant: dict[str, Vacancy] = {}
         self._orders: dict[tuple[str, str], Order] = {}  # by subjob and target
+        self._busy: dict[str, int] = {}  # subjob: until when its primary may be busy with a move
         self._see: dict[type, Callable[[Any], str | None]] = {
             seen.Disturbed: self._disturbed,
             seen.EngineHung: self._hung,
@@ -166,7 +167,10 @@ class Causes:
     # --- ordered moves
 
     def _ordered(self, event: seen.Ordered) -> None:
-        self._orders[event.subjob, event.target] = Order(event.source, self._now)
+        """A primary makes one move at a time: another order that comes meanwhile may be ignored."""
+        if self._now > self._busy.get(event.subjob, -1):
+            self._orders[event.subjob, event.target] = Order(event.source, self._now)
+        self._busy[event.subjob] = self._now + LINGERS
 
     def _given_up(self, event: seen.GivenUp) -> None:
         self._touch(event.subjob, self._now)
@@ -183,5 +187,5 @@ class Causes:
         for (subjob, target), order in self._orders.items():
             life = self.lives.of[order.source]
             hampered = any(until > order.since for _, until in self._faults[subjob])
-            if life.leads and life.secondary == target and not hampered:
+            if life.alive and life.leads and life.secondary == target and not hampered:
                 yield f"the move of {subjob} to {target} neither took place nor was given up"

@@ -4,7 +4,8 @@ fails.
 The faults (the nemesis): crashes of a primary or a standby, at once in several subjobs, one after the other
 along the stream, during recovery, checkpoint and rejoin; partitions, delays and pauses (which make false
 suspicions); restarts of the control plane; an unreachable Lease store. Some seeds have weather, too
-(`weather`)."""
+(`weather`).
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 Observations are plain values: names of lives, streams and subjobs, seqs, epochs, rows. A *life* is one
 process, from its start to its end; `life` is its name. Seen are commands that took effect, messages that were
 delivered, faults that were injected, and, when all is quiet, how long the queues are: what somebody beside
-the instances could see. What an instance believes is not among them."""
+the instances could see. What an instance believes is not among them.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ or the reader so many tuples of the stream, or the control plane says that nobod
 Of a source, the reader itself has reported just what it did not get.
 
 That can be told where rows are made one by one, and of windows at the end of a subjob: each row lies in one.
-It can't behind random choices, and for joins and windows in the middle of a subjob."""
+It can't behind random choices, and for joins and windows in the middle of a subjob.
+"""
 
 from __future__ import annotations
 

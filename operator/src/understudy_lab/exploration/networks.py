@@ -163,7 +163,8 @@ def _mode(
     """How instances are made, how they are run, what they promise, and which elements are possible.
 
     Replica backup and savepoint run with a Lease, as the runtimes have it, or without, as in the papers;
-    replicas that read a subjob which loses tuples run with one: it says which of them begins anew."""
+    replicas that read a subjob which loses tuples run with one: it says which of them begins anew.
+    """
     strong = rng.random() < 0.7 or isinstance(op, RandomFilter)
     m = INTERVAL
     match mode:

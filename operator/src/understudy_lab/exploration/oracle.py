@@ -3,7 +3,8 @@ faults.
 
 It knows no mode from inside, and asks no instance what it believes. What a mode promises, and what it
 survives, it knows as the papers do: from who was alive, who had stored or confirmed what, and who had been
-told what."""
+told what.
+"""
 
 from __future__ import annotations
 

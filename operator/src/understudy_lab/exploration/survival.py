@@ -2,7 +2,8 @@
 what.
 
 Each mode survives the failures that it is made for: Hwang §2 and Xiao one at a time; any number is
-savepoint's promise only. Beyond that, losses must be reported, and nothing else is asked."""
+savepoint's promise only. Beyond that, losses must be reported, and nothing else is asked.
+"""
 
 from __future__ import annotations
 

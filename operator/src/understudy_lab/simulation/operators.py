@@ -2,7 +2,8 @@
 
 An operator is a function of positions: given the same rows and the same order of inputs it makes the same
 rows, wherever batches are cut. `order` says which input the next tuple comes from; for arbitrary operators
-that is a choice."""
+that is a choice.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ makes.
 
 Row-wise operators are the same Spark expressions as in the streaming plan; all that the engine does by
 positions, tails and batch plans is done here another way: merges by a sort, lateness by a running maximum,
-windows and joins over all rows at once."""
+windows and joins over all rows at once.
+"""
 
 from __future__ import annotations
 

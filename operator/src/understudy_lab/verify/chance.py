@@ -11,7 +11,8 @@ What is left to chance, and how it spreads along the streams:
 
 A join's pairs do not depend on the order of arrival if event times only grow on both inputs. If they do not,
 and for windows on `ts`, a tuple may come too late; then what is sure is what comes whichever input is far
-ahead of the others."""
+ahead of the others.
+"""
 
 from __future__ import annotations
 

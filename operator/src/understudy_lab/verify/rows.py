@@ -1,7 +1,8 @@
 """Rows as values that can be compared: what a sink wrote against what it should have written.
 
 Numbers computed in another order differ in their last bits (a sum of doubles is not associative), so two rows
-are alike if everything but their doubles is equal and the doubles are close."""
+are alike if everything but their doubles is equal and the doubles are close.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ Pure.
 
 Of P tuples at most slide - 1 come after the last full window, and no window has more than size: at least (P -
 slide + 1) / size windows have one. Where windows tile the stream and count their tuples, all of these are
-counted."""
+counted.
+"""
 
 from __future__ import annotations
 

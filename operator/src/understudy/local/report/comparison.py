@@ -12,7 +12,8 @@ Hwang §3.1, Figure 2, by what remains when O and E are matched tuple by tuple:
 
 A tuple of E that O lacks, with another in its place, is either a result computed from less (a gap) or one
 that is as good (divergent). They differ in how it ends: after a gap O becomes identical to E again, divergent
-recovery never does."""
+recovery never does.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +124,8 @@ def _match(expected: Sequence[Hashable], observed: Sequence[Hashable]) -> list[i
     """For each tuple of O its place in E, each place once; None for what is too much.
 
     Equal beginnings and endings are matched as they stand, so that of several equal tuples around a fault the
-    right ones are found; in between the n-th of equal tuples matches the n-th."""
+    right ones are found; in between the n-th of equal tuples matches the n-th.
+    """
     head = _common(expected, observed)
     tail = _common(expected[head:][::-1], observed[head:][::-1])
     free: dict[Hashable, deque[int]] = defaultdict(deque)

@@ -5,7 +5,8 @@ s or as soon after as somebody could take over from it and from its neighbours, 
 first primary since then that has taken over and not caught up yet, `beats@joining@15s` the first standby
 since then that is new and not ready yet, `sink/alerts@15s` a sink; `beats@10s-20s` is some moment in between,
 drawn from the run's seed. A stop, a hang and an overload may add for how long: `beats@15s+2s`. A migration
-hurts nobody: `beats@15s` moves the primary of beats to a new instance."""
+hurts nobody: `beats@15s` moves the primary of beats to a new instance.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """`--partition A|B@15s+5s`: no byte passes between A and B for a while.
 
 A side is `SUBJOB` (all its instances), `SUBJOB@primary`, `SUBJOB@standby`, `sink/NAME`, or `*`: everybody
-else, and the store of the Leases. Who plays a role is decided when the cut begins."""
+else, and the store of the Leases. Who plays a role is decided when the cut begins.
+"""
 
 from __future__ import annotations
 

@@ -72,7 +72,8 @@ def windows(
     """(start, end, rows) of every full window that has rows, of a stream that is `length` long.
 
     A window is emitted when the stream reaches its end, however few of its tuples came through the filters
-    before."""
+    before.
+    """
     size, slide = operator.window.size, operator.window.slide
     if not isinstance(size, int) or not isinstance(slide, int):
         raise NotPlain("a window in event time")
