@@ -48,7 +48,6 @@ class Causes:
         self._faults: dict[str, list[tuple[int, int]]] = defaultdict(list)  # subjob: from when to when
         self._vacant: dict[str, Vacancy] = {}
         self._orders: dict[tuple[str, str], Order] = {}  # by subjob and target
-        self._busy: dict[str, int] = {}  # subjob: until when its primary may be busy with a move
         self._see: dict[type, Callable[[Any], str | None]] = {
             seen.Disturbed: self._disturbed,
             seen.EngineHung: self._hung,
@@ -167,10 +166,7 @@ class Causes:
     # --- ordered moves
 
     def _ordered(self, event: seen.Ordered) -> None:
-        """A primary makes one move at a time: another order that comes meanwhile may be ignored."""
-        if self._now > self._busy.get(event.subjob, -1):
-            self._orders[event.subjob, event.target] = Order(event.source, self._now)
-        self._busy[event.subjob] = self._now + LINGERS
+        self._orders[event.subjob, event.target] = Order(event.source, self._now)
 
     def _given_up(self, event: seen.GivenUp) -> None:
         self._touch(event.subjob, self._now)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from understudy.control.planned_move import Where
 from understudy.modes.amnesia import Amnesia
 from understudy.protocol import events as on
 from understudy.protocol.coordinator import Coordinator, Recall, StartReplacement
@@ -80,6 +81,8 @@ class ControlPlane:
                 process.send(other, "control", 0, "rx_closed", process)
 
     def _restart(self, process: Process) -> None:
+        if process not in self.cluster.running[process.spec.name]:
+            return  # it was retired meanwhile
         self.cluster.remove(process)
         self.cluster.launch(process.spec, process.core.name, process.host, None)
 
@@ -90,6 +93,11 @@ class ControlPlane:
             self.world.at(AGAIN, self._when_up, self._missed, process, watch)
             return
         spec, running = process.spec, self.cluster.running[process.spec.name]
+        if process not in running:
+            return  # it was retired meanwhile
+        if len(running) > spec.replicas:
+            self.cluster.remove(process)  # the target of a move is there already
+            return
         alone = not any(p.alive for p in running if p is not process)
         node = f"spare-{self._placed}" if self.cluster.spares > 0 else None
         means = Means(node, "alternative" if spec.alternative else None, spec.process)
@@ -98,8 +106,7 @@ class ControlPlane:
         self.cluster.remove(process)
         match handling:
             case MigrateFromBackup() | ActivateElsewhere():
-                self.cluster.spares -= 1
-                self._place(spec, handling.node)
+                self.place_on_spare(spec)
             case _ if not alone:
                 self.world.note(f"{spec.name} runs on without a standby: {handling.why}")
                 return
@@ -110,8 +117,10 @@ class ControlPlane:
         self.world.note(f"{spec.name}: {type(handling).__name__}: {handling.why}")
         self.cluster.monitor.handled(spec.name, handling)
 
-    def _place(self, spec: SubjobSpec, node: str) -> Process:
+    def place_on_spare(self, spec: SubjobSpec) -> Process:
+        node = f"spare-{self._placed}"
         self._placed += 1
+        self.cluster.spares -= 1
         return self.cluster.launch(spec, f"{spec.name}-m{self._placed}", node, None)
 
     def _activate_alternative(self, spec: SubjobSpec, elements: Any) -> None:
@@ -124,45 +133,28 @@ class ControlPlane:
 
     # --- planned moves
 
-    def migrate(self, subjob: str, why: str, *, elsewhere: bool = False, late: int = 0) -> None:
-        """Move the primary to its standby's node, or to a new one. `late`: it acts so long after it has
-        looked."""
-        self._when_up(self._migrate, subjob, why, elsewhere, late)
+    def migrate(self, subjob: str, why: str, where: Where = Where.ANYWHERE, *, late: int = 0) -> None:
+        """`late`: it acts so long after it has looked."""
+        self._when_up(self._migrate, subjob, why, where, late)
 
-    def _migrate(self, subjob: str, why: str, elsewhere: bool, late: int) -> None:
-        spec, running = self.cluster.subjobs[subjob], self.cluster.running[subjob]
-        if spec.family == "savepoint":
+    def relieve(self, subjob: str, why: str) -> None:
+        """Its primary is overloaded."""
+        self._when_up(self._relieve, subjob, why)
+
+    def _relieve(self, subjob: str, why: str) -> None:
+        self.cluster.orders.order(subjob, why, Where.STANDBY, ordered=False)
+
+    def _migrate(self, subjob: str, why: str, where: Where, late: int) -> None:
+        if self.cluster.subjobs[subjob].family == "savepoint":
             self._decided(self.coordinator.move(subjob, why))
-            return
-        leads = [p for p in running if p.alive and p.serving]
-        standbys = [p for p in running if p.alive and not p.serving]
-        if spec.family != "lease" or spec.mode == "savepoint" or not leads:
-            return
-        if late:
-            self.world.at(late, self._move, leads[0], standbys, why, elsewhere)
         else:
-            self._move(leads[0], standbys, why, elsewhere)
+            self.cluster.orders.order(subjob, why, where, late=late)
 
-    def _move(self, leads: Process, standbys: list[Process], why: str, elsewhere: bool) -> None:
-        """What is deleted must still be what was seen: the precondition of the deletion."""
-        spec = leads.spec
-        if elsewhere and standbys and self.cluster.spares > 0:
-            if not standbys[0].alive or standbys[0].serving:
-                return
-            self._retire(standbys[0])
-            self.cluster.spares -= 1
-            standbys = [self._place(spec, f"spare-{self._placed}")]
-        if standbys:
-            args = (standbys[0].name, why)
-            self.cluster.monitor.ordered(spec.name, leads.name, standbys[0].name)
-            self.world.send("control", "control", leads.host, 0, leads.receive, "rx_migrate", args)
-
-    def _retire(self, standby: Process) -> None:
-        self.world.note(f"{standby.name} is stopped")
-        self.cluster.monitor.crashed(standby, gives_up=False)
-        standby.crash()
-        self._closed(standby)
-        self.cluster.remove(standby)
+    def stop(self, process: Process) -> None:
+        """For good, because nobody needs it."""
+        self.cluster.monitor.crashed(process, gives_up=False)
+        process.crash()
+        self._closed(process)
 
     # --- replica backup
 
