@@ -16,9 +16,8 @@ from tests.drills.results import is_done, remember, told_of
 from tests.drills.table import put, section
 from tests.local.command import Command
 
-EVERYTHING = (
-    "UNDERSTUDY_DRILLS"  # names the folder for results: all programmes are run that have none there yet
-)
+# Names the folder for results: all programmes are run that have none there yet
+EVERYTHING = "UNDERSTUDY_DRILLS"
 SEED = int(os.environ.get("UNDERSTUDY_SEED", random.randrange(1 << 31)))
 PAGE = Path(__file__).parents[3] / "docs" / "drills.md"
 

@@ -20,9 +20,8 @@ from typing import Final
 from understudy.control.observed import Observed, Phase, Pod, Spread
 
 SILENCE_MS: Final = 30_000
-QUIET_MS: Final = (
-    8_000  # no standby stands in for a sink, so Kubernetes is not waited for if its node seems lost
-)
+# No standby stands in for a sink, so Kubernetes is not waited for if its node seems lost
+QUIET_MS: Final = 8_000
 FRESH_MS: Final = 10_000  # a page older than this no longer proves that its process serves
 CANNOT_START_MS: Final = 120_000
 CRASHES: Final = 5  # the kubelet waits longer after each: about five minutes

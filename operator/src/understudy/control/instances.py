@@ -33,12 +33,10 @@ from understudy.model.job import StreamJob
 from understudy.model.status import Role
 
 HEAD_START_MS: Final = 5_000  # primaries first: their cold starts should not compete with the standbys'
-SPACING_MS: Final = (
-    3_000  # between two new instances of a subjob, so that pods that fail at once do not pile up
-)
-TAKE_OVER_MS: Final = (
-    10_000  # how long a take-over may have the machine to itself before a replacement starts
-)
+# Between two new instances of a subjob, so that pods that fail at once do not pile up
+SPACING_MS: Final = 3_000
+# How long a take-over may have the machine to itself before a replacement starts
+TAKE_OVER_MS: Final = 10_000
 
 
 def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent, ...]:

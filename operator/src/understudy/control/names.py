@@ -30,9 +30,8 @@ SPREAD: Final = "understudy.dev/spread"  # on a pod: whether it must or should k
 DIGEST: Final = "understudy.dev/digest"  # on a NetworkPolicy: of what it was made with
 CERTIFICATE: Final = "understudy.dev/certificate"  # on a pod: the number of the certificate that it has
 
-MOVE: Final = (
-    "move.understudy.dev"  # on a StreamJob, MOVE/SUBJOB: `standby` or a node; ` by NAME`: that Migration asks
-)
+# On a StreamJob, MOVE/SUBJOB: `standby` or a node; ` by NAME`: that Migration asks
+MOVE: Final = "move.understudy.dev"
 
 FLIGHT_PORT: Final = 7070
 STATUS_PORT: Final = 7071

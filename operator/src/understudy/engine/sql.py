@@ -22,9 +22,8 @@ def query(text: str, frames: Sequence[Frame]) -> Frame:
         frame.rows().createOrReplaceTempView(_view(n))
     result = frames[0].df.sparkSession.sql(rewritten(text, {f.table: f.payload for f in frames}))
     payload = [name for name in result.columns if name != ROW]
-    seq = (
-        "_pos" if len(frames) > 1 else "_seq"
-    )  # several inputs become one: places are those of the merged input
+    # Several inputs become one: places are those of the merged input
+    seq = "_pos" if len(frames) > 1 else "_seq"
     return frames[0].of_rows(result, payload, seq)
 
 

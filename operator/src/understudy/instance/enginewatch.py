@@ -31,13 +31,11 @@ from understudy.protocol.ids import Millis
 
 log = structlog.get_logger()
 PROBE_SECONDS = 0.2
-QUIET_MS = (
-    500  # after so long without a sign it is worth the time to ask the kernel who waits for the processor
-)
+# After so long without a sign it is worth the time to ask the kernel who waits for the processor
+QUIET_MS = 500
 FAMILY_MS = 5_000  # between two looks at who belongs to the engine
-QUIET_FAMILY_MS = (
-    1_000  # the same while it gives no sign: a Python worker that was just started may do the work
-)
+# The same while it gives no sign: a Python worker that was just started may do the work
+QUIET_FAMILY_MS = 1_000
 GRACE_MS = 2_000  # in which the standby of a stalled primary takes the Lease
 
 

@@ -32,9 +32,8 @@ class Outputs:
         self._sent_until: dict[
             str, int
         ] = {}  # per element: what precedes this place was sent by an earlier life
-        self._owed: set[str] = (
-            set()
-        )  # elements whose readers in the subjob had no room for all that they made
+        # Elements whose readers in the subjob had no room for all that they made
+        self._owed: set[str] = set()
         self._overdrawn: dict[str, Seq | None] = {}  # per element: from where on its queue was held in vain
         self._repeating: set[str] = set()  # elements that send anew what an earlier life may have sent
         for (

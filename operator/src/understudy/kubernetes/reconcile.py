@@ -25,9 +25,8 @@ BUSY_SECONDS: Final = 1.0
 CALM_SECONDS: Final = 5.0
 CALMEST_SECONDS: Final = 60.0
 LOOKS_PER_SECOND: Final = 5.0  # at calm jobs, all together
-RESTLESS: Final = (
-    50  # looks in a row that found nothing to do, before a job that is not calm is looked at less often
-)
+# Looks in a row that found nothing to do, before a job that is not calm is looked at less often
+RESTLESS: Final = 50
 
 Key = tuple[str, str]
 

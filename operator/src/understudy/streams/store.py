@@ -64,9 +64,8 @@ class Store:
             self._next = self._published = at
             self._memory = self._disk = 0
             self._ended = self._full = False
-            self._progress: deque[tuple[int, int]] = (
-                deque()
-            )  # (position, event time valid once all before it is sent)
+            # (position, event time valid once all before it is sent)
+            self._progress: deque[tuple[int, int]] = deque()
             self._sent_progress: int | None = None
             self._changed.notify_all()
 

@@ -96,9 +96,8 @@ class _Panel:
         numbers = _numbers(columns)
         x = _x_scale(numbers) if numbers else Scale(-0.5, len(columns) - 0.5, LEFT, WIDTH - RIGHT)
         at = {c: x(numbers[i] if numbers else float(i)) for i, c in enumerate(columns)}
-        aside = (
-            0.0 if numbers else min(14.0, (x(1.0) - x(0.0)) / (len(self.colours) + 1))
-        )  # names: side by side
+        # Names: side by side
+        aside = 0.0 if numbers else min(14.0, (x(1.0) - x(0.0)) / (len(self.colours) + 1))
         y = _y_scale(self.cells)
         parts = [
             _axes(y, self.label if numbers else "", self.metric),

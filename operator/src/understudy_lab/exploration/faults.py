@@ -30,9 +30,8 @@ from understudy_lab.simulation.world import MS, SECOND, Network, World
 
 LIMIT = 12 * SECOND
 QUIET = 3 * SECOND  # from the end of the last fault until all subjobs are protected again
-JOINING = (
-    12 * SECOND
-)  # the same where there are replicas: one that joins has 100 τ to confirm the state it was given
+# The same where there are replicas: one that joins has 100 τ to confirm the state it was given
+JOINING = 12 * SECOND
 AFTERWARDS = 60  # milliseconds after the end of the last source in which faults still happen
 KINDS = (
     *("crash",) * 3,

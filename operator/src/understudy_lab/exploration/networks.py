@@ -115,9 +115,8 @@ def _subjob(
     build, fam, promise, shape = _mode(rng, mode, op, cores, exact)
     beside = mode == "replicaBackup" and fam == "lease"
     elements = _elements(rng, name, op, tuple(inputs), shape if exact else "one")
-    stand_in = (
-        Filter(5) if len(inputs) == 1 else Union(5)
-    )  # it reads what the subjob reads, as manifests have to say
+    # It reads what the subjob reads, as manifests have to say
+    stand_in = Filter(5) if len(inputs) == 1 else Union(5)
     simpler = ((name, stand_in, tuple(inputs)),) if rng.random() < 0.3 else None
     process = rng.random() < 0.3
     return SubjobSpec(

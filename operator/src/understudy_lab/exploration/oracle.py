@@ -50,9 +50,8 @@ class Oracle:
         self._given_up: dict[
             str, int
         ] = {}  # seqs before were given up: what had them is sent again under later ones
-        self._by_the_replaced: set[tuple[str, str]] = (
-            set()
-        )  # who reported what as lost when another led already
+        # Who reported what as lost when another led already
+        self._by_the_replaced: set[tuple[str, str]] = set()
         self._see: dict[type, Callable[[Any], None]] = {
             seen.Delivered: self._delivered,
             seen.LossReported: self._lost,

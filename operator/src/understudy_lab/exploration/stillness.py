@@ -21,7 +21,8 @@ ASKING = frozenset(
     )
 )  # what nobody says again when it has been answered
 ASKED = 2  # of these, in a window when all is quiet
-REPEATED = 25  # of any other kind, for each living process: keep-alives, acks, checkpoints
+# Of any other kind, for each life: keep-alives, acks, checkpoints. Senders may not know who died
+REPEATED = 25
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,7 @@ class Stillness:
         asked = {m.kind: m.count for m in self.sent if m.kind in ASKING and m.count}
         if sum(asked.values()) > ASKED and not self.waits_in_vain():
             yield f"{asked} were sent within {WINDOW} ms when all is quiet"
-        living = sum(life.alive for life in self.lives.of.values())
-        for found in (m for m in self.sent if m.count > REPEATED * living):
+        for found in (m for m in self.sent if m.count > REPEATED * len(self.lives.of)):
             yield f"{found.kind} was sent {found.count} times within {WINDOW} ms when all is quiet"
 
     # --- queues

@@ -16,18 +16,16 @@ from understudy_lab.exploration.history import Observation
 from understudy_lab.exploration.lives import Life, Lives
 from understudy_lab.simulation.specs import Job, SubjobSpec
 
-LASTING = (
-    1_500  # milliseconds for which an engine has to stand still before its state may be given up with it
-)
+# Milliseconds for which an engine has to stand still before its state may be given up with it
+LASTING = 1_500
 
 
 class Survival:
     def __init__(self, job: Job, lives: Lives) -> None:
         self.job, self.lives, self.spec = job, lives, lives.spec
         self.exceeded: dict[str, str] = {}  # subjob: why more failed than its mode survives
-        self.divergent: set[str] = (
-            set()
-        )  # subjobs that were taken over by a standby without the log of their steps
+        # Subjobs that were taken over by a standby without the log of their steps
+        self.divergent: set[str] = set()
         self.begins: dict[str, int] = {}  # stream: where the queue of a restarted producer begins
         self._without_log: set[tuple[str, int]] = set()  # life, epoch
         self._told: dict[tuple[str, str], int] = defaultdict(

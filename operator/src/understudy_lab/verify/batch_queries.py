@@ -185,9 +185,8 @@ def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame
         return rows.selectExpr("*", number).where(f"{inside} AND NOT ({late}) AND {full}")
 
     chosen = [F.expr(text).alias(name) for name, text in operator.select.items()]
-    in_order = (
-        spread(frame.df).repartition("_k").sortWithinPartitions("_pos")
-    )  # a sum's last digits depend on it
+    # A sum's last digits depend on it
+    in_order = spread(frame.df).repartition("_k").sortWithinPartitions("_pos")
     made = in_order.groupBy("_k", *map(quoted, operator.group_by)).agg(*chosen)
     times = spread(positions).groupBy("_k").agg(F.max("_ts").alias("_greatest"))
     bound = (lambda text: text) if counted else (lambda text: f"timestamp_micros({text})")
