@@ -71,6 +71,9 @@ UNORDERED = replace(REPLACED, ordered=False)
         (replace(LATE, now_ms=LATE.now_ms - 1), ()),
         (replace(LATE, successor=None), (Fail(too_late()),)),
         (REPLACED, (Follow("s-1", "it leads instead of s-0"),)),
+        (replace(CROWDED, living=("s-1", "s-2")), ()),
+        (replace(CROWDED, holder=None), ()),
+        (replace(REPLACED, living=("s-0", "s-2")), ()),
         (UNORDERED, (Fail("s-1 took over meanwhile"),)),
         (replace(UNORDERED, successor="s-2"), (Withdraw("s-2", "s-1 took over meanwhile"),)),
         (TAKEN, ()),
@@ -104,6 +107,12 @@ def test_what_the_lease_still_names_has_never_failed() -> None:
     for view in views():
         if view.successor == view.target and view.holder != view.target:
             assert not any(isinstance(step, Fail | Finish) for step in next_steps(view))
+
+
+def test_no_standby_is_retired_while_nobody_leads() -> None:
+    for view in views():
+        if view.holder not in view.living:
+            assert not any(isinstance(step, Retire) for step in next_steps(view))
 
 
 def test_the_lease_names_a_target_only_when_it_is_the_only_standby() -> None:

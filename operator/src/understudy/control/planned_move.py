@@ -126,6 +126,7 @@ class Finding(Enum):
     LOST = "the target is lost"
     POINTLESS = "another leads, and only the source was to leave"
     OVERDUE = "the limit of `protocol.moves` has passed"
+    LEADERLESS = "nobody leads: the standby is about to take over"
     REPLACED = "another leads, and the move goes on from there"
     COLD = "the target is not warm"
     CROWDED = "the target is warm, another standby lives"
@@ -149,6 +150,8 @@ def finding_of(view: MoveView) -> Finding:
         return Finding.POINTLESS
     if is_overdue(view.began_ms, view.now_ms):
         return Finding.OVERDUE
+    if view.holder not in view.living:
+        return Finding.LEADERLESS
     if another:
         return Finding.REPLACED
     if not view.warm:
@@ -243,8 +246,6 @@ def _retire(view: MoveView) -> Steps:
 
 
 def _name(view: MoveView) -> Steps:
-    if view.holder is None:
-        return ()
     return (Name(view.source, view.target, f"{view.source} is to hand over to it: {view.why}"),)
 
 
@@ -252,6 +253,7 @@ MOVES: Final[Mapping[tuple[Phase, Finding], Callable[[MoveView], Steps]]] = {
     (Phase.PREPARING, Finding.LOST): _fail,
     (Phase.PREPARING, Finding.POINTLESS): _fail,
     (Phase.PREPARING, Finding.OVERDUE): _fail,
+    (Phase.PREPARING, Finding.LEADERLESS): _wait,
     (Phase.PREPARING, Finding.REPLACED): _follow,
     (Phase.PREPARING, Finding.COLD): _wait,
     (Phase.PREPARING, Finding.CROWDED): _retire,
@@ -259,6 +261,7 @@ MOVES: Final[Mapping[tuple[Phase, Finding], Callable[[MoveView], Steps]]] = {
     (Phase.NAMED, Finding.LOST): _withdraw,
     (Phase.NAMED, Finding.POINTLESS): _withdraw,
     (Phase.NAMED, Finding.OVERDUE): _withdraw,
+    (Phase.NAMED, Finding.LEADERLESS): _wait,
     (Phase.NAMED, Finding.REPLACED): _follow,
     (Phase.NAMED, Finding.COLD): _wait,
     (Phase.NAMED, Finding.CROWDED): _retire,
