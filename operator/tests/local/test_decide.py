@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.local.jobs import job
+from understudy.control.giving_up import CRASHES
 from understudy.control.replacing import TOO_MANY
 from understudy.local.run.decide import (
-    CRASHES,
     PATIENCE_MS,
     Done,
     Fail,
@@ -414,9 +414,11 @@ def test_a_standby_goes_when_its_primary_does_without() -> None:
     assert decide(members, Schedule(), 2, moving) == [], "it is a side of a move that is not over"
 
 
-def killed(number: int, at: int, code: int = -9) -> Seen:
-    """A primary that ended by itself at this place."""
-    status = {"state": "ready", "role": "primary", "inputs": {"ecg": {"position": at, "available": at + 50}}}
+def killed(number: int, at: int, code: int = -9, caught_up: bool = False) -> Seen:
+    """A primary that ended by itself at this place; the first has no predecessor."""
+    story = {"planned": False, "caughtUpMs": 1 if caught_up else None} if number else None
+    inputs = {"ecg": {"position": at, "available": at + 50}}
+    status = {"state": "ready", "role": "primary", "inputs": inputs, "takeover": story}
     return seen(subjob("beats", number), status=status, exit_code=code)
 
 
@@ -428,8 +430,12 @@ def test_primaries_that_are_killed_at_the_same_place_are_a_poison_plan() -> None
 
 @pytest.mark.parametrize(
     "mates",
-    [[killed(0, 1_200)], [killed(0, 1_200), killed(1, 1_300)], [killed(0, 1_200, 1), killed(1, 1_200, 1)]],
-    ids=["one", "further on", "another end"],
+    [
+        [killed(0, 1_200)],
+        [killed(0, 1_200), killed(1, 1_300, caught_up=True)],
+        [killed(0, 1_200, 1), killed(1, 1_200, 1)],
+    ],
+    ids=["one", "it had caught up", "another end"],
 )
 def test_other_ends_are_no_poison_plan(mates: list[Seen]) -> None:
     assert poison_of(CAST, mates) is None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from understudy.control.giving_up import give_up
 from understudy.control.planned_move import Where
 from understudy.modes.amnesia import Amnesia
 from understudy.protocol import events as on
@@ -16,10 +17,8 @@ from understudy.protocol.failures import (
     AlternativeBranch,
     Means,
     MigrateFromBackup,
-    Phase,
     ServiceWatch,
     Temporary,
-    handle,
 )
 from understudy.protocol.ids import Epoch
 from understudy_lab.simulation.world import MS
@@ -102,13 +101,13 @@ class ControlPlane:
         node = f"spare-{self._placed}" if self.cluster.spares > 0 else None
         means = Means(node, "alternative" if spec.alternative else None, spec.process)
         begun = self.world.lease(spec.name) is not None
-        handling = handle(failure, Phase.RUNNING if begun else Phase.ACTIVATION, owes=True, means=means)
+        handling = give_up(failure.why, started=begun, covered=not alone, means=means)
         self.cluster.remove(process)
         match handling:
             case MigrateFromBackup() | ActivateElsewhere():
                 self.place_on_spare(spec)
             case _ if not alone:
-                self.world.note(f"{spec.name} runs on without a standby: {handling.why}")
+                self.world.note(f"{spec.name}: {handling.why}")
                 return
             case AlternativeBranch() if spec.alternative is not None:
                 self._activate_alternative(spec, spec.alternative)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from understudy.control.giving_up import Attempt, give_up, kills_of, why_given_up
 from understudy.control.pages import Lag
 from understudy.control.replacing import TOO_MANY, Instances, surplus
 from understudy.local.run.faults import Fault, Target
@@ -15,12 +16,10 @@ from understudy.local.run.members import Kind, Members, Process
 from understudy.model.ha import Mode
 from understudy.modes.build import sink_consumer
 from understudy.protocol.engine import not_started
-from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
-from understudy.protocol.poison import TWICE, Kills, sentence
+from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means
+from understudy.protocol.poison import sentence
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session takes under a minute; a move has its own limit
-CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
-STUCK: Final = 3  # so many primaries of a subjob in a row that ended by themselves at the same place
 START_DELAY_MS: Final = 500
 
 
@@ -400,56 +399,52 @@ def _death(members: Members, seen: Seen, observed: Observed) -> Fail | StandIn |
         return Fail(3, f"{said}: this machine lacks something", seen.process)
     mates = observed.of(seen.process.kind, seen.process.owner)
     present = [s for s in mates if s.process.number >= members.since.get(s.process.owner, 0)]
-    crashed = [s for s in present if s.exit_code is not None and not s.hurt and not s.was_ready]
-    if len(crashed) >= CRASHES:
-        last, how = crashed[-1], "before it was ready, not the first to"
-    elif len(stuck := _stuck(present)) >= STUCK:
-        last, how = stuck[-1], f"and so did {len(stuck) - 1} before it that came no less far"
-    else:
+    given_up = why_given_up([_attempt(s) for s in present])
+    if given_up is None:
         return None
-    why = f"{last.process.name} ended with {_how(last.exit_code)} {how}"
-    if poison := poison_of(members, present):
-        why = f"{why}: {poison}"
-    return _for_good(members, last.process, why, observed)
+    dead = [s.process for s in present if s.exit_code is not None and s.process.name == given_up.last]
+    poison = poison_of(members, present)
+    why = f"{given_up.why}: {poison}" if poison else given_up.why
+    return _for_good(members, dead[-1], why, observed)
+
+
+def _attempt(seen: Seen) -> Attempt:
+    """A SIGKILL that we did not send comes from the kernel, which has no memory left, or from a person."""
+    status = seen.status
+    led, inputs, outputs = (
+        status.get("role") == "primary",
+        status.get("inputs", {}),
+        status.get("outputs", {}),
+    )
+    story = status.get("takeover")
+    return Attempt(
+        name=seen.process.name,
+        ended=_how(seen.exit_code) if seen.exit_code is not None and not seen.hurt else None,
+        was_ready=seen.was_ready,
+        led=led,
+        processed=led or bool(inputs),
+        caught_up=story is None or story["caughtUpMs"] is not None,
+        reached={f"in {stream}": int(at["position"]) for stream, at in inputs.items()}
+        | {f"out {stream}": int(at["next"]) for stream, at in outputs.items()},
+        out_of_memory=seen.exit_code == -signal.SIGKILL and not seen.hurt,
+        place={s: (int(at["position"]), int(at.get("available", 0))) for s, at in inputs.items()},
+    )
 
 
 def poison_of(members: Members, mates: list[Seen]) -> str | None:
-    """What is said of a subjob whose primaries were killed at the same place. A SIGKILL that we did not send
-    comes from the kernel, which has no memory left, or from a person."""
-    killed = [s for s in _stuck(mates) if s.exit_code == -signal.SIGKILL]
-    if len(killed) < TWICE:
+    """What is said of a subjob that is killed at the same place again and again."""
+    kills = kills_of(map(_attempt, mates))
+    if not kills.poisonous:
         return None
-    owner, inputs = killed[-1].process.owner, killed[-1].status.get("inputs", {})
-    place = {stream: (int(at["position"]), int(at["available"])) for stream, at in inputs.items()}
+    owner = mates[-1].process.owner
     limit = f"{members.memory.get(owner, 'nothing')} declared, and what this machine has"
-    return sentence(owner, Kills(len(killed), place), limit)
-
-
-def _stuck(mates: list[Seen]) -> list[Seen]:
-    """The primaries that ended by themselves since one of the subjob last came further than all before it."""
-    furthest: dict[str, int] = {}
-    found: list[Seen] = []
-    for seen in (s for s in mates if s.status.get("role") == "primary"):
-        reached = _reached(seen)
-        if any(at > furthest.get(stream, -1) for stream, at in reached.items()):
-            found = []
-        furthest = {s: max(furthest.get(s, 0), reached.get(s, 0)) for s in {*furthest, *reached}}
-        if seen.exit_code is not None and not seen.hurt and seen.was_ready:
-            found.append(seen)
-    return found
-
-
-def _reached(primary: Seen) -> dict[str, int]:
-    """How far it has come on its inputs, and with its output."""
-    inputs = {f"in {stream}": int(at["position"]) for stream, at in primary.status.get("inputs", {}).items()}
-    return inputs | {
-        f"out {stream}": int(at["next"]) for stream, at in primary.status.get("outputs", {}).items()
-    }
+    return sentence(owner, kills, limit)
 
 
 def _for_good(members: Members, last: Process, why: str, observed: Observed) -> Fail | StandIn | LastResort:
-    phase = Phase.RUNNING if observed.started_ms is not None else Phase.ACTIVATION
-    match handle(Permanent(why), phase, True, members.means.get(last.owner, Means(None))):
+    """A run without a standby would not be what was asked for, even if the primary serves."""
+    means = members.means.get(last.owner, Means(None))
+    match give_up(why, started=observed.started_ms is not None, covered=False, means=means):
         case AlternativeBranch(subjob, reason):
             return StandIn(last.owner, subjob, reason)
         case FailureProcess(reason):
