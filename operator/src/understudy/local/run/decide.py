@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from understudy.control.giving_up import Attempt, give_up, kills_of, why_given_up
 from understudy.control.pages import Lag
-from understudy.control.replacing import TOO_MANY, Instances, surplus
+from understudy.control.replacing import TOO_MANY, Crew, Instances, Post, next_starts, surplus
 from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
 from understudy.model.ha import Mode
@@ -459,26 +459,16 @@ def _how(exit_code: int | None) -> str:
 
 def _starts(members: Members, at_once: int, observed: Observed) -> Iterator[Start]:
     warming = sum(s.alive and s.process.kind is Kind.SUBJOB and not s.was_ready for s in observed.seen)
-    numbers = {(kind, owner): len(observed.of(kind, owner)) for kind, owner, _ in members.order()}
-    living = {(kind, owner): len(observed.living(kind, owner)) for kind, owner, _ in members.order()}
-    running = observed.started_ms is not None
-
-    def patience(post: tuple[Kind, str, int]) -> tuple[bool, int]:
-        """Who has nobody comes first; then who was replaced least, so that nobody waits for ever behind the
-        others."""
-        return (living[post[0], post[1]] > 0, numbers[post[0], post[1]]) if running else (False, 0)
-
-    for kind, owner, wanted in sorted(members.order(), key=patience):
-        is_sink = kind is Kind.SINK
-        bare = running and not living[kind, owner]  # the stream stands still until there is one
-        if living[kind, owner] >= wanted or (is_sink and _written(observed, owner)):
-            continue
-        if not is_sink and not bare and warming >= at_once:
-            return
-        warming += not is_sink
-        yield Start(Process(kind, owner, numbers[kind, owner]))
-        numbers[kind, owner] += 1
-        living[kind, owner] += 1
+    posts = [
+        Post((kind, owner), count, has_session=kind is Kind.SUBJOB)
+        for kind, owner, count in members.order()
+        if kind is Kind.SUBJOB or not _written(observed, owner)
+    ]
+    made = {post.owner: len(observed.of(*post.owner)) for post in posts}
+    crews = {owner: Crew(len(observed.living(*owner)), count) for owner, count in made.items()}
+    for owner in next_starts(posts, crews, at_once - warming, observed.started_ms is not None):
+        yield Start(Process(*owner, made[owner]))
+        made[owner] += 1
 
 
 def _all_ready(members: Members, observed: Observed) -> bool:
