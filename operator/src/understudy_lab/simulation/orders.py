@@ -71,10 +71,10 @@ class Orders:
         """The primary is to move; one move at a time."""
         spec, lease = self.cluster.subjobs[subjob], self.world.lease(subjob)
         busy = any(m.subjob == subjob and m.ended is None for m in self.moves)
-        if spec.family != "lease" or spec.side_by_side or lease is None or busy:
+        if spec.family != "lease" or lease is None or busy:
             return
         source = self.cluster.processes[lease.address]
-        living = [p for p in self.cluster.running[subjob] if p.alive and not p.leads]
+        living = [p for p in self.cluster.running[subjob] if p.alive and p.name != lease.address]
         ready = [p.name for p in living if p.name == source.core.secondary and source.core.protected]
         warm = self.world.now
         match begin(where, ready, [p.name for p in living]):
@@ -164,7 +164,9 @@ class Orders:
 
     def _retire(self, standby: Process) -> None:
         """What is deleted must still be what was seen: the precondition of the deletion."""
-        if standby not in self.cluster.running[standby.spec.name] or standby.leads:
+        lease = self.world.lease(standby.spec.name)
+        holds = lease is not None and lease.address == standby.name
+        if holds or standby not in self.cluster.running[standby.spec.name]:
             return
         if standby.alive:
             self.world.note(f"{standby.name} is stopped")
@@ -177,7 +179,10 @@ class Orders:
         moves = any(m.subjob == subjob and m.ended is None for m in self.moves)
         if moves or len(running) <= spec.replicas:
             return
-        leads = next((p for p in running if p.leads and p.serving), None)
+        lease = self.world.lease(subjob)
+        leads = next(
+            (p for p in running if lease is not None and p.name == lease.address and p.serving), None
+        )
         if leads is not None and not self.cluster.control_down:
             standbys = [p.name for p in running if p is not leads]
             mode = Mode(spec.mode.partition("/")[0])
