@@ -31,7 +31,6 @@ from understudy.control.intents import (
     WithdrawSuccessor,
 )
 from understudy.control.observed import Move, Moved, Observed, Order, Pod, Run, Spread
-from understudy.control.pages import Departure, TakeOver
 from understudy.control.placement import usable_nodes
 from understudy.control.planned_move import (
     WARM,
@@ -54,6 +53,7 @@ from understudy.control.record import move_to_text, moved_to_text
 from understudy.control.revision import digests_of
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
+from understudy.protocol.statuspage import Departure, TakeOver
 
 REST_MS: Final = 120_000  # between two moves because of overload: the new place gets a chance
 

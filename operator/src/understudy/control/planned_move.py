@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from understudy.control.pages import State
 from understudy.protocol.moves import is_overdue, too_late
+from understudy.protocol.statuspage import State
 
 FIGURES_MS: Final = 15_000
 """How long a move that is over waits for its figures."""

@@ -6,10 +6,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from understudy.control.giving_up import Attempt, give_up, kills_of, why_given_up
-from understudy.control.pages import Lag
 from understudy.control.replacing import TOO_MANY, Crew, Instances, Post, next_starts, surplus
 from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
@@ -18,6 +17,7 @@ from understudy.modes.build import sink_consumer
 from understudy.protocol.engine import not_started
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means
 from understudy.protocol.poison import sentence
+from understudy.protocol.statuspage import InstancePage, Lag, Role, SinkPage, State, StatusPage
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session takes under a minute; a move has its own limit
 START_DELAY_MS: Final = 500
@@ -31,8 +31,8 @@ class Seen:
     age_ms: int
     exit_code: int | None
     hurt: bool
-    status: Mapping[str, Any]
-    """Its status page, empty before it answers."""
+    page: StatusPage | None
+    """None before it answers."""
     ready_ms: int | None = None
     """How long ago it was ready for the first time."""
 
@@ -41,12 +41,22 @@ class Seen:
         return self.exit_code is None
 
     @property
-    def state(self) -> str:
-        return str(self.status.get("state", "starting"))
+    def instance(self) -> InstancePage:
+        """The page of an instance; before it answers, one that tells nothing."""
+        return self.page if isinstance(self.page, InstancePage) else InstancePage()
+
+    @property
+    def sink(self) -> SinkPage:
+        """The page of a sink; before it answers, one that tells nothing."""
+        return self.page if isinstance(self.page, SinkPage) else SinkPage()
+
+    @property
+    def state(self) -> State:
+        return self.page.state if self.page is not None else State.STARTING
 
     @property
     def ready(self) -> bool:
-        return self.alive and self.state in ("ready", "finished")
+        return self.alive and self.state.serves
 
     @property
     def was_ready(self) -> bool:
@@ -103,15 +113,15 @@ class Observed:
     def protected(self, subjob: str) -> bool:
         """Whether its primary says that somebody could take over now."""
         primary = self.primary(subjob)
-        return primary is not None and bool(primary.status.get("protected"))
+        return primary is not None and primary.instance.protected
 
     def lag(self, sink: str) -> Lag | None:
         """By how much a sink is behind. The primary of its producer says so: a sink that hangs says
         nothing."""
         for primary in (found for subjob in self.holders if (found := self.primary(subjob))):
-            for queue in primary.status.get("outputs", {}).values():
-                if (acks := queue["consumers"].get(sink_consumer(sink))) is not None:
-                    return Lag.of(acks)
+            for queue in primary.instance.outputs.values():
+                if (consumer := queue.consumers.get(sink_consumer(sink))) is not None:
+                    return consumer.lag
         return None
 
     def covered(self, process: Process) -> bool:
@@ -270,11 +280,8 @@ def victim_of(fault: Fault, observed: Observed) -> Process | None:
 def _around(primary: Seen, observed: Observed) -> set[str]:
     """Its subjob and those that it reads or that read it: where neighbours fail together, some modes promise
     less."""
-    outputs = primary.status.get("outputs", {}).values()
-    near = {
-        *primary.status.get("inputs", {}),
-        *(consumer for queue in outputs for consumer in queue["consumers"]),
-    }
+    outputs = primary.instance.outputs.values()
+    near = {*primary.instance.inputs, *(consumer for queue in outputs for consumer in queue.consumers)}
     subjobs = {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}
     return {primary.process.owner, *(near & subjobs)}
 
@@ -286,14 +293,14 @@ def _protected(subjob: str, observed: Observed) -> bool:
 
 def _recovers(primary: Seen, observed: Observed) -> bool:
     """A page is a little behind: that of one who has just taken the Lease still says standby."""
-    if primary.status.get("role") == "standby":
+    if primary.instance.role is Role.STANDBY:
         return primary.process not in observed.moving
-    story = primary.status.get("takeover")
-    return story is not None and not story["planned"] and story["caughtUpMs"] is None
+    story = primary.instance.take_over
+    return story is not None and not story.planned and story.caught_up is None
 
 
 def _joins(instance: Seen) -> bool:
-    return not instance.was_ready and instance.state in ("rehearsing", "waiting")
+    return not instance.was_ready and instance.state in (State.WARMING_UP, State.WAITING)
 
 
 def decide(members: Members, nemesis: Nemesis, at_once: int, observed: Observed) -> list[Intent]:
@@ -311,7 +318,7 @@ def decide(members: Members, nemesis: Nemesis, at_once: int, observed: Observed)
 
 def _tells(members: Members, observed: Observed) -> Iterator[Tell]:
     for seen in observed.seen:
-        wanted, known = members.settings.get(seen.process.owner, ""), seen.status.get("settings")
+        wanted, known = members.settings.get(seen.process.owner, ""), seen.instance.settings
         if seen.alive and known not in (None, wanted) and (seen.process, wanted) not in observed.told:
             yield Tell(seen.process, wanted)
 
@@ -319,12 +326,12 @@ def _tells(members: Members, observed: Observed) -> Iterator[Tell]:
 def _surplus(members: Members, observed: Observed) -> Iterator[Retire]:
     for subjob in (name for name in members.subjobs if name not in observed.under_way):
         primary = observed.primary(subjob)
-        mode = primary.status.get("mode") if primary else None
+        mode = primary.instance.mode if primary else None
         if primary is None or mode is None:
             continue
         living = observed.living(Kind.SUBJOB, subjob)
         standbys = {s.process.name: s.process for s in living if s is not primary}
-        wanted, secondary = members.instances[subjob], primary.status.get("secondary")
+        wanted, secondary = members.instances[subjob], primary.instance.secondary
         found = surplus(Instances(wanted, len(living), tuple(standbys), secondary, Mode(mode)))
         yield from (Retire(standbys[name], TOO_MANY) for name in found)
 
@@ -332,9 +339,9 @@ def _surplus(members: Members, observed: Observed) -> Iterator[Retire]:
 def _kills(observed: Observed) -> Iterator[Kill]:
     """What the kubelet does on a cluster, as `/healthz` fails."""
     for seen in (s for s in observed.seen if s.alive and s.process not in observed.killed):
-        why = seen.status.get("stalled") if seen.process.kind is Kind.SINK else _not_started(seen, observed)
+        why = seen.sink.stalled if seen.process.kind is Kind.SINK else _not_started(seen, observed)
         if why is not None:
-            yield Kill(seen.process, str(why))
+            yield Kill(seen.process, why)
 
 
 def _not_started(seen: Seen, observed: Observed) -> str | None:
@@ -344,7 +351,7 @@ def _not_started(seen: Seen, observed: Observed) -> str | None:
 def _starts_anew(seen: Seen, observed: Observed) -> bool:
     """While the streams run, there is one more try. Before that the run fails."""
     of_subjob = seen.process.kind is Kind.SUBJOB and seen.process not in observed.moving
-    return of_subjob and observed.started_ms is not None and seen.state == "starting"
+    return of_subjob and observed.started_ms is not None and seen.state is State.STARTING
 
 
 def _resumes(observed: Observed) -> Iterator[Resume]:
@@ -374,7 +381,7 @@ def _written(observed: Observed, sink: str) -> bool:
 
 def _ended(observed: Observed, subjob: str) -> bool:
     primary = observed.primary(subjob)
-    return primary is not None and primary.state == "finished"
+    return primary is not None and primary.state is State.FINISHED
 
 
 def _failure(members: Members, observed: Observed) -> Fail | StandIn | LastResort | None:
@@ -410,24 +417,18 @@ def _death(members: Members, seen: Seen, observed: Observed) -> Fail | StandIn |
 
 def _attempt(seen: Seen) -> Attempt:
     """A SIGKILL that we did not send comes from the kernel, which has no memory left, or from a person."""
-    status = seen.status
-    led, inputs, outputs = (
-        status.get("role") == "primary",
-        status.get("inputs", {}),
-        status.get("outputs", {}),
-    )
-    story = status.get("takeover")
+    page = seen.instance
     return Attempt(
         name=seen.process.name,
         ended=_how(seen.exit_code) if seen.exit_code is not None and not seen.hurt else None,
         was_ready=seen.was_ready,
-        led=led,
-        processed=led or bool(inputs),
-        caught_up=story is None or story["caughtUpMs"] is not None,
-        reached={f"in {stream}": int(at["position"]) for stream, at in inputs.items()}
-        | {f"out {stream}": int(at["next"]) for stream, at in outputs.items()},
+        led=page.leads,
+        processed=page.leads or bool(page.inputs),
+        caught_up=page.take_over is None or page.take_over.caught_up is not None,
+        reached={f"in {stream}": at.position for stream, at in page.inputs.items()}
+        | {f"out {stream}": queue.next for stream, queue in page.outputs.items()},
         out_of_memory=seen.exit_code == -signal.SIGKILL and not seen.hurt,
-        place={s: (int(at["position"]), int(at.get("available", 0))) for s, at in inputs.items()},
+        place=page.place,
     )
 
 

@@ -71,8 +71,8 @@ def _has_told(move: Underway, observed: Observed) -> bool:
     it has cost nothing."""
     living = observed.living(Kind.SUBJOB, move.planned.subjob)
     source = next((s for s in living if s.process == move.source), None)
-    departure = (source.status.get("departure") if source else None) or {}
-    left = departure.get("to") == move.target.name and departure["leftMs"] is not None
+    departure = source.instance.departure if source else None
+    left = departure is not None and departure.target == move.target.name and departure.left is not None
     return source is None or left or move.asked_ms is None
 
 
@@ -92,7 +92,7 @@ def overloaded(members: Members, moves: Sequence[Underway], observed: Observed) 
     """A primary that can't keep up moves, once."""
     moved = {m.source for m in moves}
     for primary in filter(None, map(observed.primary, members.subjobs)):
-        if (why := primary.status.get("overload")) and primary.process not in moved:
+        if (why := primary.instance.overload) and primary.process not in moved:
             yield Planned(primary.process.owner, 0, f"overload: {why}", resource=True)
 
 
