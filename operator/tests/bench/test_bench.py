@@ -17,6 +17,7 @@ from understudy.local.run.members import Kind, Process
 from understudy.model.ha import Heartbeat, Mode, Strategy
 from understudy.model.job import StreamJob
 from understudy.model.validate import check
+from understudy.protocol.statuspage import InstancePage, State, TakeOver
 from understudy_lab.bench import jobs, memory, moving, page
 from understudy_lab.bench.overhead import Overhead, Steady
 from understudy_lab.bench.recovery import Kills, Recovery, gaps
@@ -86,9 +87,9 @@ def test_arrivals_are_counted_by_whole_lines(tmp_path: Path) -> None:
 # --- the nemesis
 
 
-def subjob(name: str, number: int = 0, **status: Any) -> Seen:
-    known = {"state": "ready", "protected": True, **status}
-    return Seen(Process(Kind.SUBJOB, name, number), 60_000, None, False, known, ready_ms=60_000)
+def subjob(name: str, number: int = 0, protected: bool = True, take_over: TakeOver | None = None) -> Seen:
+    page = InstancePage(state=State.READY, protected=protected, take_over=take_over)
+    return Seen(Process(Kind.SUBJOB, name, number), 60_000, None, False, page, ready_ms=60_000)
 
 
 QUIET = Observed(100_000, 10_000, (subjob("a"), subjob("b")), {"a": "a-0", "b": "b-0"})
@@ -124,7 +125,9 @@ def test_it_is_over_when_the_last_one_has_caught_up() -> None:
     assert not NEMESIS.satisfied(QUIET)
     assert not NEMESIS.satisfied(done)
     assert victims(done) == []
-    assert NEMESIS.satisfied(replace(done, seen=(subjob("a", takeover={"caughtUpMs": 81_000}), subjob("b"))))
+    assert NEMESIS.satisfied(
+        replace(done, seen=(subjob("a", take_over=TakeOver(caught_up=81_000)), subjob("b")))
+    )
 
 
 # --- silence
@@ -148,7 +151,7 @@ def test_a_primary_is_stopped_for_good_and_killed_when_it_was_silent_for_a_while
 
 
 def test_silence_is_over_when_the_last_one_is_dead_and_replaced() -> None:
-    caught_up = replace(QUIET, seen=(subjob("a", takeover={"caughtUpMs": 91_000}), subjob("b")))
+    caught_up = replace(QUIET, seen=(subjob("a", take_over=TakeOver(caught_up=91_000)), subjob("b")))
     nemesis = SilenceEach(KillEach(("a", "b"), kills=1, quiet_ms=5_000))
     assert not nemesis.satisfied(replace(caught_up, done=(SILENT,)))
     assert nemesis.satisfied(replace(caught_up, done=(SILENT, ENDED)))

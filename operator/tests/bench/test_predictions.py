@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from understudy.local.report.incidents import Incident
 from understudy.model.classes import OperatorClass, class_of
 from understudy.model.validate import check
+from understudy.protocol.statuspage import Batches, InstancePage
 from understudy_lab.bench import page
 from understudy_lab.bench.predicting import (
     FACTOR,
@@ -91,16 +91,10 @@ def test_a_kill_that_no_output_followed_is_no_figure() -> None:
 
 
 def test_the_micro_batch_of_a_run_is_that_of_the_instances_that_ran() -> None:
-    def page(count: int, ms: int) -> dict[str, Any]:
-        return {"batches": {"count": count, "medianMs": ms}}
+    def page(subjob: str, count: int, ms: int) -> InstancePage:
+        return InstancePage(subjob=subjob, batches=Batches(count, ms))
 
-    pages = {
-        "a-0": page(200, 90),
-        "a-1": page(300, 110),
-        "a-2": page(1, 900),
-        "a-3": {},
-        "ab-0": page(300, 500),
-    }
+    pages = [page("a", 200, 90), page("a", 300, 110), page("a", 1, 900), None, page("ab", 300, 500)]
     assert batch_ms(pages, "a") == 100
     with pytest.raises(Failed, match="no instance of b"):
         batch_ms(pages, "b")

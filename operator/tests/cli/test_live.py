@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 from rich.console import Console
 
-from tests.local.test_decide import SINK, running, seen, subjob
+from tests.local.test_decide import SINK, running, says, seen, subjob
 from understudy.cli.live import LINE_SECONDS, Lines, _table
 from understudy.local.run.decide import Observed
+from understudy.protocol.statuspage import Consumer, Queue, Role, State
 
 
 def behind(tuples: int, milliseconds: int) -> Observed:
-    consumers = {"sink/alerts": {"received": 5, "released": 5, "lag": tuples, "lagMs": milliseconds}}
-    outputs: dict[str, Any] = {"beats": {"next": 9, "trimmed": 0, "consumers": consumers}}
-    primary = seen(subjob("beats", 0), status={"state": "ready", "role": "primary", "outputs": outputs})
+    consumers = {"sink/alerts": Consumer(5, 5, tuples, milliseconds)}
+    outputs = {"beats": Queue(next=9, consumers=consumers)}
+    primary = says(seen(subjob("beats", 0)), role=Role.PRIMARY, outputs=outputs)
     return running(seen(SINK), primary)
 
 
@@ -41,10 +41,17 @@ def test_the_lines_of_a_run_without_a_terminal_tell_it_too() -> None:
     assert "alerts 812 tuples, behind by 40,000 tuples, 3.2 s" in lines(behind(40_000, 3_200))
 
 
+def test_the_lines_say_of_a_primary_that_stands_still_that_it_does() -> None:
+    well = says(seen(subjob("beats", 0)), role=Role.PRIMARY, epoch=1, protected=True)
+    assert "beats-0 epoch 1 protected" in lines(running(well))
+    hung = says(well, state=State.STALLED)
+    assert "beats-0 stalled, epoch 1 protected" in lines(running(hung))
+
+
 def test_a_sink_that_has_all_is_not_called_behind() -> None:
     assert "behind" not in lines(behind(0, 0))
 
 
 def test_a_producer_that_leads_no_more_tells_nothing() -> None:
-    dead = seen(subjob("beats", 0), exit_code=-9, status=behind(7, 1).seen[1].status)
+    dead = seen(subjob("beats", 0), exit_code=-9, page=behind(7, 1).seen[1].page)
     assert running(seen(SINK), dead).lag("alerts") is None

@@ -9,7 +9,7 @@ import pytest
 
 from understudy.control.kills import Counted
 from understudy.control.observed import Seen
-from understudy.control.pages import InstancePage
+from understudy.protocol.statuspage import Input, InstancePage
 
 from .jobs import job
 from .world import World, take_over
@@ -29,7 +29,8 @@ def dies(world: World, pod: str, inputs: Mapping[str, tuple[int, int]]) -> None:
     """Its page said this last, and does not answer any more."""
     kept = world.pages[pod].page
     assert isinstance(kept, InstancePage)
-    world.pages[pod] = Seen(replace(kept, inputs=inputs), world.now_ms, silent=True)
+    last = replace(kept, inputs={name: Input(*at) for name, at in inputs.items()})
+    world.pages[pod] = Seen(last, world.now_ms, silent=True)
 
 
 def kill(

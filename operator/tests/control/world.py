@@ -31,7 +31,6 @@ from understudy.control.observed import (
     Spread,
     Trial,
 )
-from understudy.control.pages import read
 from understudy.control.record import read_record
 from understudy.control.revision import revision_of
 from understudy.model.branches import in_use
@@ -40,6 +39,7 @@ from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
 from understudy.model.status import Role
+from understudy.protocol.statuspage import InstancePage, SinkPage, from_json
 
 STEP_MS = 1_000
 READY_MS = 8_000
@@ -365,8 +365,8 @@ class World:
             if not self.answering(pod):
                 self._note_silence(pod)
                 continue
-            page = read(self._sink_page(pod) if pod.is_sink else self._instance_page(pod))
-            assert page is not None
+            page = from_json(self._sink_page(pod) if pod.is_sink else self._instance_page(pod))
+            assert isinstance(page, InstancePage | SinkPage)
             self.pages[pod.name] = Seen(page, self.now_ms)
 
     def _note_silence(self, pod: Pod) -> None:

@@ -12,12 +12,11 @@ import pyarrow as pa
 from understudy.engine.inbox import Inbox
 from understudy.engine.lane import InputKind, InputSpec
 from understudy.engine.plan import BatchPlan, Choice
-from understudy.engine.state import InboxState
 from understudy.model.elements import Element
 from understudy.protocol.selection import UNKNOWN, CountWindow, EachRow, TimeWindow, Within, rule_of
 from understudy_lab.verify.lists import Row
 
-from .rig import table_of
+from .rig import sent, table_of
 
 Result = tuple[Any, ...]
 ROW_WISE = [{"filter": {"where": "true"}}]
@@ -168,7 +167,7 @@ class Player:
             self.progress.append((len(self.results), position.progress))
 
     def _restore(self, *, tails: bool) -> None:
-        state = InboxState.from_dict(self.inbox.state().to_dict())
+        state = sent(self.inbox.state())
         rows = {name: self.inbox.tail(name) for name in self._streams} if tails else {}
         self.inbox = self._fresh()
         self.inbox.restore(state, rows)

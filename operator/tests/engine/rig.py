@@ -22,9 +22,13 @@ from understudy.engine.lane import TIMESTAMP, InputKind, InputSpec
 from understudy.engine.plan import BatchPlan
 from understudy.engine.query import ElementQuery
 from understudy.engine.schemas import inputs_of, stream_specs
+from understudy.engine.state import InboxState
+from understudy.instance.checkpointformat import Header, header_from_bytes, header_to_bytes
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
-from understudy.streams import wire
+from understudy.protocol.checkpoint import Checkpoint
+from understudy.protocol.ids import Epoch
+from understudy.streams.connection import ROWS
 from understudy_lab.verify.lists import Row
 
 
@@ -36,10 +40,10 @@ class Host(flight.FlightServerBase):  # type: ignore[misc]
         self.scratch = Path(tempfile.mkdtemp(dir="/dev/shm"))
 
     def do_action(self, context: Any, action: flight.Action) -> Iterator[bytes]:
-        yield wire.pack(serve.handle_action(self.inboxes, wire.unpack(action.body.to_pybytes())))
+        yield serve.cut(self.inboxes, action.body.to_pybytes())
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.FlightDataStream:
-        return flight.RecordBatchStream(serve.handle_get(self.inboxes, wire.unpack(ticket.ticket)))
+        return flight.RecordBatchStream(serve.rows(self.inboxes, ticket.ticket.removeprefix(ROWS)))
 
     def __enter__(self) -> Self:
         threading.Thread(target=self.serve, daemon=True).start()
@@ -188,3 +192,11 @@ def plain(table: pa.Table) -> list[tuple[int | None, dict[str, Any]]]:
 
 def expected(rows: Sequence[Row]) -> list[tuple[int | None, dict[str, Any]]]:
     return [(row.ts, row.columns) for row in rows]
+
+
+def sent(state: InboxState) -> InboxState:
+    """As it comes out of a checkpoint."""
+    header = Header(Checkpoint(Epoch(1), 1, {}), {"e": state}, ())
+    found = header_from_bytes(header_to_bytes(header))
+    assert isinstance(found, Header)
+    return found.inboxes["e"]

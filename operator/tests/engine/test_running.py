@@ -14,11 +14,10 @@ import pyarrow as pa
 import pytest
 
 from understudy.engine.inbox import Inbox
-from understudy.engine.state import InboxState
 from understudy_lab.verify import lists as oracle
 from understudy_lab.verify.lists import Row
 
-from .rig import Host, element, expected, feed, generator_spec, plain, run, stream_spec, table_of
+from .rig import Host, element, expected, feed, generator_spec, plain, run, sent, stream_spec, table_of
 
 pytestmark = pytest.mark.spark
 
@@ -67,7 +66,7 @@ def test_another_query_goes_on_where_the_first_was_left(host: Host, chain: Any, 
     with host.running(first) as before:
         for _, _ in zip(range(3), feed(first, streams, rng, 80), strict=False):
             before.wait(lambda: first.idle)
-    state = InboxState.from_dict(first.state().to_dict())
+    state = sent(first.state())
     second = Inbox(chain, specs)
     second.restore(state, {name: first.tail(name) for name in streams} if with_tails else {})
     with host.running(second) as after:

@@ -62,7 +62,6 @@ def test_the_columns_of_every_stream_are_known_without_running_anything(spark: S
     }
     specs = stream_specs(spark, job)
     assert {name: spec.kind for name, spec in specs.items() if spec.kind is not InputKind.STREAM} == {
-        "ecg": InputKind.GENERATOR,
-        "log": InputKind.FILES,
+        "ecg": InputKind.GENERATOR
     }
     assert {name for name, spec in specs.items() if spec.ordered} == {"ecg", "beats.1", "beats"}

@@ -29,9 +29,11 @@ from understudy.local.surroundings import LocalSurroundings
 from understudy.model.elements import elements_of
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy.modes.build import instance_of, sink_consumer, wiring_of
+from understudy.modes.build import instance_of, sink_consumer
 from understudy.process.clock import now_ms, steady_ms
 from understudy.process.credentials import own
+from understudy.protocol.peermessage import Age
+from understudy.protocol.statuspage import State, to_json
 from understudy.protocol.watermarks import Step
 from understudy.sources.reading import Sources
 from understudy.streams.hearing import Hearing
@@ -124,19 +126,19 @@ class InProcessInstance:
         serving = InstanceServing()
         self.server = Server("127.0.0.1", 0, serving, own())
         address = f"127.0.0.1:{self.server.port}"
-        core, wiring = instance_of(job, subjob, name), wiring_of(job, subjob)
+        core = instance_of(job, subjob, name)
         spill = Spill(folder / name, bounds.memory)
         self.context = Context(
             job, subjob, core, surroundings, address, {owner: self.inbox}, {owner: store}, spill
         )
-        sources = Sources(job, wiring.replayable & set(wiring.entering), {"numbers": PAYLOAD}, folder)
+        sources = Sources.of(job, subjob, {"numbers": PAYLOAD}, folder)
         self.shell = Shell(self.context, sources)
         serving.inboxes, serving.schemas, serving.shell = {owner: self.inbox}, {owner: schema}, self.shell
         merges = len(element.inputs) > 1
         self._compute = {"first": _kept, "third": _divisible, "second": _merged if merges else _sums}[owner]
         surroundings.announce(owner, name, address, "")
         threading.Thread(target=self._run, args=(owner,), daemon=True).start()
-        self.context.story.state = "ready"
+        self.context.story.state = State.READY
         self.shell.start()
 
     def _run(self, owner: str) -> None:
@@ -153,7 +155,7 @@ class InProcessInstance:
                 done = plan.number
 
     def status(self) -> dict[str, Any]:
-        return status_of(self.context)
+        return to_json(status_of(self.context))
 
     def leave(self) -> None:
         self.inbox.close()
@@ -231,7 +233,7 @@ class Reader(Handler):
     def mark(self, stream: str) -> Step | None:
         return self.last
 
-    def ages(self, stream: str) -> list[dict[str, int]]:
+    def ages(self, stream: str) -> tuple[Age, ...]:
         return self._hearing.ages(stream, steady_ms())
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from understudy.instance.status import status_of
-
 from .in_process import CHAIN, InProcessInstance, InProcessJob, Reader, expected, until
 
 TWO_SINKS = CHAIN.replace("sinks: [", "sinks: [{name: away, input: second, files: {path: away}}, ")
@@ -42,7 +40,7 @@ def test_a_take_over_serves_those_that_are_there_and_the_lost_one_gets_everythin
         away, spare = lose_both(running)
         running.flows(100)
         assert not spare.context.core.roll_open
-        assert status_of(spare.context)["takeover"]["firstOutputMs"] is not None
+        assert spare.status()["takeover"]["firstOutputMs"] is not None
         back = come_back(running, away)
         until(lambda: len(back.rows) >= len(running.reader.rows) - 20)
         running.flows(40)

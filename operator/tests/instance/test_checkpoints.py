@@ -6,15 +6,21 @@ from pathlib import Path
 import pytest
 
 from tests.streams.rows import rows, seqs
-from understudy.instance.checkpoints import QUEUE, Message, Shelf, Unpacking, encode, to_ship
+from understudy.engine.state import InboxState, LogState
+from understudy.instance.checkpointformat import Unpacking, letters_of
+from understudy.instance.checkpoints import QUEUE, Message, Shelf, to_ship
 from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.peermessage import Piece, Shipped
 from understudy.protocol.savepoints import Savepoint, Tree
+from understudy.protocol.selection import UNKNOWN
 from understudy.protocol.watermarks import Step
 from understudy.streams.spill import Spill
 
 IN = Stream("in")
 NOTHING: frozenset[Stream] = frozenset()
+LAST = Shipped(epoch=Epoch(1))
+STATE = InboxState(9, (9,), (5,), (UNKNOWN,), LogState(2, (1,), UNKNOWN, bytes(range(256))), clock=7)
 
 
 def checkpoint(number: int, tail: tuple[int, int], held: tuple[int, int]) -> Checkpoint:
@@ -24,7 +30,7 @@ def checkpoint(number: int, tail: tuple[int, int], held: tuple[int, int]) -> Che
 
 def message(now: Checkpoint, base: Checkpoint | None) -> Message:
     shipped = {(p.element, p.name): rows(r.start, r.stop) for p, r in to_ship(now, base, NOTHING) if len(r)}
-    return Message(now, {"e": {}}, shipped)
+    return Message(now, {"e": STATE}, shipped)
 
 
 def test_a_first_checkpoint_ships_everything_and_the_next_only_what_was_added() -> None:
@@ -75,13 +81,17 @@ def test_a_temporary_backup_leaves_the_permanent_one_as_it_is(shelf: Shelf) -> N
 
 def test_many_rows_travel_in_several_letters(tmp_path: Path) -> None:
     sent = message(checkpoint(1, (0, 1_000), (0, 5)), None)
-    letters = list(encode(sent, most=5_000))
+    letters = list(letters_of(sent, LAST, most=5_000))
     assert len(letters) > 2
     assert all(sum(map(len, blobs)) < 12_000 for _, blobs in letters)
     unpacking = Unpacking(Spill(tmp_path, 5_000))
-    *none, got = [unpacking.take(words, blobs) for words, blobs in letters]
-    assert not any(none)
-    assert got is not None
+    *ahead, (last, blobs) = letters
+    for said, piece in ahead:
+        assert isinstance(said, Piece)
+        unpacking.add(said, piece)
+    assert last is LAST
+    got = unpacking.finish(blobs)
+    assert isinstance(got, Message)
     assert {k: seqs(t) for k, t in got.rows.items()} == {
         ("e", IN): list(range(1_000)),
         ("e", QUEUE): list(range(5)),
@@ -100,8 +110,9 @@ def test_a_message_survives_the_wire(tmp_path: Path) -> None:
     trees = {Stream("e"): {Consumer("down"): tree}}
     whole = replace(checkpoint(3, (5, 9), (1, 4)), marks={IN: mark}, trees=trees, steps={IN: (mark,)})
     sent = message(replace(whole, extended={IN: Seq(12)}), None)
-    ((words, blobs),) = encode(sent)
-    got = Unpacking(Spill(tmp_path, 1 << 20)).take(words, blobs)
-    assert got is not None
+    ((_, blobs),) = letters_of(sent, LAST)
+    got = Unpacking(Spill(tmp_path, 1 << 20)).finish(blobs)
+    assert isinstance(got, Message)
+    assert got.inboxes == sent.inboxes
     assert got.checkpoint == sent.checkpoint
     assert {k: t.to_pylist() for k, t in got.rows.items()} == {k: t.to_pylist() for k, t in sent.rows.items()}

@@ -17,16 +17,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+import pyarrow.flight as flight
 import pytest
 
+from understudy.instance.serving import InstanceServing
 from understudy.kubernetes.certificates import Authority, issue, new_authority
 from understudy.local.surroundings import LocalSurroundings
 from understudy.process.credentials import FOLDER, own
 from understudy.process.ports import Unreachable
 from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.ids import Epoch
+from understudy.protocol.peermessage import KeepAlive, to_bytes
 from understudy.streams import wire
-from understudy.streams.server import Messages, Server
+from understudy.streams.server import Server
 
 from .in_process import InProcessInstance, InProcessJob, expected, until
 
@@ -92,36 +95,26 @@ def wrong_certificate() -> Iterator[str]:
     """It wants another authority's certificate."""
     now = datetime.now(UTC)
     credentials = issue(new_authority("other", now), now + timedelta(days=1), now)
-    with Server("127.0.0.1", 0, Babbling(), credentials) as server:
+    with Server("127.0.0.1", 0, InstanceServing(), credentials) as server:
         yield f"127.0.0.1:{server.port}"
 
 
-class Babbling:
-    """A primary whose messages nobody understands."""
+BEATING = to_bytes(KeepAlive(epoch=Epoch(1)))
+NONSENSE = b'{"kind": "determinants", "version": "1.0", "epoch": 1, "steps": "nonsense"}'
+LATER = b'{"kind": "keepAlive", "version": "2.0", "epoch": 1}'
 
-    def __init__(self) -> None:
+
+class Babbling(Server):
+    """A primary whose words are not understood."""
+
+    def __init__(self, *words: bytes) -> None:
+        super().__init__("127.0.0.1", 0, InstanceServing())
+        self._words = words
         self.followed = 0
 
-    def serve_follower(self, request: dict[str, Any]) -> Messages:
+    def do_get(self, context: Any, ticket: flight.Ticket) -> flight.FlightDataStream:
         self.followed += 1
-        yield wire.blobs([]), wire.pack({"epoch": 1})
-        yield wire.blobs([]), wire.pack({"epoch": 1, "determinants": "nonsense"})
-        time.sleep(1)
-
-    def stream_schema(self, stream: str) -> pa.Schema:
-        raise NotImplementedError
-
-    def serve_stream(self, request: dict[str, Any]) -> Messages:
-        raise NotImplementedError
-
-    def peek(self, stream: str, count: int) -> pa.Table:
-        raise NotImplementedError
-
-    def plan_rows(self, request: dict[str, Any]) -> pa.Table:
-        raise NotImplementedError
-
-    def act(self, kind: str, body: dict[str, Any]) -> Any:
-        return {}
+        return flight.GeneratorStream(wire.BLOB, ((wire.blobs([]), word) for word in self._words))
 
 
 @contextmanager
@@ -130,9 +123,8 @@ def not_yet_valid() -> Iterator[str]:
     wrong."""
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     authority = Authority(*((Path(os.environ[FOLDER]) / name).read_bytes() for name in ("ca.crt", "ca.key")))
-    with Server(
-        "127.0.0.1", 0, Babbling(), issue(authority, tomorrow + timedelta(days=1), tomorrow)
-    ) as server:
+    credentials = issue(authority, tomorrow + timedelta(days=1), tomorrow)
+    with Server("127.0.0.1", 0, InstanceServing(), credentials) as server:
         yield f"127.0.0.1:{server.port}"
 
 
@@ -249,17 +241,35 @@ def test_a_primary_that_its_consumers_hear_keeps_its_lease_though_it_cannot_answ
 
 
 def test_a_message_that_cannot_be_handled_ends_in_another_attempt(tmp_path: Path) -> None:
-    running, babbling = InProcessJob(PASSIVE, tmp_path), Babbling()
+    running = InProcessJob(PASSIVE, tmp_path)
     try:
-        with Server("127.0.0.1", 0, babbling) as server:
+        with Babbling(BEATING, NONSENSE) as server:
             instance, surroundings = newcomer(running, f"127.0.0.1:{server.port}")
-            until(lambda: babbling.followed >= 3)
+            until(lambda: server.followed >= 3)
             surroundings.address = None
             primary = running.instances["first-0"]
             running.begin()
             until(
                 lambda: primary.status()["secondary"] == instance.name and bool(primary.status()["protected"])
             )
+            assert running.leader("first") == "first-0"
+    finally:
+        running.close()
+
+
+@pytest.mark.parametrize("ha", [PASSIVE, SPARE, REPLICAS], ids=["passiveStandby", "amnesia", "replicaBackup"])
+def test_a_primary_of_another_major_version_keeps_its_lease(ha: str, tmp_path: Path) -> None:
+    """Though nobody else hears it, and it answers no question in its Lease: it lives, since it speaks."""
+    running = InProcessJob(ha, tmp_path)
+    try:
+        running.begin()
+        running.flows()
+        running.instances.pop("first-0").leave()
+        with Babbling(LATER) as server:
+            _, surroundings = newcomer(running, f"127.0.0.1:{server.port}")
+            until(lambda: server.followed >= 3)
+            time.sleep(AGES)
+            assert surroundings.tried == 0
             assert running.leader("first") == "first-0"
     finally:
         running.close()

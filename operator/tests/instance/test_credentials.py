@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -12,10 +11,15 @@ import pytest
 
 from understudy.kubernetes.certificates import Authority, issue, new_authority
 from understudy.process.credentials import SUBJECT, Credentials
+from understudy.protocol.ids import Epoch, Stream
+from understudy.protocol.peermessage import Answer, Follow, Order, Peek, Ping, Pong, Subscribe
 from understudy.streams import wire
-from understudy.streams.server import Messages, Server
+from understudy.streams.connection import connect
+from understudy.streams.server import Batches, Letters, Server
 
 NOW = datetime.now(UTC)
+SECRET = Pong(Epoch(7))
+PEEK = Peek(Stream("s"), 3)
 
 
 class Secretive:
@@ -24,19 +28,23 @@ class Secretive:
     def stream_schema(self, stream: str) -> pa.Schema:
         raise NotImplementedError
 
-    def serve_stream(self, request: dict[str, Any]) -> Messages:
+    def serve_stream(self, request: Subscribe) -> Batches:
         raise NotImplementedError
 
-    serve_follower = serve_stream
+    def serve_follower(self, request: Follow) -> Letters:
+        raise NotImplementedError
 
-    def peek(self, stream: str, count: int) -> pa.Table:
+    def peek(self, request: Peek) -> pa.Table:
         return pa.table({"v": [1, 2, 3]})
 
-    def plan_rows(self, request: dict[str, Any]) -> pa.Table:
+    def plan_rows(self, request: bytes) -> pa.Table:
         raise NotImplementedError
 
-    def act(self, kind: str, body: dict[str, Any]) -> Any:
-        return {"word": "secret"}
+    def cut(self, request: bytes) -> bytes:
+        raise NotImplementedError
+
+    def act(self, order: Order) -> Answer:
+        return SECRET
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +63,15 @@ def address(mine: Credentials) -> Iterator[str]:
         yield f"127.0.0.1:{server.port}"
 
 
-def ask(client: flight.FlightClient) -> Any:
-    assert client.do_get(wire.ticket("peek", stream="s", count=3)).read_all().num_rows == 3
-    return wire.do(client, "status", 5.0)
+def ask(client: flight.FlightClient) -> Answer:
+    assert client.do_get(wire.ticket(PEEK)).read_all().num_rows == 3
+    return wire.say(client, Ping(), 5.0)
 
 
 def test_pods_of_the_same_job_are_served(authority: Authority, address: str) -> None:
     """Each with a certificate of its own: the next one is issued while the last is still in use."""
-    with wire.connect(address, issue(authority, NOW + timedelta(days=30), NOW)) as client:
-        assert ask(client) == {"word": "secret"}
+    with connect(address, issue(authority, NOW + timedelta(days=30), NOW)) as client:
+        assert ask(client) == SECRET
 
 
 def stranger() -> Credentials:
@@ -85,7 +93,7 @@ def expired(authority: Authority) -> Credentials:
     "who", ["plain", "without a certificate", "of another job", "in disguise", "expired"]
 )
 def test_nobody_else_gets_anything(authority: Authority, mine: Credentials, address: str, who: str) -> None:
-    def connect() -> flight.FlightClient:
+    def client_of() -> flight.FlightClient:
         match who:
             case "plain":
                 return flight.FlightClient(f"grpc://{address}")
@@ -93,25 +101,23 @@ def test_nobody_else_gets_anything(authority: Authority, mine: Credentials, addr
                 trusted = {"tls_root_certs": mine.authority, "override_hostname": SUBJECT}
                 return flight.FlightClient(f"grpc+tls://{address}", **trusted)
             case "of another job":
-                return wire.connect(address, stranger())
+                return connect(address, stranger())
             case "in disguise":
-                return wire.connect(address, disguised(mine))
+                return connect(address, disguised(mine))
             case _:
-                return wire.connect(address, expired(authority))
+                return connect(address, expired(authority))
 
-    with connect() as client, pytest.raises((flight.FlightError, pa.ArrowException)):
-        list(client.do_action(flight.Action("status", b"{}"), flight.FlightCallOptions(timeout=5.0)))
-    with connect() as client, pytest.raises((flight.FlightError, pa.ArrowException)):
-        client.do_get(
-            wire.ticket("peek", stream="s", count=3), flight.FlightCallOptions(timeout=5.0)
-        ).read_all()
+    with client_of() as client, pytest.raises((flight.FlightError, pa.ArrowException)):
+        wire.say(client, Ping(), 5.0)
+    with client_of() as client, pytest.raises((flight.FlightError, pa.ArrowException)):
+        client.do_get(wire.ticket(PEEK), flight.FlightCallOptions(timeout=5.0)).read_all()
 
 
 def test_a_client_refuses_a_server_that_the_jobs_authority_did_not_sign(mine: Credentials) -> None:
     with Server("127.0.0.1", 0, Secretive(), stranger()) as server:
-        client = wire.connect(f"127.0.0.1:{server.port}", mine)
+        client = connect(f"127.0.0.1:{server.port}", mine)
         with client, pytest.raises((flight.FlightError, pa.ArrowException)):
-            wire.do(client, "status", 5.0)
+            wire.say(client, Ping(), 5.0)
 
 
 def test_an_authority_cannot_be_used_as_a_pod_nor_a_pod_as_an_authority(

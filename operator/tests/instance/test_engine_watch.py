@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import subprocess
 import sys
 import time
@@ -16,8 +17,9 @@ from understudy.engine.lane import InputKind, InputSpec
 from understudy.instance.enginewatch import EngineWatcher, Probe
 from understudy.instance.health import Health
 from understudy.model.elements import elements_of
-from understudy.process.http import StatusPage
+from understudy.process.http import StatusServer
 from understudy.process.latencies import Latencies
+from understudy.protocol.statuspage import State
 
 from .in_process import PAYLOAD, RATE, InProcessJob
 
@@ -51,8 +53,8 @@ def watched(watcher: EngineWatcher, seconds: float) -> str | None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         watcher.look()
-        if (why := watcher.status()["why"]) is not None:
-            return str(why)
+        if (why := watcher.status().why) is not None:
+            return why
         time.sleep(LOOK_SECONDS)
     return None
 
@@ -72,9 +74,42 @@ def test_a_python_worker_that_was_just_started_counts_if_it_is_at_work(
         started.wait()
 
 
+def test_a_python_worker_that_is_stopped_is_noticed_though_there_is_nothing_to_do(
+    running: InProcessJob,
+) -> None:
+    """That of a standby, for instance: without it, the standby could not take over."""
+    watcher, inbox = watcher_of(running)
+    worker = subprocess.Popen([sys.executable, "-c", ASLEEP])
+    try:
+        with inbox.waited_for():
+            assert watched(watcher, 3) is None
+            worker.send_signal(signal.SIGSTOP)
+            why = watched(watcher, 10)
+            assert f"(process {worker.pid}) has been stopped for " in str(why)
+            worker.send_signal(signal.SIGCONT)
+            time.sleep(LOOK_SECONDS)
+            watcher.look()
+            assert watcher.status().why is None
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def test_the_timeout_is_what_was_said_and_ten_times_as_long_while_a_cold_engine_warms_up(
+    running: InProcessJob,
+) -> None:
+    running.begin()
+    running.flows()
+    watcher, _ = watcher_of(running)
+    story = running.instances["first-0"].context.story
+    for state, timeout in ((State.READY, 2_000), (State.WARMING_UP, 20_000), (State.READY, 2_000)):
+        story.state = state
+        assert watcher.status().timeout_ms == timeout
+
+
 def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(running: InProcessJob) -> None:
     health = Health("first", "first-0", Latencies(list))
-    page = StatusPage("127.0.0.1", 0, health.status, health.ready, health.trouble)
+    page = StatusServer("127.0.0.1", 0, health.status, health.ready, health.trouble)
     health.context = running.instances["first-0"].context
     health.engine, inbox = watcher_of(running)
     try:
@@ -84,7 +119,7 @@ def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(runnin
         assert why is not None
         assert asked(page, "/healthz") == (503, why)
         assert asked(page, "/readyz")[0] == 503
-        assert health.status()["state"] == "stalled"
+        assert health.status().state is State.STALLED
         with inbox.waited_for():
             health.engine.look()
         assert asked(page, "/healthz") == (200, "ok")
@@ -93,7 +128,7 @@ def test_the_kubelet_is_told_while_the_engine_stands_still_and_not_longer(runnin
         page.stop()
 
 
-def asked(page: StatusPage, path: str) -> tuple[int, str]:
+def asked(page: StatusServer, path: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection(page.address, timeout=5)
     connection.request("GET", path)
     said = connection.getresponse()

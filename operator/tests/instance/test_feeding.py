@@ -15,7 +15,7 @@ from understudy.local.surroundings import LocalSurroundings
 from understudy.model.elements import elements_of
 from understudy.model.job import StreamJob
 from understudy.model.load import load
-from understudy.modes.build import instance_of, wiring_of
+from understudy.modes.build import instance_of
 from understudy.protocol import events as on
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch
@@ -52,10 +52,10 @@ def shell(tmp_path: Path) -> Shell:
     inboxes = {e.name: Inbox(e, [specs[i] for i in e.inputs], max_waiting=10) for e in elements}
     schema = pa.schema([*WIRE, *PAYLOAD])
     stores = {e.name: Store(schema, tmp_path / e.name, 1 << 20, 1 << 20) for e in elements}
-    core, wiring = instance_of(job, subjob, "whole-0"), wiring_of(job, subjob)
+    core = instance_of(job, subjob, "whole-0")
     surroundings = LocalSurroundings(tmp_path / "surroundings")
     context = Context(job, subjob, core, surroundings, "here:1", inboxes, stores, Spill(tmp_path, 1 << 20))
-    found = Shell(context, Sources(job, wiring.replayable, {"numbers": PAYLOAD}, tmp_path))
+    found = Shell(context, Sources.of(job, subjob, {"numbers": PAYLOAD}, tmp_path))
     found.post(on.LeaseWon(LeaseRecord("whole-0", "here:1", Epoch(1))))
     return found
 

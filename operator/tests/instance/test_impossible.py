@@ -35,5 +35,6 @@ def test_the_status_page_has_the_story(shell: Shell) -> None:
     with pytest.raises(Impossible):
         shell.post(on.Started(Epoch(1), fresh=True))
     page = status_of(shell.context)
-    assert page["state"] == "failed"
-    assert "LeaseWon" in page["error"]
+    assert page.state == "failed"
+    assert page.error is not None
+    assert "LeaseWon" in page.error

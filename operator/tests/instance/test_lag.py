@@ -14,11 +14,13 @@ import pytest
 
 from tests.instance.in_process import CHAIN, InProcessJob, job_of, until
 from tests.sinks.test_sink_lives import HA, spawn
-from understudy.control.pages import InstancePage, Lag, read
+from understudy.instance.status import status_of
 from understudy.modes.build import sink_consumer
 from understudy.protocol.ids import Stream
-from understudy.sinks.fence import Life
+from understudy.protocol.statuspage import InstancePage, Lag, from_bytes, to_bytes
+from understudy.sinks.port import Life, Opening
 from understudy.sinks.sink import SinkProcess
+from understudy.sinks.writers import writer_of
 
 BEHIND = 200  # tuples: about three seconds of this stream
 SLACK = 30  # tuples that may be written, and not acked yet, or made between two looks
@@ -35,9 +37,11 @@ def running(tmp_path: Path) -> Iterator[InProcessJob]:
 
 def told(running: InProcessJob) -> Lag:
     """As the operator reads it from the status page of the producer."""
-    page = read(running.instances["second-0"].status())
+    page = from_bytes(to_bytes(status_of(running.instances["second-0"].context)))
     assert isinstance(page, InstancePage)
-    return page.outputs["second"].lags[sink_consumer("end")]
+    lag = page.outputs["second"].consumers[sink_consumer("end")].lag
+    assert lag is not None
+    return lag
 
 
 def counted(running: InProcessJob, output: Path) -> int:
@@ -83,15 +87,16 @@ def test_the_page_of_a_sink_whose_write_stands_still_tells_its_lag(
     running: InProcessJob, tmp_path: Path
 ) -> None:
     output, job = tmp_path / "slow", job_of(CHAIN, HA)
-    sink = SinkProcess(job, job.sinks[0], output, running.surroundings, Life("a", 1))
+    opening = Opening(job, job.sinks[0], output, Life("a", 1))
+    sink = SinkProcess(opening, writer_of(opening), running.surroundings)
     writer = threading.Thread(target=sink.run, daemon=True)
     writer.start()
-    until(lambda: sink.log.next > 10)
+    until(lambda: sink.writer.next > 10)
     with sink._lock:
-        until(lambda: sink.status()["lag"] > BEHIND)
+        until(lambda: sink.status().lag > BEHIND)
         lag, most = sink.status(), counted(running, output)
-        assert most // 2 < lag["lag"] <= most
-        assert lag["lagMs"] > 0
-    until(lambda: sink.status()["lag"] < SLACK)
+        assert most // 2 < lag.lag <= most
+        assert lag.lag_ms > 0
+    until(lambda: sink.status().lag < SLACK)
     sink.stop()
     writer.join(30)

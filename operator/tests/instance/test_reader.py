@@ -6,19 +6,23 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.flight as flight
 import pytest
 
 from understudy.instance.serving import InstanceServing
-from understudy.streams import wire
+from understudy.protocol.ids import Epoch, Seq
+from understudy.protocol.peermessage import Answer, Batch, Order, Pong, Subscribe, Waiting, to_bytes
 from understudy.streams.reader import Asking, Handler, Incoming, StreamReader
-from understudy.streams.server import Messages, Server
+from understudy.streams.server import Batches, Server
 
 from .in_process import until
 
 SCHEMA = pa.schema([("_seq", pa.int64())])
+ONE = pa.record_batch([pa.array([0])], schema=SCHEMA)
+LAST = Batch(epoch=Epoch(1), next=Seq(1), end=Seq(1))
 REDIRECTIONS = 300
 
 
@@ -28,8 +32,8 @@ class Producer(InstanceServing):
     def stream_schema(self, stream: str) -> pa.Schema:
         return SCHEMA
 
-    def serve_stream(self, request: dict[str, Any]) -> Messages:
-        yield pa.record_batch([pa.array([0])], schema=SCHEMA), wire.pack({"epoch": 1, "next": 1, "end": 1})
+    def serve_stream(self, request: Subscribe) -> Batches:
+        yield ONE, LAST
 
 
 class Consumer(Handler):
@@ -46,11 +50,11 @@ class Consumer(Handler):
 class Brief(Producer):
     """Sends one tuple, and is gone."""
 
-    def serve_stream(self, request: dict[str, Any]) -> Messages:
-        yield pa.record_batch([pa.array([0])], schema=SCHEMA), wire.pack({"epoch": 1, "next": 1})
+    def serve_stream(self, request: Subscribe) -> Batches:
+        yield ONE, Batch(epoch=Epoch(1), next=Seq(1))
 
-    def act(self, kind: str, body: dict[str, Any]) -> Any:
-        return {}
+    def act(self, order: Order) -> Answer:
+        return Pong(None)
 
 
 @pytest.fixture
@@ -70,27 +74,30 @@ def test_who_takes_the_connection_and_says_nothing_is_given_up(hung: str) -> Non
     server.shutdown()
 
 
-class Babbling(Producer):
-    """Sends words that nobody understands at first."""
+class Babbling(Server):
+    """Sends words that nobody understands, and one that is."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = 0
+    words: ClassVar = [
+        b"nonsense",
+        b'{"kind": "batch", "version": "1.0", "epoch": 1}',
+        b'{"kind": "batch", "version": "2.0", "epoch": 1, "next": 1}',
+        to_bytes(Pong(Epoch(1))),
+        to_bytes(LAST),
+    ]
+    asked = 0
 
-    def serve_stream(self, request: dict[str, Any]) -> Messages:
+    def do_get(self, context: object, ticket: flight.Ticket) -> flight.FlightDataStream:
         self.asked += 1
-        broken = b"nonsense" if self.asked == 1 else wire.pack({"next": 1}) if self.asked == 2 else None
-        end = wire.pack({"epoch": 1, "next": 1, "end": 1})
-        yield pa.record_batch([pa.array([0])], schema=SCHEMA), broken or end
+        return flight.GeneratorStream(SCHEMA, iter([(ONE, self.words[self.asked - 1])]))
 
 
 def test_a_message_that_cannot_be_handled_ends_in_another_attempt() -> None:
-    producer, consumer = Babbling(), Consumer()
-    server = Server("127.0.0.1", 0, producer)
+    consumer = Consumer()
+    server = Babbling("127.0.0.1", 0, Producer())
     reader = StreamReader(Asking("s", "c"), consumer, lambda: [f"127.0.0.1:{server.port}"], 5_000)
     reader.start()
     assert consumer.arrived.wait(20)
-    assert producer.asked == 3
+    assert server.asked == len(server.words)
     reader.stop()
     server.shutdown()
 
@@ -127,16 +134,16 @@ class Standby(Producer):
         super().__init__()
         self.asked = 0
 
-    def serve_stream(self, request: dict[str, Any]) -> Messages:
+    def serve_stream(self, request: Subscribe) -> Batches:
         self.asked += 1
         while True:
-            yield pa.record_batch([pa.array([], pa.int64())], schema=SCHEMA), wire.pack({"waiting": True})
+            yield ONE.slice(0, 0), Waiting()
             time.sleep(0.01)
 
 
 class Primary(Producer):
-    def act(self, kind: str, body: dict[str, Any]) -> Any:
-        return {"epoch": 1}
+    def act(self, order: Order) -> Answer:
+        return Pong(Epoch(1))
 
 
 def test_nobody_waits_at_a_standby_while_another_leads() -> None:

@@ -14,6 +14,7 @@ from understudy.kubernetes.poll import Poller
 from understudy.kubernetes.reconcile import CALM_SECONDS, CALMEST_SECONDS, RESTLESS, Reconciler
 from understudy.kubernetes.settings import PodSettings
 from understudy.model.status import Role
+from understudy.protocol.statuspage import InstancePage, State
 
 from ..control.jobs import manifest
 from .fake_api import FakeApi
@@ -104,3 +105,14 @@ def test_a_job_that_waits_for_a_node_for_long_is_not_asked_every_second_for_ever
     assert pauses[-1] == CALM_SECONDS
     assert pauses[:-1] == [1.0] * (len(pauses) - 1)
     assert len(pauses) > RESTLESS
+
+
+def test_a_page_of_another_major_version_is_neither_silence_nor_news(fake: FakeApi, api: Api) -> None:
+    """A pod that is silent may be replaced. This one lives, and speaks a language that came later."""
+    pod = Pod("demo-keep-0", "keep", Role.PRIMARY, Phase.RUNNING, 0, ip="127.0.0.80", uid="u3")
+    poller = Poller()
+    with page("127.0.0.80", {"kind": "subjob", "version": "1.9", "state": "ready", "new": True}):
+        assert poller.pages([pod])["demo-keep-0"].page == InstancePage(state=State.READY)
+    with page("127.0.0.80", {"kind": "subjob", "version": "2.0", "state": "ready"}):
+        assert poller.pages([pod]) == {}
+    assert poller.pages([pod]) == {}, "nobody knows since when it is silent"

@@ -20,8 +20,10 @@ from understudy.kubernetes.drills import DrillReconciler
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Writer, unelected
 from understudy.process.family import family
-from understudy.process.http import StatusPage
+from understudy.process.http import StatusServer
 from understudy.process.ports import Unreachable
+from understudy.protocol.peermessage import Answer, Done, Drill, Harm, Order, Refused
+from understudy.protocol.statuspage import Activity, Engine, InstancePage
 from understudy.streams.server import Server
 
 from .fake_api import FakeApi
@@ -89,16 +91,16 @@ def test_a_drill_that_is_gone_is_forgotten(fake: FakeApi, api: Api) -> None:
     assert DrillReconciler(api, SETTINGS).reconcile("apps", "other") is None
 
 
-@pytest.mark.parametrize("fault", ["freeze", "partition"])
-def test_an_instance_without_certificates_takes_no_orders(fault: str) -> None:
-    assert "error" in InstanceServing().act(fault, {"seconds": 60})
+@pytest.mark.parametrize("harm", Harm)
+def test_an_instance_without_certificates_takes_no_orders(harm: Harm) -> None:
+    assert isinstance(InstanceServing().act(Drill(harm, 60)), Refused)
 
 
 def test_an_order_that_is_not_taken_is_no_order_carried_out(api: Api) -> None:
     server = Server("127.0.0.9", FLIGHT_PORT, InstanceServing())
     try:
         with pytest.raises(Unreachable, match="certificates"):
-            Writer(api, "apps", unelected(), {}).order("demo", 0, "127.0.0.9", "partition", seconds=1)
+            Writer(api, "apps", unelected(), {}).order("demo", 0, "127.0.0.9", Drill(Harm.PARTITION, 1))
     finally:
         server.shutdown()
 
@@ -108,11 +110,11 @@ class Obedient(InstanceServing):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[tuple[str, Json]] = []
+        self.told: list[Order] = []
 
-    def act(self, kind: str, body: Json) -> Any:
-        self.told.append((kind, body))
-        return {}
+    def act(self, order: Order) -> Answer:
+        self.told.append(order)
+        return Done()
 
 
 def test_an_engine_hangs_for_two_of_the_timeouts_that_its_pod_tells_of(fake: FakeApi, api: Api) -> None:
@@ -129,10 +131,10 @@ def test_an_engine_hangs_for_two_of_the_timeouts_that_its_pod_tells_of(fake: Fak
     fake.put(
         "failoverdrills", {"metadata": {"name": "now", "namespace": "apps", "generation": 1}, "spec": spec}
     )
-    said = {"kind": "subjob", "instance": "demo-keep-0", "engine": {"state": "working", "timeoutMs": 45_000}}
+    said = InstancePage(instance="demo-keep-0", engine=Engine(Activity.WORKING, timeout_ms=45_000))
     serving = Obedient()
     page, server = (
-        StatusPage(HERE, STATUS_PORT, lambda: said, lambda: True),
+        StatusServer(HERE, STATUS_PORT, lambda: said, lambda: True),
         Server(HERE, FLIGHT_PORT, serving, shown),
     )
     try:
@@ -141,7 +143,7 @@ def test_an_engine_hangs_for_two_of_the_timeouts_that_its_pod_tells_of(fake: Fak
     finally:
         page.stop()
         server.shutdown()
-    assert serving.told == [("hang", {"seconds": 90})]
+    assert serving.told == [Drill(Harm.HANG, 90)]
     assert status(fake)["lastsSeconds"] == 90
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from understudy.kubernetes.objects import Owner
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Writer, unelected
 from understudy.model.ha import Ha, Mode
+from understudy.protocol.peermessage import Answer, Change, Done, Order
 from understudy.streams.server import Server
 
 from .fake_api import FakeApi
@@ -29,11 +29,11 @@ class Pod(InstanceServing):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[tuple[str, dict[str, Any]]] = []
+        self.told: list[Order] = []
 
-    def act(self, kind: str, body: dict[str, Any]) -> Any:
-        self.told.append((kind, body))
-        return {}
+    def act(self, order: Order) -> Answer:
+        self.told.append(order)
+        return Done()
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def change(ip: str) -> do.ChangeInstance:
 def test_a_pod_is_told_how_its_subjob_is_to_be_kept_alive(pod: Pod) -> None:
     with FakeApi().serving() as api:
         actor_of(api).carry_out(change(POD))
-    ((kind, body),) = pod.told
-    assert kind == "change"
-    assert Ha.model_validate(body["ha"]) == Ha(mode=Mode.SAVEPOINT)
+    (order,) = pod.told
+    assert isinstance(order, Change)
+    assert Ha.model_validate(order.ha) == Ha(mode=Mode.SAVEPOINT)
 
 
 def test_one_that_does_not_answer_holds_up_nobody() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from understudy.cli.pages import incident_table, status_page
 from understudy.cli.terminal import Part, plain
+from understudy.control.times import millis
 from understudy.model.refusal import Refusal
 
 from ..control.jobs import job
@@ -97,6 +100,28 @@ def test_a_job_that_nobody_has_looked_at_is_not_called_safe() -> None:
     page = status_page(body, [], 0)
     assert not page.safe
     assert "is it running?" in plain(*page.parts)
+
+
+@pytest.mark.parametrize(("old_ms", "is_known"), [(120_000, True), (179_000, True), (180_000, False)])
+def test_a_status_that_the_operator_does_not_confirm_any_more_is_not_called_safe(
+    old_ms: int, is_known: bool
+) -> None:
+    world = World(job()).run_for(30)
+    measured = millis(world.status["measuredAt"])
+    assert measured is not None
+    body = {"metadata": {"name": "demo", "namespace": "apps"}, "status": world.status}
+    page = status_page(body, [], measured + old_ms)
+    assert page.safe is is_known
+    assert ("SAFE" in plain(*page.parts)) is is_known
+    assert ("has not looked at it for 180 s" in plain(*page.parts)) is not is_known
+
+
+def test_a_job_that_has_completed_stays_so_without_an_operator() -> None:
+    status = {"phase": "Completed", "measuredAt": "2026-11-18T10:00:00Z", "conditions": [{"type": "Ready"}]}
+    metadata = {"name": "demo", "namespace": "apps"}
+    now = millis("2026-11-19T10:00:00Z")
+    assert now is not None
+    assert status_page({"metadata": metadata, "status": status}, [], now).safe
 
 
 def test_no_incidents_is_a_sentence() -> None:

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from tests.local.jobs import job
-from understudy.control.pages import Lag
 from understudy.local.effective import effective
 from understudy.local.report.arrivals import Arrival
 from understudy.local.report.record import Lags, Record
 from understudy.local.run.decide import Done, Finish
 from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Process
+from understudy.protocol.statuspage import InstancePage, Lag, Role, TakeOver
 
 START = 1_760_000_000_000
 FAULT = START + 15_000
 JOB = effective(job(), timedelta(seconds=40), Path())
 
-STORY: dict[str, Any] = {
-    "from": "beats-0",
-    "cause": "its connection closed: the process is dead",
-    "detectedMs": FAULT + 12,
-    "leaseMs": FAULT + 20,
-    "promotedMs": FAULT + 21,
-    "restoredMs": FAULT + 35,
-    "firstOutputMs": FAULT + 310,
-    "caughtUpMs": FAULT + 480,
-    "recoveryMs": 360,
-    "replayed": 40,
-    "lost": 0,
-}
+STORY = TakeOver(
+    gone="beats-0",
+    cause="its connection closed: the process is dead",
+    detected=FAULT + 12,
+    lease=FAULT + 20,
+    promoted=FAULT + 21,
+    restored=FAULT + 35,
+    first_output=FAULT + 310,
+    caught_up=FAULT + 480,
+    recovery_ms=360,
+    replayed=40,
+)
+
+
+def instance(number: int) -> Process:
+    return Process(Kind.SUBJOB, "beats", number)
 
 
 def record() -> Record:
-    beats = Process(Kind.SUBJOB, "beats", 0)
+    beats = instance(0)
     arrivals = [
         Arrival(START + ms, 1 + ms // 20) for ms in (*range(0, 15_000, 160), *range(15_310, 40_000, 160))
     ]
@@ -45,10 +47,10 @@ def record() -> Record:
         ended_ms=START + 41_000,
         outcome=Finish("every sink has written its stream to the end", complete=True),
         done=[Done(Fault("beats", Target.PRIMARY, 15_000), beats, FAULT, had_standby=True)],
-        takeovers={("beats-1", 2): {**STORY, "subjob": "beats"}},
+        takeovers={(instance(1), 2): STORY},
         protections={"beats": [(START - 1_000, True), (FAULT + 50, False), (FAULT + 14_000, True)]},
         noticed_ms={beats: FAULT + 30},
         lags={"alerts": Lags(most=Lag(300, 3_200), last=Lag(0, 0))},
         arrivals={"alerts": arrivals},
-        last={"beats-0": {"role": "primary"}, "beats-1": {"role": "primary"}},
+        last={f"beats-{n}": InstancePage(role=Role.PRIMARY) for n in (0, 1)},
     )

@@ -33,6 +33,16 @@ from understudy.local.run.decide import (
 from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
 from understudy.protocol.failures import Means
+from understudy.protocol.statuspage import (
+    Consumer,
+    Input,
+    InstancePage,
+    Queue,
+    Role,
+    SinkPage,
+    State,
+    TakeOver,
+)
 
 CAST = Members.of(job())
 SINK = Process(Kind.SINK, "alerts", 0)
@@ -44,9 +54,21 @@ def subjob(name: str, number: int) -> Process:
 
 
 def seen(process: Process, state: str | None = "ready", **known: Any) -> Seen:
-    status = {} if state is None else {"state": state}
+    kind = SinkPage if process.kind is Kind.SINK else InstancePage
+    page = None if state is None else kind(state=State(state))
     ready_ms = 500 if state in ("ready", "finished") else None
-    return replace(Seen(process, 1_000, None, False, status, ready_ms), **known)
+    return replace(Seen(process, 1_000, None, False, page, ready_ms), **known)
+
+
+def says(known: Seen, **told: Any) -> Seen:
+    """With this on its page."""
+    return replace(known, page=replace(known.page or InstancePage(), **told))
+
+
+def all_say(**told: Any) -> tuple[Seen, ...]:
+    """Everyone, with this on the pages of the instances."""
+    sink, *instances = everyone()
+    return (sink, *(says(each, **told) for each in instances))
 
 
 def everyone(state: str = "ready") -> tuple[Seen, ...]:
@@ -257,25 +279,22 @@ def test_who_was_replaced_least_is_replaced_first() -> None:
 
 def test_a_primary_is_hurt_when_it_is_protected() -> None:
     fault = Fault("beats", Target.PROTECTED, 1_000)
-    members = tuple(replace(s, status={**s.status, "protected": False}) for s in everyone())
+    members = all_say(protected=False)
     assert not any(isinstance(i, Hurt) for i in decide(CAST, Schedule((fault,)), 2, running(*members)))
-    members = tuple(replace(s, status={**s.status, "protected": True}) for s in everyone())
+    members = all_say(protected=True)
     assert decide(CAST, Schedule((fault,)), 2, running(*members)) == [Hurt(fault, subjob("beats", 0))]
 
 
 def test_a_primary_is_not_hurt_as_protected_while_a_neighbour_is_not() -> None:
     fault = Fault("beats", Target.PROTECTED, 1_000)
-    near = {
-        "protected": True,
-        "inputs": {"strong": {}},
-        "outputs": {"beats": {"consumers": {"sink/alerts": {}}}},
-    }
-    members = {s.process.name: replace(s, status={**s.status, **near}) for s in everyone()}
+    outputs = {"beats": Queue(consumers={"sink/alerts": Consumer()})}
+    near = all_say(protected=True, inputs={"strong": Input()}, outputs=outputs)
+    members = {s.process.name: s for s in near}
     assert decide(CAST, Schedule((fault,)), 2, running(*members.values())) == [
         Hurt(fault, subjob("beats", 0))
     ]
     neighbour = subjob("strong", 0).name
-    members[neighbour] = replace(members[neighbour], status={**members[neighbour].status, "protected": False})
+    members[neighbour] = says(members[neighbour], protected=False)
     assert not any(
         isinstance(i, Hurt) for i in decide(CAST, Schedule((fault,)), 2, running(*members.values()))
     )
@@ -285,21 +304,21 @@ def test_a_primary_is_not_hurt_as_protected_while_a_neighbour_is_not() -> None:
     ("story", "hurt"),
     [
         (None, False),
-        ({"planned": False, "caughtUpMs": None}, True),
-        ({"planned": False, "caughtUpMs": 1_700}, False),
-        ({"planned": True, "caughtUpMs": None}, False),
+        (TakeOver(), True),
+        (TakeOver(caught_up=1_700), False),
+        (TakeOver(planned=True), False),
     ],
 )
 def test_a_recovering_primary_is_one_that_took_over_and_has_not_caught_up(story: object, hurt: bool) -> None:
     fault = Fault("beats", Target.RECOVERING, 1_000)
-    members = tuple(replace(s, status={**s.status, "takeover": story}) for s in everyone())
+    members = all_say(take_over=story)
     wanted = [Hurt(fault, subjob("beats", 0))] if hurt else []
     assert decide(CAST, Schedule((fault,)), 2, running(*members)) == wanted
 
 
 def test_who_has_just_taken_the_lease_recovers_although_its_page_still_says_standby() -> None:
     fault = Fault("beats", Target.RECOVERING, 1_000)
-    members = tuple(replace(s, status={**s.status, "role": "standby"}) for s in everyone())
+    members = all_say(role=Role.STANDBY)
     assert directed(running(*members), fault) == [Hurt(fault, subjob("beats", 0))]
     assert directed(running(*members, moving=frozenset({subjob("beats", 0)})), fault) == []
 
@@ -345,10 +364,8 @@ def test_what_is_done_about_a_subjob_that_cannot_be_started(means: Means, done: 
 
 def led(number: int, position: int, **known: Any) -> Seen:
     """A primary of beats that has come so far."""
-    page = {"state": "ready", "role": "primary", "inputs": {"strong": {"position": position}}}
-    return seen(
-        subjob("beats", number), status=page | {"outputs": {"beats": {"next": position // 10}}}, **known
-    )
+    inputs, outputs = {"strong": Input(position)}, {"beats": Queue(next=position // 10)}
+    return says(seen(subjob("beats", number), **known), role=Role.PRIMARY, inputs=inputs, outputs=outputs)
 
 
 def crashed(number: int, position: int) -> Seen:
@@ -391,9 +408,8 @@ def test_primaries_that_die_are_replaced_as_long_as_the_stream_goes_on(dead: tup
 
 def test_who_was_not_told_of_an_edit_is_told_once() -> None:
     wanted = CAST.settings["beats"]
-    page = {"state": "ready", "settings": "of-before"}
     observed = running(
-        *(replace(s, status=page) if s.process == subjob("beats", 1) else s for s in everyone())
+        *(says(s, settings="of-before") if s.process == subjob("beats", 1) else s for s in everyone())
     )
     assert decide(CAST, Schedule(), 2, observed) == [Tell(subjob("beats", 1), wanted)]
     assert (
@@ -403,11 +419,9 @@ def test_who_was_not_told_of_an_edit_is_told_once() -> None:
 
 def test_a_standby_goes_when_its_primary_does_without() -> None:
     members = replace(CAST, instances={**CAST.instances, "beats": 1})
-    page = {"state": "ready", "mode": "passiveStandby"}
-    before = running(*(replace(s, status=page) if s.process.owner == "beats" else s for s in everyone()))
+    before = running(*all_say(mode="passiveStandby"))
     assert decide(members, Schedule(), 2, before) == []
-    page = {**page, "mode": "amnesia"}
-    after = running(*(replace(s, status=page) if s.process.owner == "beats" else s for s in everyone()))
+    after = running(*all_say(mode="amnesia"))
     assert decide(members, Schedule(), 2, after) == [Dismiss(subjob("beats", 1))]
     moving = replace(after, moving=frozenset({subjob("beats", 1)}))
     assert decide(members, Schedule(), 2, moving) == [], "it is a side of a move that is not over"
@@ -415,8 +429,8 @@ def test_a_standby_goes_when_its_primary_does_without() -> None:
 
 def killed(number: int, at: int, code: int = -9) -> Seen:
     """A primary that ended by itself at this place."""
-    status = {"state": "ready", "role": "primary", "inputs": {"ecg": {"position": at, "available": at + 50}}}
-    return seen(subjob("beats", number), status=status, exit_code=code)
+    inputs = {"ecg": Input(at, at + 50)}
+    return says(seen(subjob("beats", number), exit_code=code), role=Role.PRIMARY, inputs=inputs)
 
 
 def test_primaries_that_are_killed_at_the_same_place_are_a_poison_plan() -> None:
@@ -446,7 +460,7 @@ def test_a_run_that_a_poison_plan_ends_says_so() -> None:
 
 def test_a_sink_whose_disk_stands_still_is_killed_once_and_replaced_when_it_is_gone() -> None:
     why = "a sync of part-00000.jsonl did not end within 10 s"
-    stalled = seen(SINK, "stalled", status={"state": "stalled", "stalled": why})
+    stalled = says(seen(SINK, "stalled"), stalled=why)
     instances = everyone()[1:]
     assert directed(running(stalled, *instances)) == [Kill(SINK, why)]
     assert directed(running(stalled, *instances, killed=frozenset({SINK}))) == []

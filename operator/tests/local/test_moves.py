@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from tests.local.jobs import job
-from tests.local.records import START, record
-from tests.local.test_decide import CAST, everyone, running, seen, subjob
+from tests.local.records import START, instance, record
+from tests.local.test_decide import CAST, everyone, running, says, seen, subjob
 from understudy.local.report.migrations import migrations_of
 from understudy.local.run.decide import PATIENCE_MS, Fail, Observed, Schedule, decide
 from understudy.local.run.faults import Planned, parse_migration
@@ -26,6 +26,7 @@ from understudy.local.run.moves import (
     steps,
 )
 from understudy.protocol.moves import LIMIT_MS, too_late
+from understudy.protocol.statuspage import Departure, TakeOver
 
 PLAN = Planned("beats", 5_000)
 MOVE = Underway(PLAN, subjob("beats", 0), subjob("beats", 2), 105_000)
@@ -74,15 +75,15 @@ def test_the_move_is_over_when_the_target_holds_the_lease() -> None:
 def test_the_old_primary_stays_until_it_has_told_what_its_leaving_cost() -> None:
     alone = replace(CAST, instances={"strong": 2, "beats": 1})
 
-    def after(told: dict[str, Any] | None) -> Observed:
-        source = seen(subjob("beats", 0), status={"state": "ready", "departure": told})
+    def after(told: Departure | None) -> Observed:
+        source = says(seen(subjob("beats", 0)), departure=told)
         return running(source, seen(subjob("beats", 2)), at=9_000, holders={"beats": "beats-2"})
 
     asked = replace(MOVE, asked_ms=108_500)
-    for told in (None, {"to": "beats-2", "leftMs": None}, {"to": "beats-1", "leftMs": 1}):
+    for told in (None, Departure("beats-2"), Departure("beats-1", left=1)):
         assert decided(after(told), asked, members=alone) == []
     over = [End(asked), Retire(subjob("beats", 0), "it has moved")]
-    assert decided(after({"to": "beats-2", "leftMs": 109_000}), asked, members=alone) == over
+    assert decided(after(Departure("beats-2", left=109_000)), asked, members=alone) == over
     late = replace(asked, asked_ms=94_000)
     assert decided(after(None), late, members=alone)[0] == End(late)
 
@@ -132,21 +133,13 @@ def test_the_report_tells_of_pause_bytes_and_steps() -> None:
     at = START + 20_000
     of.moves = [Underway(PLAN, subjob("beats", 1), subjob("beats", 2), at - 9_000, ended_ms=at + 500)]
     of.departures = {
-        ("beats-1", "beats-2"): {
-            "to": "beats-2",
-            "requestedMs": at,
-            "pausedMs": at + 2,
-            "settledMs": at + 80,
-            "handedOverMs": at + 95,
-            "bytes": 4_711,
-        }
+        ("beats-1", "beats-2"): Departure(
+            "beats-2", requested=at, paused=at + 2, settled=at + 80, handed_over=at + 95, bytes=4_711
+        )
     }
-    story = {"from": "beats-1", "subjob": "beats", "planned": True, "replayed": 0, "lost": 0}
-    story |= {"caughtUpMs": None, "recoveryMs": None}
-    of.takeovers[("beats-2", 3)] = {
-        **story,
-        **{"promotedMs": at + 110, "restoredMs": at + 122, "firstOutputMs": at + 300},
-    }
+    of.takeovers[instance(2), 3] = TakeOver(
+        gone="beats-1", planned=True, promoted=at + 110, restored=at + 122, first_output=at + 300
+    )
     (told,) = migrations_of(of, job())
     assert (told.source, told.target, told.failure) == ("beats-1", "beats-2", None)
     assert (told.pause_ms, told.moved_bytes, told.promoted_ms) == (120, 4_711, 110)
@@ -163,7 +156,7 @@ def test_a_move_that_did_not_take_place_says_why() -> None:
 
 
 def test_an_overloaded_primary_is_moved_once() -> None:
-    busy = seen(subjob("beats", 0), status={"state": "ready", "overload": "the backlog grows"})
+    busy = says(seen(subjob("beats", 0)), overload="the backlog grows")
     observed = running(*everyone()[:3], busy, *everyone()[4:])
     (plan,) = overloaded(CAST, (), observed)
     assert (plan.subjob, plan.why) == ("beats", "overload: the backlog grows")

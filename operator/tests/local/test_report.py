@@ -7,7 +7,7 @@ from datetime import timedelta
 from html.parser import HTMLParser
 from math import inf
 
-from tests.local.records import FAULT, JOB, START, STORY, record
+from tests.local.records import FAULT, JOB, START, STORY, instance, record
 from understudy.local.report.arrivals import Arrival
 from understudy.local.report.comparison import Comparison, compare
 from understudy.local.report.finish import Telling
@@ -21,6 +21,7 @@ from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Process
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob, Subjob
+from understudy.protocol.statuspage import Activity, Engine, InstancePage, Role
 
 PRECISE = compare(range(2_000), range(2_000))
 
@@ -93,7 +94,7 @@ def test_a_killed_standby_is_an_incident_without_a_take_over() -> None:
 def test_without_a_standby_the_supervisor_is_the_one_who_detects() -> None:
     of = record()
     of.done = [replace(of.done[0], had_standby=False)]
-    of.takeovers = {("beats-1", 2): {**STORY, "subjob": "beats", "detectedMs": FAULT + 12_000}}
+    of.takeovers = {(instance(1), 2): replace(STORY, detected=FAULT + 12_000)}
     assert report(of).to_json()["incidents"][0]["detectedMs"] == 30
 
 
@@ -105,10 +106,16 @@ def test_a_process_that_died_by_itself_is_an_incident() -> None:
 
 def test_a_take_over_from_one_that_lived_is_a_false_suspicion() -> None:
     of = record()
-    earlier = {**STORY, "subjob": "beats", "from": "beats-0", "cause": "no keep-alive for 300 ms"}
-    for step in ("detectedMs", "promotedMs", "restoredMs", "firstOutputMs", "caughtUpMs"):
-        earlier[step] -= 10_000
-    of.takeovers = {("beats-1", 2): earlier, **{("beats-1", 4): {**STORY, "subjob": "beats"}}}
+    earlier = replace(
+        STORY,
+        cause="no keep-alive for 300 ms",
+        detected=FAULT - 9_988,
+        promoted=FAULT - 9_979,
+        restored=FAULT - 9_965,
+        first_output=FAULT - 9_690,
+        caught_up=FAULT - 9_520,
+    )
+    of.takeovers = {(instance(1), 2): earlier, (instance(1), 4): STORY}
     false, real = report(of).to_json()["incidents"]
     assert (false["cause"], false["detectedMs"], false["promotedMs"]) == (
         "false suspicion (no keep-alive for 300 ms)",
@@ -122,13 +129,16 @@ def test_a_take_over_from_one_that_lived_is_a_false_suspicion() -> None:
 def test_an_engine_that_stood_still_is_no_false_suspicion_and_no_death_of_its_own() -> None:
     """The standby took over first; the process that hung ended a moment later."""
     beats, why = Process(Kind.SUBJOB, "beats", 0), "the JVM did not answer for 3.1 s"
-    told = {"state": "stalled", "why": why, "sinceMs": FAULT, "quietMs": 3_400, "timeoutMs": 3_000}
+    told = Engine(Activity.STALLED, why, FAULT, 3_400, 3_000)
     hung = replace(
         record(),
         done=[],
         deaths=[Death(beats, FAULT + 3_600, 1, had_standby=True)],
         noticed_ms={beats: FAULT + 3_600},
-        last={"beats-0": {"role": "standby", "engine": told}, "beats-1": {"role": "primary"}},
+        last={
+            "beats-0": InstancePage(role=Role.STANDBY, engine=told),
+            "beats-1": InstancePage(role=Role.PRIMARY),
+        },
     )
     (incident,) = incidents_of(hung, JOB)
     assert incident.cause == f"its engine stood still: {why}"
@@ -187,15 +197,15 @@ def test_a_stream_that_was_cut_short_is_blamed_on_the_incident_that_says_so() ->
     killed = replace(of.done[0], at_ms=FAULT + 10_000, victim=Process(Kind.SUBJOB, "beats", 1))
     again = replace(of.done[0], at_ms=FAULT + 20_000, victim=Process(Kind.SUBJOB, "beats", 2))
     of.done = [*of.done, killed, again]
-    later = {**STORY, "subjob": "beats", "from": "beats-1", "lost": 3, "promotedMs": FAULT + 15_000}
-    of.takeovers = {**of.takeovers, ("beats-2", 3): later}
+    later = replace(STORY, gone="beats-1", lost=3, promoted=FAULT + 15_000)
+    of.takeovers = {**of.takeovers, (instance(2), 3): later}
     cut = compare(range(2_100), range(1_998))
     assert [i["lost"] for i in report(of, cut).to_json()["incidents"]] == [0, 102, 0]
 
 
 def test_without_a_comparison_the_new_primary_says_what_was_lost() -> None:
     of = record()
-    of.takeovers = {("beats-1", 2): {**STORY, "subjob": "beats", "lost": 7}}
+    of.takeovers = {(instance(1), 2): replace(STORY, lost=7)}
     assert report(of, None).to_json()["incidents"][0]["lost"] == 7
 
 

@@ -128,6 +128,22 @@ def test_a_spare_takes_over_from_amnesia_and_the_loss_is_told(tmp_path: Path) ->
     assert [row["_seq"] for row in lines(tmp_path / "out" / "sinks" / "out")] == list(range(sink["tuples"]))
 
 
+def test_a_job_that_reads_files_writes_what_is_made_of_each_row_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "numbers").mkdir()
+    for part in range(3):
+        rows = [{"n": n * 3, "g": n % 5} for n in range(part * 100, part * 100 + 100)]
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (tmp_path / "numbers" / f"{part}.jsonl").write_text(text)
+    files = 'files: {path: numbers, schema: "n bigint, g bigint"}'
+    generator = 'generator: {rate: 100, fields: {n: "_seq * 3", g: "_seq % 5"}}'
+    (tmp_path / "job.yaml").write_text(ONE_SUBJOB.replace(generator, files))
+    command = Command("run", "job.yaml", "--output", "out", "--json", cwd=tmp_path)
+    assert command.wait() == 0, command.said()
+    sink = command.json()["sinks"]["out"]
+    assert (sink["recovery"], sink["tuples"], sink["lost"], sink["duplicated"]) == ("precise", 150, 0, 0)
+    assert [row["n"] for row in lines(tmp_path / "out" / "sinks" / "out")] == list(range(3, 900, 6))
+
+
 def test_an_endless_job_runs_until_it_is_stopped_and_is_compared_as_far_as_it_came(tmp_path: Path) -> None:
     """It calls a Python function; the module is beside the manifest at the start, and is not any more at the
     end."""

@@ -39,8 +39,12 @@ class Engine:
     waited: float = 0
     tasks: int = 0
     """That run on executors now."""
+    stopped: str | None = None
+    """A process that is stopped now."""
+    begun: int = 1
+    """Micro-batches of `beats`, which takes ten a second if it is said to begin them."""
     others: int = 0
-    """Micro-batches of another element, `peaks`, which takes ten a second if it runs."""
+    """The same of another element, `peaks`."""
 
     def run(
         self,
@@ -51,12 +55,14 @@ class Engine:
         idle: bool = False,
         load: float = 0.3,
         starved: float = 0,
+        begins: bool = False,
         others: bool = False,
     ) -> Engine:
         for _ in range(round(seconds * 1000 / LOOK)):
             self.now += LOOK
             self.answers += answers
             self.steps += steps
+            self.begun += begins
             self.others += others
             self.ran += load * LOOK
             self.waited += starved * LOOK
@@ -66,8 +72,8 @@ class Engine:
     def look(self, idle: bool = False) -> None:
         waits = frozenset({"beats"}) if idle else frozenset()
         counts = {JVM: self.answers, "beats": self.steps, "peaks": self.now}
-        batches = {"beats": 1, "peaks": self.others}
-        signs = Signs(counts, waits, round(self.ran), batches, round(self.waited), self.tasks)
+        batches = {"beats": self.begun, "peaks": self.others}
+        signs = Signs(counts, waits, round(self.ran), batches, round(self.waited), self.tasks, self.stopped)
         self.watch = self.watch.look(Millis(self.now), signs, TIMEOUT)
 
     def sleep(self, seconds: float) -> Engine:
@@ -170,6 +176,39 @@ def test_a_jvm_that_stops_while_tasks_run_on_its_executors_is_stalled_after_the_
         stopped.run(3.1, answers=False, steps=False, load=0).watch.stalled
         == "the JVM did not answer for 3.1 s"
     )
+
+
+@pytest.mark.parametrize("does", [{"idle": True}, {"others": True, "load": 1}, {"starved": 1}, {}])
+def test_a_worker_that_is_stopped_is_a_stalled_engine_whatever_the_others_do(does: dict[str, float]) -> None:
+    worker = engine()
+    worker.stopped = "python3 (process 77)"
+    assert worker.run(2.9, steps=False, **does).watch.stalled is None  # type: ignore[arg-type]
+    why = worker.run(0.3, steps=False, **does).watch.stalled  # type: ignore[arg-type]
+    assert why == "python3 (process 77) has been stopped for 3.1 s"
+    assert worker.watch.quiet_ms >= 3_000
+
+
+def test_an_engine_that_does_not_miss_the_stopped_worker_goes_on() -> None:
+    worker = engine()
+    worker.stopped = "python3 (process 77)"
+    assert worker.run(60, begins=True, others=True).watch.stalled is None
+    assert worker.watch.quiet_ms < LOOK
+    assert worker.run(3.2, steps=False, others=True).watch.stalled is not None
+
+
+def test_a_worker_that_goes_on_in_time_was_not_stopped() -> None:
+    worker = engine()
+    for _ in range(5):
+        worker.stopped = "python3 (process 77)"
+        worker.run(2.9, idle=True)
+        worker.stopped = None
+        assert worker.run(0.1, idle=True).watch.stalled is None
+
+
+def test_a_watch_that_was_stopped_with_the_workers_does_not_count_that_time() -> None:
+    worker = engine()
+    worker.stopped = "python3 (process 77)"
+    assert worker.run(1, idle=True).sleep(60).run(1, idle=True).watch.stalled is None
 
 
 def test_time_in_which_the_watch_did_not_run_is_no_silence() -> None:

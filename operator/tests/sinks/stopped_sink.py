@@ -24,12 +24,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from understudy.sinks import fence, lines
-from understudy.sinks.fence import Life, Superseded
-from understudy.sinks.lines import LineLog
+from understudy.sinks import fence, files
+from understudy.sinks.files import LineLog
+from understudy.sinks.port import Life, Superseded
 
-TRACED = {fence.__file__, lines.__file__}
-PURE = {"as_json", "_value", "<genexpr>", "<dictcomp>"}  # a stop in there is like one before or behind it
+TRACED = {fence.__file__, files.__file__}
+PURE = {"<genexpr>", "<dictcomp>"}  # a stop in there is like one before or behind it
 WROTE, SUPERSEDED, FAILED = 0, 10, 11
 STOPPED, SUCCESSOR = Life("run", 1), Life("run", 2)
 SMALL = 100  # bytes of a part: the next write begins a new one

@@ -23,9 +23,10 @@ from understudy.model.load import load
 from understudy.modes.build import sink_consumer
 from understudy.protocol.ids import Stream
 from understudy.protocol.queue import Acks
-from understudy.sinks.fence import Life, Superseded
-from understudy.sinks.lines import LineLog
+from understudy.sinks.files import LineLog
+from understudy.sinks.port import Life, Opening, Superseded
 from understudy.sinks.sink import SinkProcess
+from understudy.sinks.writers import writer_of
 
 HA = "{mode: upstreamBackup}"
 OPERATOR = Path(__file__).parents[2]
@@ -167,12 +168,13 @@ def test_a_sink_that_is_started_again_knows_how_long_ago_the_life_before_wrote(
     log.write(rows(0, 5))
     long_ago = time.time() - 100
     os.utime(log.path, (long_ago, long_ago))
-    sink = SinkProcess(
-        running.job, running.job.sinks[0], tmp_path / "out", running.surroundings, Life("a", 2)
-    )
+    opening = Opening(running.job, running.job.sinks[0], tmp_path / "out", Life("a", 2))
+    sink = SinkProcess(opening, writer_of(opening), running.surroundings)
     (age,) = sink.ages("second")
-    assert (age["epoch"], age["ms"] >= 100_000) == (0, True)
-    assert sink.status()["quietMs"] >= 100_000
+    assert (age.epoch, age.ms >= 100_000) == (0, True)
+    quiet = sink.status().quiet_ms
+    assert quiet is not None
+    assert quiet >= 100_000
 
 
 def test_a_sink_without_a_file_ends_when_its_producer_has_heard_a_later_life(
@@ -180,7 +182,8 @@ def test_a_sink_without_a_file_ends_when_its_producer_has_heard_a_later_life(
 ) -> None:
     job = load(CHAIN.replace("HA", patient(HA)).replace("files: {path: out}", "console: {}"))
     assert isinstance(job, StreamJob), job
-    sinks = [SinkProcess(job, job.sinks[0], tmp_path, running.surroundings, Life("a", n)) for n in (1, 2)]
+    openings = [Opening(job, job.sinks[0], tmp_path, Life("a", n)) for n in (1, 2)]
+    sinks = [SinkProcess(opening, writer_of(opening), running.surroundings) for opening in openings]
     codes: list[int] = []
     threads = [
         threading.Thread(target=lambda sink=sink: codes.append(sink.run()), daemon=True) for sink in sinks

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.sinks.disks import disk, needs_disk
 from tests.streams.rows import rows
-from understudy.sinks.fence import Life, make
-from understudy.sinks.lines import LineLog
+from understudy.sinks.fence import make
+from understudy.sinks.files import LineLog
+from understudy.sinks.port import Life
 
 
 def lines(path: Path) -> list[int]:
@@ -150,8 +151,8 @@ def test_what_was_written_is_there_after_a_loss_of_power(tmp_path: Path) -> None
 from pathlib import Path
 from tests.sinks.disks import disk, needs_disk
 from tests.streams.rows import rows
-from understudy.sinks.fence import Life
-from understudy.sinks.lines import LineLog
+from understudy.sinks.files import LineLog
+from understudy.sinks.port import Life
 log = LineLog(Path({str(folder)!r}), Life(), part_bytes=300)
 assert log.next == {start}
 {write}
@@ -174,8 +175,8 @@ import sys
 from pathlib import Path
 from tests.streams.rows import rows
 from understudy.sinks.disk import Disk
-from understudy.sinks.fence import Life
-from understudy.sinks.lines import LineLog
+from understudy.sinks.files import LineLog
+from understudy.sinks.port import Life
 
 folder, disk, asked = Path(sys.argv[1]), Disk(), []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -20,6 +20,7 @@ from understudy.local.report.migrations import Migration
 from understudy.local.report.report import Blame, blame
 from understudy.local.run.decide import Observed, Seen
 from understudy.local.run.members import Kind
+from understudy.protocol.statuspage import InstancePage, Queue, State
 
 REDRAW_SECONDS: Final = 0.25
 LINE_SECONDS: Final = 5.0
@@ -65,7 +66,7 @@ def _summary(observed: Observed, tuples: Mapping[str, int]) -> str:
         ]
         ready = sum(s.ready for s in observed.seen)
         return f"{ready} ready, waiting for {', '.join(waiting) or 'the next ones'}"
-    primaries = [_primary_words(s) for s in observed.seen if s.alive and s.status.get("role") == "primary"]
+    primaries = [_primary_words(s) for s in observed.seen if s.alive and s.instance.leads]
     sinks = [f"{name} {count} tuples{_behind(observed, name)}" for name, count in tuples.items()]
     return "; ".join([f"running for {_elapsed(observed):.0f} s", *primaries, *sinks])
 
@@ -76,9 +77,11 @@ def _behind(observed: Observed, sink: str) -> str:
 
 
 def _primary_words(seen: Seen) -> str:
-    protection = "protected" if seen.status.get("protected") else "not protected"
-    full = "".join(f", queue of {name} full" for name in _full(seen.status))
-    return f"{seen.process.name} epoch {seen.status.get('epoch')} {protection} lag {_lag(seen.status)}{full}"
+    page = seen.instance
+    protection = "protected" if page.protected else "not protected"
+    full = "".join(f", queue of {name} full" for name in _full(page))
+    state = "" if seen.state.serves else f" {seen.state},"
+    return f"{seen.process.name}{state} epoch {page.epoch} {protection} lag {_lag(page)}{full}"
 
 
 class LiveTable:
@@ -138,7 +141,7 @@ def _row(seen: Seen, observed: Observed, tuples: Mapping[str, int]) -> list[Text
         "dead"
         if gone
         else seen.state
-        if seen.state != "starting"
+        if seen.state is not State.STARTING
         else f"starting, {seen.age_ms / 1000:.0f} s"
     )
     said = Text(state, style=STYLES.get(state, "yellow"))
@@ -147,35 +150,29 @@ def _row(seen: Seen, observed: Observed, tuples: Mapping[str, int]) -> list[Text
         return [seen.process.name, "sink", said, "", "" if lag is None else str(lag), "", "", f"{written:,}"]
     if gone:
         return [seen.process.name, "", said, "", "", "", "", ""]
-    status, leads = seen.status, seen.status.get("role") == "primary"
-    epoch = str(status.get("epoch") or "")
-    protected = ("yes" if status.get("protected") else "no") if leads else ""
-    role = str(status.get("role", ""))
-    produced = f"{_produced(status):,}" if leads else ""
-    queued = Text(f"{_queued(status):,}", style="yellow" if _full(status) else "")
-    return [seen.process.name, role, said, epoch, f"{_lag(status):,}", queued, protected, produced]
+    page = seen.instance
+    epoch = str(page.epoch or "")
+    protected = ("yes" if page.protected else "no") if page.leads else ""
+    produced = f"{page.outputs.get(page.subjob, Queue()).next:,}" if page.leads else ""
+    queued = Text(f"{_queued(page):,}", style="yellow" if _full(page) else "")
+    return [seen.process.name, page.role or "", said, epoch, f"{_lag(page):,}", queued, protected, produced]
 
 
 # --- what a status page says
 
 
-def _lag(status: Mapping[str, Any]) -> int:
+def _lag(page: InstancePage) -> int:
     """Input that is there but not processed yet."""
-    return sum(i["available"] - i["position"] for i in status.get("inputs", {}).values())
+    return sum(stream.waiting for stream in page.inputs.values())
 
 
-def _queued(status: Mapping[str, Any]) -> int:
-    return sum(o["next"] - o["trimmed"] for o in status.get("outputs", {}).values())
+def _queued(page: InstancePage) -> int:
+    return sum(queue.next - queue.trimmed for queue in page.outputs.values())
 
 
-def _full(status: Mapping[str, Any]) -> list[str]:
+def _full(page: InstancePage) -> list[str]:
     """Streams whose queue has no room: what fills it waits."""
-    return [name for name, queue in status.get("outputs", {}).items() if queue.get("full")]
-
-
-def _produced(status: Mapping[str, Any]) -> int:
-    output = status.get("outputs", {}).get(status.get("subjob"), {})
-    return int(output.get("next", 0))
+    return [name for name, queue in page.outputs.items() if queue.full]
 
 
 def _elapsed(observed: Observed) -> float:

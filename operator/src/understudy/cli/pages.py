@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from understudy.cli.terminal import Part, table
-from understudy.control.pages import Lag
 from understudy.control.times import millis
+from understudy.protocol.statuspage import Lag
 
 Json = Mapping[str, Any]
 
 RECENT: Final = 5
+AWAY_MS: Final = 180_000  # the operator confirms what it wrote every two minutes at the latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,10 @@ class Page:
 def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
     status = job.get("status") or {}
     metadata = job["metadata"]
+    measured = millis(status.get("measuredAt"))
     safe, verdict = _verdict(status)
+    if safe and status.get("phase") != "Completed" and measured is not None and now_ms - measured >= AWAY_MS:
+        safe, verdict = False, _not_known((now_ms - measured) // 1000)
     parts: list[Part] = [f"{metadata['namespace']}/{metadata['name']}: {verdict}"]
     if status.get("subjobs"):
         parts.append(_subjobs(status["subjobs"]))
@@ -35,7 +39,6 @@ def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
     ]
     if incidents:
         parts.append(_incidents(incidents, "Newest incidents:", RECENT))
-    measured = millis(status.get("measuredAt"))
     if measured is not None:
         parts.append(f"(figures are {max(0, now_ms - measured) // 1000} s old)")
     return Page(tuple(parts), safe)
@@ -58,6 +61,11 @@ def _verdict(status: Json) -> tuple[bool, str]:
     if protected.get("status") != "True":
         return False, f"AT RISK. Output flows, but {protected.get('message')}."
     return True, f"SAFE. {_capital(protected.get('message'))}."
+
+
+def _not_known(seconds: int) -> str:
+    """An old status is no word on what is so now."""
+    return f"NOT KNOWN. The operator has not looked at it for {seconds} s (is it running?); what follows is from then"
 
 
 def _subjobs(subjobs: Sequence[Json]) -> Part:

@@ -22,11 +22,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from understudy.process.http import StatusPage
+    from understudy.process.http import StatusServer
     from understudy.process.logs import configure
+    from understudy.protocol.statuspage import State
     from understudy.sinks.disk import Disk
-    from understudy.sinks.fence import Life, Superseded
+    from understudy.sinks.port import Life, Opening, Superseded
     from understudy.sinks.sink import SinkProcess, status_of
+    from understudy.sinks.writers import writer_of
 
     configure(sink=args.sink)
     job = load_or_refuse(args.job)
@@ -38,16 +40,17 @@ def run(args: argparse.Namespace) -> int:
     process: SinkProcess | None = None
     disk = Disk()
     disk.watch()
-    page = StatusPage(
+    page = StatusServer(
         args.host,
         args.status_port,
-        lambda: process.status() if process is not None else status_of(job, sink, "starting", disk),
+        lambda: process.status() if process is not None else status_of(job, sink, State.STARTING, disk),
         lambda: process is not None and process.is_ready(),
         lambda: disk.stalled,
     )
     surroundings.announce(f"sink/{sink.name}", f"sink-{sink.name}", page.address, page.address)
     try:
-        process = SinkProcess(job, sink, args.output, surroundings, Life(args.run_id, args.life), disk)
+        opening = Opening(job, sink, args.output, Life(args.run_id, args.life), disk)
+        process = SinkProcess(opening, writer_of(opening), surroundings)
     except Superseded as error:
         print(f"sink {sink.name} does not start: {error}")
         return 1

@@ -48,13 +48,11 @@ def taken_names(job: StreamJob, leases: Iterable[Lease]) -> tuple[Refusal, ...]:
 
 def shared_volumes(job: StreamJob) -> tuple[Refusal, ...]:
     """A sink's volume is its folder: two that share one would write the same file."""
-    volumes = [
-        (place, sink.files.volume) for place, sink in enumerate(job.sinks) if sink.files and sink.files.volume
-    ]
+    volumes = [(n, sink.target.pod_volume) for n, sink in enumerate(job.sinks) if sink.target.pod_volume]
     return tuple(
         refuse(
             "VolumeShared",
-            path("spec", "sinks", place, "files", "volume"),
+            path("spec", "sinks", place, job.sinks[place].kind, "volume"),
             "another sink has the same volume; give each sink a volume of its own",
         )
         for place, volume in volumes

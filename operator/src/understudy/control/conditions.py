@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from understudy.control.health import fresh, loss_of
 from understudy.control.kills import kills_of
 from understudy.control.observed import Observed, Pod
-from understudy.control.pages import InstancePage, Queue, State
 from understudy.control.retirement import is_planned
 from understudy.control.times import iso
 from understudy.control.views import SubjobView
@@ -27,6 +26,7 @@ from understudy.model.job import StreamJob
 from understudy.model.plan import warnings
 from understudy.model.status import Condition, ConditionStatus, ConditionType
 from understudy.protocol.poison import sentence
+from understudy.protocol.statuspage import InstancePage, Queue, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from understudy.control import names
 from understudy.control.intents import Intent, Kind, RecordIncident, Remove
 from understudy.control.losses import plan_losses
 from understudy.control.observed import IncidentSeen, Observed
-from understudy.control.pages import InstancePage, TakeOver
 from understudy.control.retirement import is_planned
 from understudy.control.times import iso_ms
 from understudy.control.views import SubjobView
 from understudy.model.kinds import FailureClass, IncidentSpec, IncidentStatus
+from understudy.protocol.statuspage import InstancePage, TakeOver
 
 KEPT: Final = 20
 

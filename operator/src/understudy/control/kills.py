@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from understudy.control.intents import Intent, Record
 from understudy.control.observed import Observed, Pod
-from understudy.control.pages import InstancePage
 from understudy.control.views import SubjobView
 from understudy.protocol.poison import Kills
+from understudy.protocol.statuspage import InstancePage
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _count(seen: Observed, view: SubjobView, counted: Counted, pod: Pod) -> Coun
     page = seen.instance_page(pod.name)
     if page is None or not (page.leads or page.inputs):
         return replace(counted, deaths=deaths)  # a standby that processes nothing, or nothing is known of it
-    return Counted(counted.kills.killed(page.leads and _caught_up(page), page.inputs), deaths)
+    return Counted(counted.kills.killed(page.leads and _caught_up(page), page.place), deaths)
 
 
 def _caught_up(page: InstancePage) -> bool:

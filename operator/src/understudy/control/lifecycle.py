@@ -9,9 +9,9 @@ from understudy.control import sinks
 from understudy.control.health import fresh
 from understudy.control.intents import DeletePod, Intent, Record
 from understudy.control.observed import Observed, Phase
-from understudy.control.pages import State
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
+from understudy.protocol.statuspage import State
 
 START_UNPROTECTED_MS: Final = 180_000  # a standby that finds no node for so long does not hold up the job
 

@@ -27,11 +27,10 @@ from understudy.control.retirement import is_emptied, is_evicted, is_retired
 from understudy.control.times import iso_ms, millis
 from understudy.control.views import SubjobView
 from understudy.model.kinds import FailureClass, IncidentSpec, IncidentStatus
-from understudy.model.sinks import OF_THE_POD, Sink
+from understudy.model.sinks import Sink
 from understudy.model.status import Role, SinkState, SubjobState
 
 LIFE: Final = 8  # so much of a uid tells the pods of a sink from each other
-TIED: Final = frozenset({*OF_THE_POD, "hostPath"})  # volumes that a pod elsewhere does not find again
 
 Json = Mapping[str, Any]
 
@@ -193,7 +192,7 @@ def _of_sink(seen: Observed, sink: Sink) -> tuple[RecordIncident, ...]:
     if failure is None:
         return ()
     spec = _spec(seen, failure, subjob=sink.input, sink=sink.name, role=Role.SINK)
-    return _recorded(seen, failure, spec, _keeps_its_files(sink, failure))
+    return _recorded(seen, failure, spec, sink.target.continues(in_place=failure.stays))
 
 
 def _writes(seen: Observed, sink: Sink, since: str | None) -> bool:
@@ -220,10 +219,3 @@ def _stall(seen: Observed, pod: Pod | None, life: str) -> _Failure | None:
         return None
     cause = f"its disk stands still: {why}"
     return _Failure(pod.name, names.stall(pod.name, page.tuples, life), cause, stays=True)
-
-
-def _keeps_its_files(sink: Sink, failure: _Failure) -> bool:
-    """Then it goes on where it stopped: each tuple once."""
-    if sink.files is None:
-        return False
-    return failure.stays or (sink.files.volume is not None and not TIED & sink.files.volume.keys())

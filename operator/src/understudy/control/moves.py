@@ -37,13 +37,13 @@ from understudy.control.intents import (
     WithdrawSuccessor,
 )
 from understudy.control.observed import Move, Moved, Observed, Order, Pod, Run, Spread
-from understudy.control.pages import Departure, State, TakeOver
 from understudy.control.placement import usable_nodes
 from understudy.control.record import move_to_text, moved_to_text
 from understudy.control.revision import digests_of
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
 from understudy.protocol.moves import is_overdue, too_late
+from understudy.protocol.statuspage import Departure, State, TakeOver
 
 REST_MS: Final = 120_000  # between two moves because of overload: the new place gets a chance
 FIGURES_MS: Final = 15_000  # how long the figures of a move that is over are waited for

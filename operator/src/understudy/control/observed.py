@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any
 
 from understudy.control import names
-from understudy.control.pages import InstancePage, Page, SinkPage
 from understudy.control.revision import NO_DIGESTS, Digests, revision_of
 from understudy.control.times import millis
 from understudy.model.branches import in_use
@@ -16,6 +15,7 @@ from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan
 from understudy.model.refusal import Refusal
 from understudy.model.status import Role
+from understudy.protocol.statuspage import InstancePage, SinkPage, StatusPage
 
 
 class Phase(StrEnum):
@@ -178,7 +178,7 @@ class Moved:
 class Seen:
     """The newest status page of a pod, and when it answered with it."""
 
-    page: Page
+    page: StatusPage
     at_ms: int
     silent: bool = False
     """It did not answer the newest question; `at_ms` is then when it first did not."""

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from understudy.control.health import loss_of
 from understudy.control.intents import DeletePod, Intent, Record
 from understudy.control.observed import Observed, Pod, Retired
-from understudy.control.pages import InstancePage, Page, TakeOver
 from understudy.control.record import retired_to_text
+from understudy.protocol.statuspage import InstancePage, StatusPage, TakeOver
 
 
 def retire(seen: Observed, plan: Sequence[Intent]) -> tuple[Intent, ...]:
@@ -91,7 +91,7 @@ def _is_going(seen: Observed, name: str, uid: str) -> bool:
     return any(r.get("pod") == name for r in replicas) or any(s.get("uid") == uid for s in sinks)
 
 
-def _took_over(page: Page, gone: str) -> bool:
+def _took_over(page: StatusPage, gone: str) -> bool:
     return (
         isinstance(page, InstancePage)
         and page.leads

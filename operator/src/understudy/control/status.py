@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from understudy.control import names
 from understudy.control.conditions import conditions_of, sink_runs, stall_of, stamped
 from understudy.control.observed import Observed, Pod
-from understudy.control.pages import Lag, State
 from understudy.control.promises import promise_of
 from understudy.control.retirement import is_planned, reason_to_go
 from understudy.control.times import iso, iso_ms
@@ -33,6 +33,7 @@ from understudy.model.status import (
 )
 from understudy.model.status import Phase as JobPhase
 from understudy.modes.build import sink_consumer
+from understudy.protocol.statuspage import Input, Lag, State
 
 MEASURE_MS: Final = 10_000  # figures that change all the time are written so often; everything else at once
 CONFIRM_MS: Final = 60_000  # the same figures again
@@ -118,7 +119,7 @@ def _summary(seen: Observed, found: Sequence[SubjobView]) -> Summary:
 def _worst(found: Sequence[SubjobView]) -> str | None:
     """Over all subjobs; None while one of them does not know."""
     costs = [view.page.if_it_failed_now if view.page else None for view in found]
-    known = [IfItFailedNow.model_validate(cost) for cost in costs if cost]
+    known = [cost for cost in costs if cost]
     if not known or len(known) < len(costs):
         return None
     return f"{max(k.replay_seconds for k in known):.1f}s replay, {sum(k.lost_tuples for k in known)} lost"
@@ -155,7 +156,7 @@ def _subjob(seen: Observed, job: StreamJob, view: SubjobView) -> SubjobStatus:
         target_primary=_target(view),
         epoch=view.lease.epoch if view.lease else 0,
         replicas=tuple(_replica(seen, view, pod) for pod in view.pods),
-        if_it_failed_now=IfItFailedNow.model_validate(cost) if cost else None,
+        if_it_failed_now=IfItFailedNow(**asdict(cost)) if cost else None,
         edges=_edges(seen, job, view),
         last_failover=last_failover(seen, view),
         last_move=_last_move(seen, view.subjob.name),
@@ -202,7 +203,8 @@ def _target(view: SubjobView) -> str | None:
 def _replica(seen: Observed, view: SubjobView, pod: Pod) -> Replica:
     leads = view.primary is not None and pod.name == view.primary.name
     page = seen.instance_page(pod.name)
-    behind = (view.page.if_it_failed_now or {}).get("replayTuples") if view.page else None
+    cost = view.page.if_it_failed_now if view.page else None
+    behind = cost.replay_tuples if cost else None
     return Replica(
         pod=pod.name,
         node=pod.node,
@@ -222,12 +224,12 @@ def _edges(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Edge, ...]
 
 def _edge(seen: Observed, job: StreamJob, view: SubjobView, name: str) -> Edge:
     """How far the subjob is on one input. A source is read where it is used, so its queue is what is due."""
-    position, available = view.page.inputs.get(name, (0, 0)) if view.page else (0, 0)
+    here = view.page.inputs.get(name, Input()) if view.page else Input()
     lease = seen.lease(name) if job.subjob(name) else None
     page = seen.instance_page(lease.holder) if lease else None
     queue = page.outputs.get(name) if page else None
     if queue is None:
-        return Edge(input=name, queued=max(0, available - position), acked=position, trimmed_to=position)
+        return Edge(input=name, queued=max(0, here.waiting), acked=here.position, trimmed_to=here.position)
     acked = queue.released.get(view.subjob.name, 0)
     return Edge(input=name, queued=queue.next - queue.trimmed, acked=acked, trimmed_to=queue.trimmed)
 
@@ -291,8 +293,8 @@ def _sink(seen: Observed, sink: Sink, found: Sequence[SubjobView]) -> SinkStatus
         next=page.next if page else before.get("next"),
         lag=lag.tuples if lag else None,
         lag_seconds=lag.milliseconds / 1000 if lag else None,
-        durable=sink.files is not None and sink.files.dies_with_the_pod is None,
-        note=(sink.files and sink.files.dies_with_the_pod) or "",
+        durable=sink.target.durable,
+        note=sink.target.note,
     )
 
 
@@ -300,7 +302,8 @@ def _lag(sink: Sink, found: Sequence[SubjobView]) -> Lag | None:
     """What the primary of its producer says: a sink that hangs says nothing. None while nobody leads."""
     page = next((view.page for view in found if view.subjob.name == sink.input), None)
     queue = page.outputs.get(sink.input) if page else None
-    return queue.lags.get(sink_consumer(sink.name)) if queue else None
+    consumer = queue.consumers.get(sink_consumer(sink.name)) if queue else None
+    return consumer.lag if consumer else None
 
 
 def _sink_state(seen: Observed, pod: Pod | None) -> SinkState:

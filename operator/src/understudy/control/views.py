@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from understudy.control.health import Loss, fresh, loss_of
 from understudy.control.observed import Lease, Observed, Pod
-from understudy.control.pages import InstancePage, State
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.status import STANDBYS, Role
+from understudy.protocol.statuspage import InstancePage, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from understudy.engine.plan import BatchPlan, Choice, Position
 from understudy.model.classes import OperatorClass, class_of_element
 from understudy.model.elements import Element
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Seq, Stream
-from understudy.streams.encoding import positions_from_json
+from understudy.protocol.ids import Seq, Stream, positions
 
 
 def leaves_to_chance(element: Element) -> bool:
@@ -25,7 +24,7 @@ def determinant_of(
     """What the step that took `plan` chose; `before`: the positions it started from."""
     if not leaves_to_chance(element):
         return None
-    return Determinant(element.name, before, positions_from_json(at.seqs), plan.choice().to_ints())
+    return Determinant(element.name, before, positions(at.seqs), plan.choice().to_ints())
 
 
 def follow(inboxes: Mapping[str, Inbox]) -> None:

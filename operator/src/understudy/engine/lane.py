@@ -26,7 +26,6 @@ MAX_CHUNKS: Final = 64
 class InputKind(StrEnum):
     GENERATOR = "generator"
     STREAM = "stream"
-    FILES = "files"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,15 +51,16 @@ def _output(spark: SparkSession, element: Element, specs: Mapping[str, InputSpec
 
 def _source(spark: SparkSession, source: Source) -> InputSpec:
     match source.origin:
-        case Generator(rate=rate, fields=fields):
+        case Generator(rate=rate, fields=fields) as origin:
             frame = spark.range(0).selectExpr("id AS _seq", "timestamp_micros(id) AS ts")
             schema = frame.selectExpr(*(f"({text}\n) AS `{name}`" for name, text in fields.items())).schema
+            made = tuple(fields.items())
             return InputSpec(
-                source.name, InputKind.GENERATOR, _arrow(schema), rate, tuple(fields.items()), ordered=True
+                source.name, InputKind.GENERATOR, _arrow(schema), rate, made, ordered=origin.ordered
             )
         case origin:
-            kind = InputKind.FILES if source.files is not None else InputKind.STREAM
-            return InputSpec(source.name, kind, _arrow(StructType.fromDDL(origin.schema_)))
+            schema = StructType.fromDDL(origin.declared.schema)
+            return InputSpec(source.name, InputKind.STREAM, _arrow(schema), ordered=origin.ordered)
 
 
 def _arrow(schema: StructType) -> pa.Schema:

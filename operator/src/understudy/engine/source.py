@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from understudy.engine.requests import Cut, NextPlan, PartRows
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -55,20 +57,16 @@ class PlanStream(DataSourceStreamReader):  # type: ignore[misc]
         return {"plan": self._start}
 
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
-        from understudy.streams import wire
-
-        answer = wire.do(
-            _client(self._address), "cut", CALL_SECONDS, element=self._element, after=start["plan"]
-        )
-        self._parts = {answer["plan"]: answer["parts"]}
-        return {"plan": answer["plan"]}
+        found = _cut(self._address, NextPlan(self._element, start["plan"]))
+        self._parts = {found.plan: found.parts}
+        return {"plan": found.plan}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[PlanPart]:
         return [PlanPart(end["plan"], part) for part in range(self._parts[end["plan"]])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, PlanPart)
-        return _rows(self._address, element=self._element, plan=partition.plan, part=partition.part)
+        return _rows(self._address, PartRows(self._element, partition.plan, partition.part))
 
 
 class CurrentPlan(DataSourceReader):  # type: ignore[misc]
@@ -85,7 +83,7 @@ class CurrentPlan(DataSourceReader):  # type: ignore[misc]
         return [PlanPart(None, self._part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _rows(self._address, element=self._element, plan=None, part=self._part, input=self._input)
+        return _rows(self._address, PartRows(self._element, None, self._part, self._input))
 
 
 @cache
@@ -95,14 +93,26 @@ def _client(address: str) -> Any:
     Spark's workers collect garbage after every task, 25 ms with all that is imported by then. None of that is
     garbage.
     """
-    from understudy.streams import wire
+    from understudy.streams.connection import connect
 
     gc.freeze()
-    return wire.connect(address)
+    return connect(address)
 
 
-def _rows(address: str, **request: Any) -> Iterator[pa.RecordBatch]:
-    from understudy.streams import wire
+def _cut(address: str, request: NextPlan) -> Cut:
+    import pyarrow.flight as flight
 
-    for chunk in _client(address).do_get(wire.ticket("rows", **request)):
+    from understudy.streams.connection import CUT
+
+    options = flight.FlightCallOptions(timeout=CALL_SECONDS)
+    results = _client(address).do_action(flight.Action(CUT, request.to_bytes()), options)
+    return Cut.from_bytes(next(iter(results)).body.to_pybytes())
+
+
+def _rows(address: str, request: PartRows) -> Iterator[pa.RecordBatch]:
+    import pyarrow.flight as flight
+
+    from understudy.streams.connection import ROWS
+
+    for chunk in _client(address).do_get(flight.Ticket(ROWS + request.to_bytes())):
         yield chunk.data

@@ -26,6 +26,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.growth import Growth
 from understudy.protocol.ids import Consumer, Millis, Range, Seq, Stream
 from understudy.protocol.pace import replay_ms
+from understudy.protocol.statuspage import State
 from understudy.protocol.told import Told
 from understudy.streams.hearing import Hearing
 from understudy.streams.spill import Spill
@@ -39,7 +40,7 @@ ARRIVALS_MS: Final = 250
 class Story:
     """What happened so far, for the status page."""
 
-    state: str = "starting"
+    state: State = State.STARTING
     error: str | None = None  # of the core: the process ends with it
     engine_stalled: str | None = None  # why Spark stands still here; None while it works or has nothing to do
     engine_quiet_ms: int = 0  # since the engine's last sign of life, while it has something to do

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from statistics import median
-from typing import Any
 
 import structlog
 
@@ -16,7 +15,7 @@ from understudy.engine.inbox import Inbox
 from understudy.instance.context import Context
 from understudy.modes.build import millis
 from understudy.process.clock import now_ms, steady_ms
-from understudy.process.family import family, time_used, time_waited
+from understudy.process.family import family, name_of, stopped, time_used, time_waited
 from understudy.protocol.engine import (
     JVM,
     PATIENCE,
@@ -28,6 +27,7 @@ from understudy.protocol.engine import (
     longest,
 )
 from understudy.protocol.ids import Millis
+from understudy.protocol.statuspage import Activity, Engine, State
 
 log = structlog.get_logger()
 PROBE_SECONDS = 0.2
@@ -92,7 +92,9 @@ class EngineWatcher:
         counts = {JVM: self._probe.answers, **{name: inbox.steps for name, inbox in self._inboxes.items()}}
         idle = frozenset(name for name, inbox in self._inboxes.items() if inbox.keeps_waiting)
         batches = {name: inbox.begun for name, inbox in self._inboxes.items()}
-        signs = Signs(counts, idle, time_used(self._engine), batches, waited, self._probe.tasks)
+        used, pid = time_used(self._engine), stopped(self._engine)
+        who = f"{name_of(pid)} (process {pid})" if pid is not None else None
+        signs = Signs(counts, idle, used, batches, waited, self._probe.tasks, who)
         return self._watch.look(now, signs, self.timeout_ms, longest(self._median_ms, self.timeout_ms))
 
     def _tell(self, now: Millis) -> None:
@@ -110,7 +112,7 @@ class EngineWatcher:
         """A cold Spark is slower, and nobody depends on it yet."""
         said = self._context.subjob.ha.engine_timeout
         usual = millis(said) if said is not None else default_timeout(self._median_ms)
-        return usual * (PATIENCE if self._context.story.state == "rehearsing" else 1)
+        return usual * (PATIENCE if self._context.story.state is State.WARMING_UP else 1)
 
     @property
     def _median_ms(self) -> float | None:
@@ -124,11 +126,10 @@ class EngineWatcher:
             return None
         return f"the engine stands still: {why}"
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Engine:
         """For the status page."""
         watch = self._watch
         idle = all(inbox.keeps_waiting for inbox in self._inboxes.values())
-        state = "stalled" if watch.stalled else "idle" if idle else "working"
+        state = Activity.STALLED if watch.stalled else Activity.IDLE if idle else Activity.WORKING
         since = now_ms() - watch.quiet_ms if watch.stalled else None
-        figures = {"sinceMs": since, "quietMs": watch.quiet_ms, "timeoutMs": self.timeout_ms}
-        return {"state": state, "why": watch.stalled, **figures}
+        return Engine(state, watch.stalled, since, watch.quiet_ms, self.timeout_ms)

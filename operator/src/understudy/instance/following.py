@@ -7,43 +7,56 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, assert_never
 
 import pyarrow as pa
 import pyarrow.flight as flight
 import structlog
 
-from understudy.instance.checkpoints import Message, Unpacking, table_from_bytes
-from understudy.instance.leases import lease_from_json
+from understudy.instance.checkpointformat import Unpacking, table_from_bytes
+from understudy.instance.checkpoints import Message
 from understudy.protocol.contact import End, Verdict, verdict
 from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.peermessage import (
+    Beat,
+    Determinants,
+    Extension,
+    Follow,
+    FollowRefused,
+    FromSecondary,
+    HandOver,
+    InForce,
+    KeepAlive,
+    MakePermanent,
+    PeerMessage,
+    Piece,
+    Said,
+    Shipped,
+    Trimming,
+)
+from understudy.protocol.versioned import NotUnderstood
 from understudy.streams import wire
+from understudy.streams.connection import connect
 
 log = structlog.get_logger()
 SAY_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What the follower reports."""
+class Listener(Protocol):
+    """Who follows. Called under the lock."""
 
-    alive: Callable[[int, dict[str, int], str | None, int], None]
-    """Epoch, input positions, why the primary's engine stalls, for how long its output has stood still."""
-    dictated: Callable[[dict[str, Any]], None]  # the settings that are in force
-    checkpoint: Callable[[Message], None]
-    permanent: Callable[
-        [int, int, dict[str, int], dict[str, Any]], None
-    ]  # epoch, number, how far extended, trees
-    extension: Callable[
-        [int, int, str, pa.Table], None
-    ]  # epoch, number, stream, its input beyond the position
-    handed: Callable[[LeaseRecord, Message | None], None]  # the primary wants to be succeeded; its live state
-    trimming: Callable[
-        [int, dict[str, dict[str, int]], dict[str, Any]], None
-    ]  # epoch, high watermarks, trees
-    determinants: Callable[[dict[str, Any]], None]  # the message
-    ended: Callable[[Verdict], None]  # the connection, or the attempt to make one, is over
+    def alive(self, said: Said) -> None:
+        """A sign of life; what it says follows."""
+
+    def told(self, said: InForce | Trimming | Determinants | MakePermanent) -> None: ...
+    def extension(self, said: Extension, rows: pa.Table) -> None: ...
+    def checkpoint(self, message: Message) -> None: ...
+    def handed_over(self, lease: LeaseRecord, message: Message | None) -> None:
+        """The primary wants to be succeeded; its live state, if this instance has none."""
+
+    def ended(self, found: Verdict) -> None:
+        """The connection, or the attempt to make one, is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +74,7 @@ class Follower(threading.Thread):
         primary: LeaseRecord,
         me: Me,
         interval: Callable[[], float],
-        hooks: Hooks,
+        listener: Listener,
         unpacking: Unpacking,
         lock: AbstractContextManager[Any],
         stalled: Callable[[], str | None],
@@ -70,17 +83,18 @@ class Follower(threading.Thread):
         super().__init__(name=f"follow-{primary.holder}", daemon=True)
         self.primary = primary
         self._me = me.name
-        asking = {"instance": me.name, "address": me.address, "mode": me.mode, "engine": stalled()}
-        self._ticket = wire.ticket("follow", **asking, epoch=primary.epoch)
+        self._request = Follow(
+            instance=me.name, address=me.address, mode=me.mode, epoch=primary.epoch, stalled=stalled()
+        )
         self._interval = interval
-        self._hooks = hooks
+        self._listener = listener
         self._unpacking = unpacking
         self._stalled = stalled
         self._lock = lock  # held by whoever stops a follower: what it hears after that is not reported
         self._stopped = threading.Event()
         self._call: flight.FlightStreamReader | None = None
         self._heard = False  # whether this connection has carried a keep-alive
-        self._words: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._words: queue.SimpleQueue[FromSecondary] = queue.SimpleQueue()
 
     def run(self) -> None:
         with ExitStack() as open_until_told:  # to close a connection takes time, in which nobody would know
@@ -88,7 +102,7 @@ class Follower(threading.Thread):
 
     def _follow_to_its_end(self, kept: ExitStack) -> None:
         try:
-            end = self._follow(kept.enter_context(wire.connect(self.primary.address)))
+            end = self._follow(kept.enter_context(connect(self.primary.address)))
         except Exception as error:  # whatever a peer's message does here, the next attempt must follow
             end = self._noted(wire.end_of(error), error)
         if end is not None:
@@ -105,60 +119,70 @@ class Follower(threading.Thread):
 
     def _follow(self, client: flight.FlightClient) -> End | None:
         """How it ended; None if it was stopped here."""
-        self._call = client.do_get(self._ticket)
+        self._call = client.do_get(wire.ticket(self._request))
         threading.Thread(target=self._speak, name=f"speak-{self.primary.holder}", daemon=True).start()
         while not self._stopped.is_set():
             chunk = self._call.read_chunk()
-            meta = wire.unpack(chunk.app_metadata)
-            if "refused" in meta:
-                return End.ANOTHER if meta.get("another") else End.NOT_PRIMARY
+            said = wire.read(chunk.app_metadata)
+            if isinstance(said, FollowRefused):
+                return End.ANOTHER if said.another else End.NOT_PRIMARY
+            if not isinstance(said, Said):
+                return self._not_understood(said)
             with self._lock:
                 if not self._stopped.is_set():
                     self._heard = True
-                    still = meta.get("still", 0)
-                    self._hooks.alive(meta["epoch"], meta.get("positions", {}), meta.get("engine"), still)
-                    self._take(meta, chunk.data)
+                    self._listener.alive(said)
+                    broken = self._take(said, chunk.data.column(0).to_pylist())
+                    if broken is not None:
+                        return self._not_understood(broken)
         return None
 
-    def _take(self, meta: dict[str, Any], data: pa.RecordBatch) -> None:
-        if "ha" in meta:
-            self._hooks.dictated(meta["ha"])
-        if "trimming" in meta:
-            self._hooks.trimming(meta["epoch"], meta["trimming"], meta["trees"])
-        if "determinants" in meta:
-            self._hooks.determinants(meta)
-        if "permanent" in meta:
-            self._hooks.permanent(meta["epoch"], meta["permanent"], meta["extended"], meta["trees"])
-        blobs = data.column(0).to_pylist()
-        if "extends" in meta:
-            self._hooks.extension(meta["epoch"], meta["number"], meta["extends"], table_from_bytes(blobs[0]))
-        message = self._unpacking.take(meta, blobs)
-        if "piece" in meta:
-            return
-        if "handOver" in meta:
-            self._hooks.handed(lease_from_json(meta["handOver"]), message)
-        elif message is not None:
-            self._hooks.checkpoint(message)
+    def _not_understood(self, said: PeerMessage | NotUnderstood) -> End:
+        why = said.why if isinstance(said, NotUnderstood) else "it is no primary's"
+        log.error("message not understood", primary=self.primary.holder, why=why)
+        return End.BROKEN
+
+    def _take(self, said: Said, blobs: list[bytes]) -> NotUnderstood | None:
+        found = self._unpacking.finish(blobs) if isinstance(said, Shipped | HandOver) and blobs else None
+        match said:
+            case _ if isinstance(found, NotUnderstood):
+                return found
+            case KeepAlive():
+                pass
+            case InForce() | Trimming() | Determinants() | MakePermanent():
+                self._listener.told(said)
+            case Extension():
+                self._listener.extension(said, table_from_bytes(blobs[0]))
+            case Piece():
+                self._unpacking.add(said, blobs)
+            case Shipped():
+                if found is not None:
+                    self._listener.checkpoint(found)
+            case HandOver():
+                self._listener.handed_over(said.lease, found)
+            case _:
+                assert_never(said)
+        return None
 
     # --- what we say, off this thread: it waits for the primary
 
-    def say(self, kind: str, **words: Any) -> None:
-        self._words.put({"kind": kind, **words})
+    def say(self, word: FromSecondary) -> None:
+        self._words.put(word)
 
     def _speak(self) -> None:
         """Words in their order; where there are none, that we live."""
-        with wire.connect(self.primary.address) as client:
+        with connect(self.primary.address) as client:
             while not self._stopped.is_set():
                 try:
-                    words = self._words.get(timeout=self._interval())
+                    word = self._words.get(timeout=self._interval())
                 except queue.Empty:
-                    words = {"kind": "beat"}
-                while not self._said(client, words) and not self._stopped.wait(self._interval()):
+                    word = Beat()
+                while not self._said(client, word) and not self._stopped.wait(self._interval()):
                     pass
 
-    def _said(self, client: flight.FlightClient, words: dict[str, Any]) -> bool:
+    def _said(self, client: flight.FlightClient, word: FromSecondary) -> bool:
         try:
-            wire.do(client, timeout=SAY_SECONDS, instance=self._me, engine=self._stalled(), **words)
+            wire.say(client, replace(word, instance=self._me, stalled=self._stalled()), SAY_SECONDS)
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration, ValueError):
             return False
         return True
@@ -167,7 +191,7 @@ class Follower(threading.Thread):
         with self._lock:
             if not self._stopped.is_set():
                 self._stopped.set()
-                self._hooks.ended(found)
+                self._listener.ended(found)
 
     def stop(self) -> None:
         self._stopped.set()

@@ -3,7 +3,7 @@ well."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from understudy.instance.context import Context
 from understudy.instance.enginewatch import EngineWatcher
@@ -11,22 +11,23 @@ from understudy.instance.status import state_of, status_of
 from understudy.process.clock import steady_ms
 from understudy.process.latencies import Latencies
 from understudy.protocol.engine import START_MS, not_started
+from understudy.protocol.statuspage import InstancePage
 
 
 class Health:
     def __init__(self, subjob: str, instance: str, latencies: Latencies, start_ms: int = START_MS) -> None:
         """`start_ms`: how long Spark may take to start."""
-        self._first = {"kind": "subjob", "subjob": subjob, "instance": instance, "state": "starting"}
+        self._first = InstancePage(subjob=subjob, instance=instance)
         self._latencies, self._start_ms = latencies, start_ms
         self._began = steady_ms()
         self.context: Context | None = None
         self.engine: EngineWatcher | None = None
         """Both are None until Spark has started."""
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> InstancePage:
         engine = self.engine.status() if self.engine is not None else None
         own = status_of(self.context) if self.context is not None else self._first
-        return {**own, "engine": engine, "latencies": self._latencies.figures()}
+        return replace(own, engine=engine, latencies=self._latencies.figures())
 
     def trouble(self) -> str | None:
         """Why the kubelet should start this process again."""
@@ -35,4 +36,4 @@ class Health:
         return not_started(steady_ms() - self._began, self._start_ms) if self.engine is None else None
 
     def ready(self) -> bool:
-        return self.context is not None and state_of(self.context) in ("ready", "finished")
+        return self.context is not None and state_of(self.context).serves

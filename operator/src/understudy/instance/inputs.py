@@ -17,13 +17,12 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
+from understudy.protocol.peermessage import Age, Origin, size_of_ack
 from understudy.protocol.savepoints import Tree
 from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step
 from understudy.sources.reading import Sources
-from understudy.streams import wire
-from understudy.streams.encoding import tree_to_json
-from understudy.streams.reader import Asking, Handler, Incoming, Origin, Reading, StreamReader
+from understudy.streams.reader import Asking, Handler, Incoming, Reading, StreamReader
 from understudy.streams.replicas import reading_of
 
 log = structlog.get_logger()
@@ -149,13 +148,13 @@ class Inputs(Handler):
 
     # --- what readers report
 
-    def ages(self, stream: str) -> list[dict[str, int]]:
+    def ages(self, stream: str) -> tuple[Age, ...]:
         """A new life has heard nothing of earlier producers. That its own output stopped is what it was
         told."""
         now, take_over = steady_ms(), self._context.story.take_over
         stopped = take_over.stopped if take_over is not None else None
-        passed_on = [{"epoch": 0, "ms": now - stopped}] if stopped is not None else []
-        return [*self._context.hearing.ages(stream, now), *passed_on]
+        passed_on = (Age(epoch=0, ms=now - stopped),) if stopped is not None else ()
+        return (*self._context.hearing.ages(stream, now), *passed_on)
 
     def expected(self, stream: str) -> int:
         with self._context.lock:
@@ -257,11 +256,10 @@ class Inputs(Handler):
                 due = {r: self._due(s, r) for s, r in self._readers.items() if self._context.leading}
             sent = {reader: ack for reader, ack in self._sent.items() if reader in due}
             for reader, ack in due.items():
-                tree = tree_to_json(ack.tree)
-                if sent.get(reader) != ack and reader.ack(ack.levels, tree, ack.starved):
+                if sent.get(reader) != ack and reader.ack(ack.levels, ack.tree, ack.starved):
                     sent[reader] = ack
                     self._note_told(reader, ack)
-                    self._context.story.acked_bytes += len(wire.pack([ack.levels, tree]))
+                    self._context.story.acked_bytes += size_of_ack(ack.levels, ack.tree)
             self._sent = sent
 
     def _note_told(self, reader: Reading, ack: _Due) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import structlog
@@ -19,7 +18,6 @@ import structlog
 from understudy.process.ports import Surroundings, Unreachable
 from understudy.protocol import commands as do
 from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.ids import Epoch
 from understudy.protocol.leasing import News, Order, carry_out
 
 log = structlog.get_logger()
@@ -119,16 +117,3 @@ class LeaseKeeper(threading.Thread):
 
     def stop(self) -> None:
         self._orders.put(None)
-
-
-def lease_to_json(lease: LeaseRecord) -> dict[str, Any]:
-    return {
-        "holder": lease.holder,
-        "address": lease.address,
-        "epoch": lease.epoch,
-        "successor": lease.successor,
-    }
-
-
-def lease_from_json(value: Mapping[str, Any]) -> LeaseRecord:
-    return LeaseRecord(value["holder"], value["address"], Epoch(value["epoch"]), value.get("successor"))

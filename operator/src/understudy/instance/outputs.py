@@ -16,8 +16,7 @@ from understudy.process.clock import steady_ms
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.determinants import Determinant
-from understudy.protocol.ids import Millis, Range, Seq, Stream
-from understudy.streams.encoding import positions_from_json
+from understudy.protocol.ids import Millis, Range, Seq, Stream, positions
 from understudy.streams.store import SHARE
 
 log = structlog.get_logger()
@@ -254,5 +253,4 @@ def _numbers(first: int, count: int) -> pa.Array:
 def _processed(
     element: str, at: Position, emitted: int, *, ended: bool = False, choice: Determinant | None = None
 ) -> on.Processed:
-    positions, selection = positions_from_json(at.seqs), positions_from_json(at.selection)
-    return on.Processed(element, positions, selection, emitted, ended, choice)
+    return on.Processed(element, positions(at.seqs), positions(at.selection), emitted, ended, choice)

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, assert_never
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol, assert_never
 
 import pyarrow as pa
 import structlog
 
 from understudy.engine.determinants import heard_of
 from understudy.engine.state import InboxState
-from understudy.instance.checkpoints import (
-    QUEUE,
-    Letter,
-    Message,
-    Shelf,
-    Unpacking,
-    encode,
-    table_to_bytes,
-    to_ship,
-)
+from understudy.instance.checkpointformat import Letter, Unpacking, letters_of, table_to_bytes
+from understudy.instance.checkpoints import QUEUE, Message, Shelf, to_ship
 from understudy.instance.context import Context
-from understudy.instance.following import Follower, Hooks, Me
-from understudy.instance.leases import lease_to_json
+from understudy.instance.following import Follower, Me
 from understudy.model.ha import Ha
 from understudy.modes.build import millis
 from understudy.process.clock import now_ms, steady_ms
@@ -35,16 +26,23 @@ from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.contact import Step, Verdict, next_step
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
-from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
-from understudy.protocol.watermarks import Marks
-from understudy.streams import wire
-from understudy.streams.encoding import (
-    log_from_json,
-    log_to_json,
-    positions_from_json,
-    trees_from_json,
-    trees_to_json,
+from understudy.protocol.ids import Millis, Range, Seq, Stream
+from understudy.protocol.peermessage import (
+    Chosen,
+    Determinants,
+    Extension,
+    HandOver,
+    InForce,
+    KeepAlive,
+    MakePermanent,
+    Progress,
+    Said,
+    Shipped,
+    Stored,
+    Trimming,
+    to_bytes,
 )
+from understudy.protocol.watermarks import Marks
 
 log = structlog.get_logger()
 FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connection may take its time
@@ -65,13 +63,14 @@ class Succession:
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """Words with rows."""
+    """A word with rows."""
 
-    said: dict[str, Any]
+    said: Extension
     rows: bytes
 
 
-Item = Message | Succession | Enclosure | dict[str, Any]
+Plain = KeepAlive | InForce | Trimming | Determinants | MakePermanent
+Item = Message | Succession | Enclosure | Plain
 Outbox = queue.SimpleQueue[Item]
 
 
@@ -129,24 +128,13 @@ class Peers:
         if command.primary != self._followed:
             self._followed, self.heard_ms, self._primary_stalled = command.primary, None, None
         self._context.post(on.FirstContact(Millis(steady_ms() + FIRST_CONTACT_MS), command.primary.epoch))
-        hooks = Hooks(
-            self._heard,
-            self._dictated,
-            self._checkpoint,
-            self._permanent,
-            self._extension,
-            self._handed,
-            self._trimming,
-            self._determinants,
-            self._ended,
-        )
         me = Me(self._context.core.name, self._context.address, str(self._context.subjob.ha.mode))
         unpacking = Unpacking(self._context.shelf.spill)
         self._follower = Follower(
             command.primary,
             me,
             lambda: self._context.heartbeat,
-            hooks,
+            self,
             unpacking,
             self._context.lock,
             lambda: self._context.story.engine_stalled,
@@ -155,30 +143,45 @@ class Peers:
 
     def report_progress(self, command: do.ReportProgress) -> None:
         """To the other replica, whichever end of the connection is ours."""
-        positions = {s: int(n) for s, n in command.positions.items()}
         if self._follower is not None:
-            self._follower.say("progress", epoch=command.epoch, positions=positions)
+            self._follower.say(Progress(epoch=command.epoch, positions=command.positions))
         if self._outbox is not None:
-            self._outbox.put({"epoch": command.epoch, "positions": positions})
+            self._outbox.put(KeepAlive(epoch=command.epoch, positions=command.positions))
 
     def confirm_determinants(self, command: do.ConfirmDeterminants) -> None:
         if self._follower is not None:
-            self._follower.say("chosen", epoch=command.epoch, number=command.number)
+            self._follower.say(Chosen(epoch=command.epoch, number=command.number))
 
     @property
     def follows_a_working_primary(self) -> bool:
         return self._follower is not None and self.heard_ms is not None and self._primary_stalled is None
 
-    def _heard(self, epoch: int, positions: dict[str, int], stalled: str | None, still_ms: int) -> None:
-        self.heard_ms = Millis(max(steady_ms() - still_ms, self.heard_ms or 0))
-        self._primary_stalled = stalled
+    def alive(self, said: Said) -> None:
+        self.heard_ms = Millis(max(steady_ms() - said.still_ms, self.heard_ms or 0))
+        self._primary_stalled = said.stalled
         self._behind_until = 0
-        if positions:
-            self._context.story.primary_positions = positions
-        found = positions_from_json(positions) if positions else None
-        self._context.post(on.KeepAlive(steady_ms(), Epoch(epoch), found, stalled))
+        positions = said.positions if isinstance(said, KeepAlive) and said.positions else None
+        if positions is not None:
+            self._context.story.primary_positions = {s: int(n) for s, n in positions.items()}
+        self._context.post(on.KeepAlive(steady_ms(), said.epoch, positions, said.stalled))
 
-    def _checkpoint(self, message: Message) -> None:
+    def told(self, said: InForce | Trimming | Determinants | MakePermanent) -> None:
+        match said:
+            case InForce():
+                self.changes.dictated(Ha.model_validate(said.ha))
+            case Trimming():
+                self._context.post(on.QueueTrimming(said.epoch, said.high, said.trees))
+            case Determinants():
+                heard_of(self._context.inboxes, said.steps)
+                found = on.DeterminantsArrived(said.epoch, said.number, said.steps, said.whole, said.needed)
+                self._context.post(found)
+            case MakePermanent():
+                asked = on.PermanentRequested(said.epoch, said.number, said.extended, said.trees)
+                self._context.post(asked)
+            case _:
+                assert_never(said)
+
+    def checkpoint(self, message: Message) -> None:
         """Where it goes is for the core to say: on the shelf (`store`), or beside it for now
         (`keep_temporary`)."""
         context = self._context
@@ -198,34 +201,30 @@ class Peers:
         context.shelf = self._arriving or context.temporary or context.shelf
         context.temporary = None
         if self._follower is not None:
-            self._follower.say("stored", epoch=command.checkpoint.epoch, number=command.checkpoint.number)
+            self._follower.say(Stored(epoch=command.checkpoint.epoch, number=command.checkpoint.number))
 
     def keep_temporary(self, _: do.KeepTemporary) -> None:
         self._context.temporary = self._arriving
 
-    def _permanent(
-        self, epoch: int, number: int, extended: Mapping[str, int], trees: Mapping[str, Any]
-    ) -> None:
-        upto = positions_from_json(extended)
-        self._context.post(on.PermanentRequested(Epoch(epoch), number, upto, trees_from_json(trees)))
-
-    def _extension(self, epoch: int, number: int, stream: str, rows: pa.Table) -> None:
+    def extension(self, said: Extension, rows: pa.Table) -> None:
         """Input that belongs to the backup of this number, temporary or not."""
         context = self._context
         with context.lock:
             shelves = [
                 s for s in (context.temporary, context.shelf) if s is not None and s.newest is not None
             ]
-            found = next((s for s in shelves if s.newest is not None and s.newest.number == number), None)
+            found = next(
+                (s for s in shelves if s.newest is not None and s.newest.number == said.number), None
+            )
             if found is None or not rows.num_rows:
                 return
             first = rows["_seq"][0].as_py()
-            self._arriving = found.extended(stream, rows)
+            self._arriving = found.extended(said.stream, rows)
             added = Range(Seq(first), Seq(first + rows.num_rows))
-            context.post(on.BackupExtended(Epoch(epoch), number, Stream(stream), added))
+            context.post(on.BackupExtended(said.epoch, said.number, said.stream, added))
             self._arriving = None
 
-    def _handed(self, lease: LeaseRecord, message: Message | None) -> None:
+    def handed_over(self, lease: LeaseRecord, message: Message | None) -> None:
         """The primary stands still. Its state is all that there is here, so it replaces what was on the
         shelf."""
         context = self._context
@@ -240,29 +239,15 @@ class Peers:
             if context.story.take_over is not None and context.story.take_over is not before:
                 context.story.take_over.planned = True
 
-    def _dictated(self, ha: Mapping[str, Any]) -> None:
-        self.changes.dictated(Ha.model_validate(ha))
-
-    def _trimming(self, epoch: int, high: Mapping[str, Mapping[str, int]], trees: Mapping[str, Any]) -> None:
-        marks = {Stream(s): positions_from_json(per) for s, per in high.items()}
-        self._context.post(on.QueueTrimming(Epoch(epoch), marks, trees_from_json(trees)))
-
-    def _determinants(self, meta: Mapping[str, Any]) -> None:
-        steps, needed = log_from_json(meta["determinants"]), positions_from_json(meta["needed"])
-        heard_of(self._context.inboxes, steps)
-        self._context.post(
-            on.DeterminantsArrived(Epoch(meta["epoch"]), meta["number"], steps, meta["whole"], needed)
-        )
-
-    def _ended(self, verdict: Verdict) -> None:
+    def ended(self, found: Verdict) -> None:
         behind = steady_ms() < self._behind_until
-        match next_step(verdict, leads=self._context.leading, behind=behind):
+        match next_step(found, leads=self._context.leading, behind=behind):
             case Step.SAY_CLOSED:
                 self._context.post(on.PeerClosed(steady_ms()))
             case Step.SAY_UNREACHABLE:
                 self._unreachable()
             case Step.LOOK_AGAIN:
-                self._look_again(f"the connection to the primary ended: {verdict.value}")
+                self._look_again(f"the connection to the primary ended: {found.value}")
             case Step.STAND_BEHIND:
                 self._behind_until = steady_ms() + FIRST_CHANCE_MS
                 self._look_again("the primary has another secondary")
@@ -309,7 +294,7 @@ class Peers:
             if len(lacking)
         }
         at = {n: self._state(n, checkpoint.elements[n].positions) for n in changed}
-        inboxes = {n: state.to_dict() for n, state in at.items() if state is not None}
+        inboxes = {n: state for n, state in at.items() if state is not None}
         return Message(checkpoint, inboxes, rows) if len(inboxes) == len(changed) else None
 
     def hand_over(self, command: do.HandOver) -> None:
@@ -329,22 +314,25 @@ class Peers:
 
     def send_queue_trimming(self, command: do.SendQueueTrimming) -> None:
         if self._outbox is not None:
-            high = {s: {i: int(n) for i, n in per.items()} for s, per in command.high.items()}
-            self._outbox.put(
-                {"epoch": command.epoch, "trimming": high, "trees": trees_to_json(command.trees)}
-            )
+            self._outbox.put(Trimming(epoch=command.epoch, high=command.high, trees=command.trees))
 
     def ship_determinants(self, command: do.ShipDeterminants) -> None:
         if self._outbox is not None:
-            log = {"determinants": log_to_json(command.determinants), "whole": command.whole}
-            needed = {s: int(n) for s, n in command.needed.items()}
-            self._outbox.put({"epoch": command.epoch, "number": command.number, "needed": needed, **log})
+            said = Determinants(
+                epoch=command.epoch,
+                number=command.number,
+                steps=command.determinants,
+                whole=command.whole,
+                needed=command.needed,
+            )
+            self._outbox.put(said)
 
     def make_permanent(self, command: do.MakePermanent) -> None:
         if self._outbox is not None:
-            extended = {s: int(n) for s, n in command.extended.items()}
-            said = {"extended": extended, "trees": trees_to_json(command.trees)}
-            self._outbox.put({"epoch": command.epoch, "permanent": command.number, **said})
+            said = MakePermanent(
+                epoch=command.epoch, number=command.number, extended=command.extended, trees=command.trees
+            )
+            self._outbox.put(said)
 
     def extend_backup(self, command: do.ExtendBackup) -> None:
         """Input that has arrived but is not processed."""
@@ -352,7 +340,7 @@ class Peers:
             return
         name = next(iter(self._context.core.wiring.readers(command.stream)))
         rows = self._context.inboxes[name].arrived(command.stream, command.range.start, command.range.stop)
-        said = {"epoch": command.epoch, "number": command.number, "extends": str(command.stream)}
+        said = Extension(epoch=command.epoch, number=command.number, stream=command.stream)
         self._outbox.put(Enclosure(said, table_to_bytes(rows)))
 
     def spoke(self, name: str, stalled: str | None) -> None:
@@ -378,7 +366,7 @@ class Peers:
         """Say to the secondary what is in force from here on."""
         self._watched = self._detector()
         if self._outbox is not None:
-            self._outbox.put({"epoch": self._context.core.epoch, "ha": ha.told()})
+            self._outbox.put(InForce(epoch=self._context.core.epoch, ha=ha.told()))
 
     def joined(self, name: str, address: str, mode: str) -> Outbox:
         """A secondary connects; what the core wants to tell it comes out of the queue. Called under the
@@ -416,9 +404,8 @@ class Peers:
         """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine
         stalls, and for how long our output has stood still."""
         stalled, still = self._context.story.engine_stalled, self._context.still_ms(steady_ms())
-        word = ({} if stalled is None else {"engine": stalled}) | ({"still": still} if still else {})
-        for letter, blobs in self._next_letters(outbox, timeout):
-            yield letter | word, blobs
+        for said, blobs in self._next_letters(outbox, timeout):
+            yield replace(said, stalled=stalled, still_ms=still), blobs
 
     def _next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
         try:
@@ -427,32 +414,34 @@ class Peers:
             item = self._sign_of_life()
         match item:
             case Message():
-                yield from self._counted({"epoch": item.checkpoint.epoch}, encode(item))
+                yield from self._counted(letters_of(item, Shipped(epoch=item.checkpoint.epoch)))
             case Succession(lease, message):
-                said = {"epoch": lease.epoch, "handOver": lease_to_json(lease)}
-                yield from self._counted(said, encode(message) if message is not None else [({}, [])])
+                said = HandOver(
+                    epoch=lease.epoch, holder=lease.holder, address=lease.address, successor=lease.successor
+                )
+                yield from self._counted(letters_of(message, said) if message is not None else [(said, [])])
             case Enclosure():
-                yield from self._counted(item.said, [({}, [item.rows])])
-            case dict():
+                yield from self._counted([(item.said, [item.rows])])
+            case KeepAlive() | InForce() | Trimming() | Determinants() | MakePermanent():
                 yield item, []
             case _:
                 assert_never(item)
 
-    def _sign_of_life(self) -> dict[str, Any]:
+    def _sign_of_life(self) -> KeepAlive:
         """With our positions, unless somebody is at the books: on a busy machine that may take longer than
         the others' patience, and positions can wait for the next one."""
         context = self._context
         if not context.lock.acquire(blocking=False):
-            return {"epoch": context.core.epoch}
+            return KeepAlive(epoch=context.core.epoch)
         try:
-            return {"epoch": context.core.epoch, "positions": context.positions()}
+            positions = {Stream(s): Seq(n) for s, n in context.positions().items()}
+            return KeepAlive(epoch=context.core.epoch, positions=positions)
         finally:
             context.lock.release()
 
-    def _counted(self, said: dict[str, Any], letters: Iterable[Letter]) -> Iterator[Letter]:
-        for words, blobs in letters:
-            letter = said | words
-            size = len(wire.pack(letter)) + sum(map(len, blobs))
+    def _counted(self, letters: Iterable[Letter]) -> Iterator[Letter]:
+        for said, blobs in letters:
+            size = len(to_bytes(said)) + sum(map(len, blobs))
             self._context.story.shipped_bytes += size
             self.shipped_to_secondary += size
-            yield letter, blobs
+            yield said, blobs

@@ -26,13 +26,14 @@ from understudy.instance.shell import Shell
 from understudy.instance.warmup import warm_up
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import StreamJob, Subjob
-from understudy.modes.build import decided, instance_of, wiring_of
+from understudy.modes.build import decided, instance_of
 from understudy.process.credentials import own
 from understudy.process.family import family, kill_all
-from understudy.process.http import StatusPage
+from understudy.process.http import StatusServer
 from understudy.process.latencies import Latencies
 from understudy.process.ports import Surroundings
 from understudy.protocol.engine import START_MS, Stand
+from understudy.protocol.statuspage import State
 from understudy.sources.reading import Sources
 from understudy.streams.server import Server
 from understudy.streams.spill import Spill
@@ -86,7 +87,7 @@ class SubjobProcess:
         server = Server(self.place.host, self.place.flight_port, self._serving, own())
         address = f"{self.place.host}:{server.port}"
         health = self._health
-        page = StatusPage(
+        page = StatusServer(
             self.place.host, self.place.status_port, health.status, health.ready, health.trouble
         )
         self._surroundings.announce(self.subjob.name, self.place.instance, address, page.address)
@@ -112,8 +113,7 @@ class SubjobProcess:
         schemas = {name: spec.schema for name, spec in specs.items()}
         wire_schemas = {e.name: _on_wire(schemas[e.name]) for e in elements}
         stores = {e.name: self._store(e, wire_schemas[e.name]) for e in elements}
-        wiring = wiring_of(self.job, self.subjob)
-        sources = Sources(self.job, wiring.replayable & set(wiring.entering), schemas, self.place.folder)
+        sources = Sources.of(self.job, self.subjob, schemas, self.place.folder)
         subjob = decided(self.job, self.subjob)
         core = instance_of(self.job, subjob, self.place.instance)
         spill = Spill(self.place.scratch / "shelf", self.subjob.queue.memory_bytes // SHELF_SHARE)
@@ -126,7 +126,7 @@ class SubjobProcess:
             self._queries.append(
                 ElementQuery.start(spark, inbox, address, self.place.scratch / "queries", output)
             )
-        context.story.state = "rehearsing"
+        context.story.state = State.WARMING_UP
         remote = self.subjob.spark.executors.instances > 0
         self._probe = Probe(self._failed_query, partial(tasks_running, spark) if remote else lambda: 0)
         self._probe.start()
@@ -135,7 +135,7 @@ class SubjobProcess:
         if self._given_up():
             return  # an instance that cannot run its query must not take the Lease
         self._serving.shell = shell
-        context.story.state = "ready"
+        context.story.state = State.READY
         shell.start()
 
     def _store(self, element: Element, schema: pa.Schema) -> Store:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -24,10 +23,11 @@ from understudy.protocol import events as on
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Seq, Stream
 from understudy.protocol.keeping import Phase, SourceAcks, interval_for
+from understudy.protocol.peermessage import Answer, NotLeading, Recover, Recovered
 from understudy.protocol.savepoints import Tree
 from understudy.sources.acks import AckKeeper, read_kept
 from understudy.streams import wire
-from understudy.streams.encoding import tree_from_json
+from understudy.streams.connection import connect
 
 log = structlog.get_logger()
 LOOK_SECONDS = 1.0
@@ -105,18 +105,15 @@ class Recovery:
 
     def _ask_at(self, address: str, stream: Stream, answers: queue.SimpleQueue[Event | None]) -> None:
         """Whoever does not lead yet is waited for."""
-        said: dict[str, Any] = {}
+        said: Answer = NotLeading()
         try:
-            with wire.connect(address) as client:
-                said = wire.do(
-                    client, "recover", ANSWER_SECONDS, stream=stream, consumer=self._context.subjob.name
-                )
+            with connect(address) as client:
+                request = Recover(stream, Consumer(self._context.subjob.name))
+                said = wire.say(client, request, ANSWER_SECONDS)
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
             pass
         finally:
-            answers.put(
-                on.RecoveryInformation(stream, tree_from_json(said["tree"])) if "tree" in said else None
-            )
+            answers.put(on.RecoveryInformation(stream, said.tree) if isinstance(said, Recovered) else None)
 
     # --- in place of consumers that are through
 

@@ -3,8 +3,9 @@ curious."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,27 +16,66 @@ from understudy.faults.freeze import freeze, hang, throttle
 from understudy.faults.partition import cut_off
 from understudy.instance.context import Context
 from understudy.instance.shell import Shell
-from understudy.instance.status import status_of
 from understudy.model.ha import Ha
 from understudy.process.clock import steady_ms
 from understudy.process.credentials import own
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
-from understudy.streams import wire
-from understudy.streams.encoding import (
-    positions_from_json,
-    step_from_json,
-    step_to_json,
-    tree_from_json,
-    tree_to_json,
+from understudy.protocol.peermessage import (
+    Ack,
+    Acked,
+    Age,
+    Answer,
+    AskHears,
+    Batch,
+    Beat,
+    Change,
+    Chosen,
+    Done,
+    Drill,
+    Follow,
+    FollowRefused,
+    FromSecondary,
+    Harm,
+    Hears,
+    Held,
+    NotLeading,
+    Order,
+    Origin,
+    Peek,
+    Ping,
+    Pong,
+    Progress,
+    Recover,
+    Recovered,
+    Refused,
+    Resumes,
+    Stored,
+    Subscribe,
+    SubscriptionRefused,
+    Waiting,
 )
 from understudy.streams.hearing import first_of, newest_before
-from understudy.streams.reader import Origin
-from understudy.streams.server import Messages
+from understudy.streams.server import Batches, Letters
 
 log = structlog.get_logger()
 LONGEST_DRILL = 1200.0  # a hang lasts for two engine timeouts
 RECOVER_SECONDS = 1.0
+HARMS: Final[Mapping[Harm, Callable[[float], None]]] = {
+    Harm.FREEZE: freeze,
+    Harm.HANG: hang,
+    Harm.PARTITION: cut_off,
+    Harm.THROTTLE: throttle,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """From where to send, and what the first message must say, in the consumer's own count."""
+
+    at: int
+    resumes: Resumes | None = None
+    held: Held | None = None
 
 
 class InstanceServing:
@@ -57,20 +97,20 @@ class InstanceServing:
 
     # --- consumers
 
-    def serve_stream(self, request: dict[str, Any]) -> Messages:
-        context = self._ready().context
-        stream, consumer, asked_at = Stream(request["stream"]), Consumer(request["consumer"]), steady_ms()
+    def serve_stream(self, request: Subscribe) -> Batches:
+        context, asked_at = self._ready().context, steady_ms()
+        stream, consumer = request.stream, request.consumer
         nothing = _empty(self.schemas[stream])
         yield from _until(context, lambda: context.leading, nothing)
         with context.lock:
             generation = context.generation
-            replaced = _replaced(context, stream, consumer, request["epoch"])
-            refusal = replaced or self._refusal(context, stream, consumer, request)
+            replaced = _replaced(context, stream, consumer, request.epoch)
+            refusal = replaced or _refusal(context, request)
             if refusal is None:
-                _note_life(context, request.get("ages", ()), asked_at)
-                self._hear(context, stream, consumer, request)
+                _note_life(context, request.ages, asked_at)
+                _hear(context, request)
         if refusal is not None:
-            yield nothing, wire.pack({"refused": refusal, "replaced": replaced is not None})
+            yield nothing, SubscriptionRefused(refusal, replaced is not None)
             return
         yield from _until(
             context, lambda: context.generation != generation or not context.core.roll_open, nothing
@@ -78,74 +118,14 @@ class InstanceServing:
         with context.lock:
             if context.generation != generation:
                 return
-            at, first = self._begin(context, stream, consumer, request)
-        yield from self._send(context, stream, consumer, at, first, generation, counts=not request["replica"])
+            start = _begin(context, request)
+        yield from self._send(context, request, start, generation)
 
-    def _refusal(
-        self, context: Context, stream: Stream, consumer: Consumer, request: dict[str, Any]
-    ) -> str | None:
-        meant = request.get("meant")
-        if consumer not in context.core.ledger.queues[stream].acks:
-            return f"{consumer} is no consumer of {stream}"
-        if meant is not None and meant < context.core.epoch:
-            return f"{consumer} asked who led in epoch {meant}, and it is {context.core.epoch} now"
-        return None
-
-    def _hear(self, context: Context, stream: Stream, consumer: Consumer, request: dict[str, Any]) -> None:
-        """A subscription says what the consumer has; a silent second reader's does not count."""
-        if request["replica"]:
-            return
-        at, _ = self._begin(context, stream, consumer, request)
-        start = (
-            at
-            if request["start"] is None
-            else context.core.numbering.ours(stream, consumer, request["start"])
-        )
-        mark = step_from_json(request["mark"])
-        context.post(on.Subscribed(stream, consumer, Seq(start), Epoch(request["epoch"]), mark))
-
-    def _begin(
-        self, context: Context, stream: Stream, consumer: Consumer, request: dict[str, Any]
-    ) -> tuple[int, dict[str, Any]]:
-        """From where to send, and what the first message must say, in the consumer's own count."""
-        core, queue = context.core, context.core.ledger.queues[stream]
-        released = queue.acks[consumer].released
-
-        def resumes(known: Seq, start: Seq) -> tuple[int, dict[str, Any]]:
-            said = {
-                "released": core.numbering.theirs(stream, consumer, known),
-                "start": core.numbering.theirs(stream, consumer, start),
-            }
-            return start, {"resumes": said}
-
-        match Origin(request["origin"]):
-            case Origin.NEWEST:
-                return resumes(released, queue.next)
-            case Origin.HELD:
-                held, anew = Seq(max(released, queue.trimmed)), core.diverged_for(stream, consumer)
-                said = {"held": held, "others": anew, "released": released}
-                return held, {
-                    k: n if n is None else core.numbering.theirs(stream, consumer, n) for k, n in said.items()
-                }
-            case Origin.POSITION:
-                start = core.numbering.ours(stream, consumer, request["start"])
-                if queue.refusal(start) is None:
-                    return start, {}
-                return resumes(queue.known_until(start, context.given_up.get(stream)), queue.trimmed)
-
-    def _send(
-        self,
-        context: Context,
-        stream: Stream,
-        consumer: Consumer,
-        at: int,
-        first: dict[str, Any],
-        generation: int,
-        counts: bool,
-    ) -> Messages:
-        """`counts`: what is sent is output, not a copy for a silent second reader."""
-        store, seen, is_new, asked, told = context.stores[stream], None, True, 0, None
-        shift = context.core.numbering.theirs(stream, consumer, 0)
+    def _send(self, context: Context, request: Subscribe, start: _Start, generation: int) -> Batches:
+        """What is sent to a silent second reader is a copy, and no output."""
+        stream, consumer, counts = request.stream, request.consumer, not request.replica
+        store, seen, asked, at = context.stores[stream], None, 0, start.at
+        shift, first, told = context.core.numbering.theirs(stream, consumer, Seq(0)), True, None
         while True:
             delivery = store.wait(at, seen, context.heartbeat)
             at += delivery.rows.num_rows
@@ -154,147 +134,185 @@ class InstanceServing:
                     return
                 if counts and delivery.rows.num_rows:
                     context.note_sent(stream, consumer, at, steady_ms())
-                meta = {
-                    "epoch": context.core.epoch,
-                    "next": context.core.ledger.queues[stream].next + shift,
-                    "standby": self._ready().peers.secondary_address,
-                    "replicas": context.core.replicated,
-                    **first,
-                }
-                mark = (
-                    self._ready().changing.mark(stream, Seq(at)) if delivery.rows.num_rows or is_new else None
+                shell = self._ready()
+                mark = shell.changing.mark(stream, Seq(at)) if delivery.rows.num_rows or first else None
+                wanted, anew = (
+                    context.backups_wanted.get(stream, 0),
+                    context.core.numbering.diverged_at.get(stream),
                 )
-                wanted = context.backups_wanted.get(stream, 0)
-                anew = context.core.numbering.diverged_at.get(stream)
-            if anew != told:
-                told = anew
-                meta["anew"] = anew + shift if anew is not None else None
-            if is_new:
-                meta["share"] = store.share
-            first, is_new = {}, False
-            if asked < wanted <= at:  # behind the tuples that it speaks of
-                asked, meta["backup"] = wanted, wanted + shift
-            if still := context.still_ms(steady_ms()):
-                meta["still"] = still
+                said = Batch(
+                    epoch=context.core.epoch,
+                    next=Seq(context.core.ledger.queues[stream].next + shift),
+                    standby=shell.peers.secondary_address,
+                    replicas=context.core.replicated,
+                    resumes=start.resumes if first else None,
+                    held=start.held if first else None,
+                    mark=mark.renumbered(shift) if mark is not None else None,
+                    progress=delivery.progress,
+                    end=Seq(at + shift) if delivery.ended else None,
+                    diverged_at=Seq(anew + shift) if anew is not None and anew != told else None,
+                    share=store.share if first else None,
+                    # behind the tuples that it speaks of
+                    backup=Seq(wanted + shift) if asked < wanted <= at else None,
+                    still_ms=context.still_ms(steady_ms()),
+                )
+            told, first = anew, False
+            asked = wanted if said.backup is not None else asked
             seen = delivery.progress if delivery.progress is not None else seen
-            if mark is not None:
-                meta["mark"] = step_to_json(mark.renumbered(shift))
-            if delivery.progress is not None:
-                meta["progress"] = delivery.progress
-            if delivery.ended:
-                meta["end"] = at + shift
-            yield _one_batch(_shifted(delivery.rows, shift)), wire.pack(meta)
+            yield _one_batch(_shifted(delivery.rows, shift)), said
 
     # --- the secondary
 
-    def serve_follower(self, request: dict[str, Any]) -> Messages:
+    def serve_follower(self, request: Follow) -> Letters:
         context, peers = self._ready().context, self._ready().peers
         with context.lock:
-            another = context.leading and peers.has_another_than(request["instance"])
-            free = context.leading and not another and request.get("engine") is None
-            outbox = (
-                peers.joined(request["instance"], request["address"], request.get("mode", ""))
-                if free
-                else None
-            )
+            another = context.leading and peers.has_another_than(request.instance)
+            free = context.leading and not another and request.stalled is None
+            outbox = peers.joined(request.instance, request.address, request.mode) if free else None
         if outbox is None:
             why = "not primary, another instance follows, or the engine of the one that asks stands still"
-            yield wire.blobs([]), wire.pack({"refused": why, "another": another})
+            yield [], FollowRefused(why, another)
             return
         try:
             while peers.is_current(outbox):
-                for meta, blobs in peers.next_letters(outbox, context.heartbeat):
-                    yield wire.blobs(blobs), wire.pack(meta)
+                for said, blobs in peers.next_letters(outbox, context.heartbeat):
+                    yield blobs, said
         finally:
-            peers.left(request["instance"], outbox)
+            peers.left(request.instance, outbox)
 
     # --- rows and actions
 
-    def peek(self, stream: str, count: int) -> pa.Table:
+    def peek(self, request: Peek) -> pa.Table:
         context = self._ready().context
         with context.lock:
-            held = context.core.ledger.queues[Stream(stream)].held
-        return context.stores[stream].rows(max(held.start, held.stop - count), held.stop)
+            held = context.core.ledger.queues[request.stream].held
+        return context.stores[request.stream].rows(max(held.start, held.stop - request.count), held.stop)
 
-    def plan_rows(self, request: dict[str, Any]) -> pa.Table:
-        return engine.handle_get(self.inboxes, request)
+    def plan_rows(self, request: bytes) -> pa.Table:
+        return engine.rows(self.inboxes, request)
 
-    def act(self, kind: str, body: dict[str, Any]) -> Any:
-        match kind:
-            case "cut":
-                return engine.handle_action(self.inboxes, body)
-            case "ack":
-                return self._ack(self._ready().context, body)
-            case "ping":
+    def cut(self, request: bytes) -> bytes:
+        return engine.cut(self.inboxes, request)
+
+    def act(self, order: Order) -> Answer:
+        match order:
+            case Ack():
+                return _ack(self._ready().context, order)
+            case Ping():
                 context = self.shell.context if self.shell is not None else None
-                return {"epoch": context.core.epoch} if context is not None and context.leading else {}
-            case "hears":
-                return {"heard": self._ready().inputs.hears(body["subjob"], body["epoch"])}
-            case "change":
-                return self._change(self._ready(), body)
-            case "freeze":
-                return _drill(kind, freeze, body)
-            case "hang":
-                return _drill(kind, hang, body)
-            case "partition":
-                return _drill(kind, cut_off, body)
-            case "throttle":
-                return _drill(kind, throttle, body)
-            case "recover":
-                return self._recover(self._ready(), body)
-            case "status":
-                return status_of(self._ready().context)
-            case "beat" | "progress" | "stored" | "chosen":
-                return self._heard(self._ready(), kind, body)
+                return Pong(context.core.epoch if context is not None and context.leading else None)
+            case AskHears(subjob, epoch):
+                return Hears(self._ready().inputs.hears(subjob, epoch))
+            case Change(ha):
+                return _change(self._ready(), ha)
+            case Drill():
+                return _drill(order)
+            case Recover():
+                return _recover(self._ready(), order)
+            case Beat() | Progress() | Stored() | Chosen():
+                return _heard(self._ready(), order)
             case _:
-                return {"error": f"unknown action {kind!r}"}
+                assert_never(order)
 
-    def _change(self, shell: Shell, body: dict[str, Any]) -> Any:
-        """What the manifest now says of this subjob. Nobody but the job's own may say so."""
-        try:
-            shell.changing.tell(Ha.model_validate(body["ha"]))
-        except ValueError as error:
-            return {"error": str(error)}
-        return {}
 
-    def _heard(self, shell: Shell, kind: str, body: dict[str, Any]) -> Any:
-        """A word of the secondary."""
-        with shell.context.lock:
-            shell.peers.spoke(body["instance"], body.get("engine"))
-            match kind:
-                case "progress":
-                    shell.post(on.SecondaryAt(Epoch(body["epoch"]), positions_from_json(body["positions"])))
-                case "stored":
-                    shell.post(on.CheckpointStored(Epoch(body["epoch"]), body["number"]))
-                case "chosen":
-                    shell.post(on.DeterminantsStored(Epoch(body["epoch"]), body["number"]))
-        return {}
+def _refusal(context: Context, request: Subscribe) -> str | None:
+    if request.consumer not in context.core.ledger.queues[request.stream].acks:
+        return f"{request.consumer} is no consumer of {request.stream}"
+    if request.meant is not None and request.meant < context.core.epoch:
+        asked = f"{request.consumer} asked who led in epoch {request.meant}"
+        return f"{asked}, and it is {context.core.epoch} now"
+    return None
 
-    def _ack(self, context: Context, body: dict[str, Any]) -> Any:
-        replaced, told = None, {}
-        if context.leading:
-            stream, consumer, epoch = Stream(body["stream"]), Consumer(body["consumer"]), Epoch(body["epoch"])
-            with context.lock:
-                replaced = _replaced(context, stream, consumer, epoch)
-                _note_life(context, body.get("ages", ()), steady_ms())
-            for level, upto in body["acks"]:
-                tree = tree_from_json(body.get("tree")) if level == 1 else None
-                said = context.core.numbering.ours(stream, consumer, upto)
-                context.post(on.Acked(stream, consumer, level, said, epoch, tree))
-            context.starved[stream, consumer] = context.core.numbering.ours(
-                stream, consumer, body.get("starved") or 0
+
+def _hear(context: Context, request: Subscribe) -> None:
+    """A subscription says what the consumer has; a silent second reader's does not count."""
+    if request.replica:
+        return
+    stream, consumer, start = request.stream, request.consumer, request.start
+    at = (
+        _begin(context, request).at if start is None else context.core.numbering.ours(stream, consumer, start)
+    )
+    context.post(on.Subscribed(stream, consumer, Seq(at), request.epoch, request.mark))
+
+
+def _begin(context: Context, request: Subscribe) -> _Start:
+    stream, consumer = request.stream, request.consumer
+    core, queue = context.core, context.core.ledger.queues[stream]
+    released = queue.acks[consumer].released
+
+    def theirs(seq: Seq) -> Seq:
+        return Seq(core.numbering.theirs(stream, consumer, seq))
+
+    match request.origin:
+        case Origin.NEWEST:
+            return _Start(queue.next, resumes=Resumes(theirs(released), theirs(queue.next)))
+        case Origin.HELD:
+            held, anew = Seq(max(released, queue.trimmed)), core.diverged_for(stream, consumer)
+            return _Start(
+                held, held=Held(theirs(held), theirs(anew) if anew is not None else None, theirs(released))
             )
-            with context.lock:
-                end = context.core.numbering.theirs(stream, consumer, context.core.ledger.queues[stream].next)
-                told = {"end": end, "lagMs": context.lag(stream, consumer)[1]}
-        return {"epoch": context.core.epoch, "replaced": replaced, **told}
+        case Origin.POSITION:
+            start = core.numbering.ours(stream, consumer, request.start or Seq(0))
+            if queue.refusal(start) is None:
+                return _Start(start)
+            known = queue.known_until(start, context.given_up.get(stream))
+            return _Start(queue.trimmed, resumes=Resumes(theirs(known), theirs(queue.trimmed)))
+        case _:
+            assert_never(request.origin)
 
-    def _recover(self, shell: Shell, body: dict[str, Any]) -> Any:
-        """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""
-        with shell.context.role_changed:
-            if not shell.context.role_changed.wait_for(lambda: shell.context.leading, RECOVER_SECONDS):
-                return {}
-            return {"tree": tree_to_json(shell.recovery.requested(body["stream"], body["consumer"]))}
+
+def _change(shell: Shell, ha: Mapping[str, Any]) -> Answer:
+    """What the manifest now says of this subjob. Nobody but the job's own may say so."""
+    try:
+        shell.changing.tell(Ha.model_validate(ha))
+    except ValueError as error:
+        return Refused(str(error))
+    return Done()
+
+
+def _heard(shell: Shell, word: FromSecondary) -> Answer:
+    with shell.context.lock:
+        shell.peers.spoke(word.instance, word.stalled)
+        match word:
+            case Progress():
+                shell.post(on.SecondaryAt(word.epoch, word.positions))
+            case Stored():
+                shell.post(on.CheckpointStored(word.epoch, word.number))
+            case Chosen():
+                shell.post(on.DeterminantsStored(word.epoch, word.number))
+            case Beat():
+                pass
+            case _:
+                assert_never(word)
+    return Done()
+
+
+def _ack(context: Context, ack: Ack) -> Answer:
+    if not context.leading:
+        return Acked(context.core.epoch)
+    stream, consumer = ack.stream, ack.consumer
+    with context.lock:
+        replaced = _replaced(context, stream, consumer, ack.epoch)
+        _note_life(context, ack.ages, steady_ms())
+    for level, upto in ack.levels:
+        tree = ack.tree if level == 1 else None
+        context.post(
+            on.Acked(
+                stream, consumer, level, context.core.numbering.ours(stream, consumer, upto), ack.epoch, tree
+            )
+        )
+    context.starved[stream, consumer] = context.core.numbering.ours(stream, consumer, ack.starved or Seq(0))
+    with context.lock:
+        end = context.core.numbering.theirs(stream, consumer, context.core.ledger.queues[stream].next)
+        return Acked(context.core.epoch, replaced, Seq(end), context.lag(stream, consumer)[1])
+
+
+def _recover(shell: Shell, request: Recover) -> Answer:
+    """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""
+    with shell.context.role_changed:
+        if not shell.context.role_changed.wait_for(lambda: shell.context.leading, RECOVER_SECONDS):
+            return NotLeading()
+        return Recovered(shell.recovery.requested(request.stream, request.consumer))
 
 
 def _replaced(context: Context, stream: Stream, consumer: Consumer, epoch: int) -> str | None:
@@ -305,30 +323,29 @@ def _replaced(context: Context, stream: Stream, consumer: Consumer, epoch: int) 
     return f"{consumer} speaks with epoch {epoch}, but {queue.acks[consumer].epoch} has begun"
 
 
-def _note_life(context: Context, ages: Sequence[dict[str, Any]], asked_at: int) -> None:
+def _note_life(context: Context, ages: Iterable[Age], asked_at: int) -> None:
     """What a consumer had of the primaries before. Called under the lock, while this instance leads."""
     take_over = context.story.take_over
     if take_over is not None:
         take_over.note_life(newest_before(context.core.epoch, ages, asked_at))
-        if any(
-            0 < age["epoch"] < context.core.epoch for age in ages
-        ):  # else it has not seen the outage begin
+        # who has heard no producer before has not seen the outage begin
+        if any(0 < age.epoch < context.core.epoch for age in ages):
             take_over.note_received(first_of(context.core.epoch, ages, asked_at))
 
 
-def _drill(kind: str, fault: Callable[[float], None], body: dict[str, Any]) -> Any:
+def _drill(drill: Drill) -> Answer:
     """Only for those who have shown the job's certificate: the operator."""
     if own() is None:
-        return {"error": "a drill is taken from nobody without certificates"}
-    log.warning("drill", fault=kind, seconds=body["seconds"])
-    fault(min(float(body["seconds"]), LONGEST_DRILL))
-    return {}
+        return Refused("a drill is taken from nobody without certificates")
+    log.warning("drill", fault=drill.harm, seconds=drill.seconds)
+    HARMS[drill.harm](min(drill.seconds, LONGEST_DRILL))
+    return Done()
 
 
-def _until(context: Context, condition: Callable[[], bool], nothing: pa.RecordBatch) -> Messages:
+def _until(context: Context, condition: Callable[[], bool], nothing: pa.RecordBatch) -> Batches:
     """Keep-alives until the condition holds."""
     while not condition():
-        yield nothing, wire.pack({"waiting": True})
+        yield nothing, Waiting()
         with context.role_changed:
             context.role_changed.wait_for(condition, context.heartbeat)
 

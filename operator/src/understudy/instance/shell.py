@@ -10,7 +10,6 @@ import structlog
 
 from understudy.engine.determinants import choose, follow, lead
 from understudy.engine.inbox import Inbox
-from understudy.engine.state import InboxState
 from understudy.instance.changing import Changing
 from understudy.instance.checkpoints import QUEUE
 from understudy.instance.context import Context
@@ -285,8 +284,7 @@ class Shell:
     def _restore(self, name: str, inbox: Inbox, checkpoint: Checkpoint) -> None:
         shelf, held = self.context.shelf, checkpoint.elements[name].held
         tails = {s: self._tail(name, s, checkpoint) for s in checkpoint.elements[name].positions}
-        state = InboxState.from_dict(shelf.inbox(name))
-        inbox.restore(state, {s: t for s, t in tails.items() if t is not None})
+        inbox.restore(shelf.inbox(name), {s: t for s, t in tails.items() if t is not None})
         rows = shelf.rows(name, QUEUE)
         if rows is not None:
             self.context.stores[name].append(rows, held.start, None)

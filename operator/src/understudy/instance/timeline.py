@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from understudy.process.clock import Anchor, steady_ms
+from understudy.protocol import statuspage
 from understudy.protocol.ids import Millis, WallMillis
 
 
@@ -92,24 +92,24 @@ class TakeOver:
         if self.caught_up is None and known and all(n >= self.targets[s] for s, n in positions.items()):
             self.caught_up = now
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "from": self.from_,
-            "cause": self.cause,
-            "heardMs": _shown(self.anchor, self.heard),
-            "stoppedMs": _shown(self.anchor, self.stopped),
-            "detectedMs": _shown(self.anchor, self.detected),
-            "leaseMs": _shown(self.anchor, self.lease),
-            "promotedMs": _shown(self.anchor, self.promoted),
-            "restoredMs": _shown(self.anchor, self.restored),
-            "firstOutputMs": _shown(self.anchor, self.first_output),
-            "caughtUpMs": _shown(self.anchor, self.caught_up),
-            "recoveryMs": self.recovery_ms,
-            "replayed": self.replayed,
-            "lost": self.lost,
-            "duplicated": self.duplicated,
-            "planned": self.planned,
-        }
+    def shown(self) -> statuspage.TakeOver:
+        return statuspage.TakeOver(
+            gone=self.from_,
+            cause=self.cause,
+            heard=_shown(self.anchor, self.heard),
+            stopped=_shown(self.anchor, self.stopped),
+            detected=_shown(self.anchor, self.detected),
+            lease=_shown(self.anchor, self.lease),
+            promoted=_shown(self.anchor, self.promoted),
+            restored=_shown(self.anchor, self.restored),
+            first_output=_shown(self.anchor, self.first_output),
+            caught_up=_shown(self.anchor, self.caught_up),
+            recovery_ms=self.recovery_ms,
+            replayed=self.replayed,
+            lost=self.lost,
+            duplicated=self.duplicated,
+            planned=self.planned,
+        )
 
 
 @dataclass(slots=True)
@@ -127,18 +127,18 @@ class Departure:
     bytes: int = 0  # all that was sent to the target, in the end
     anchor: Anchor = field(default_factory=Anchor.now)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "to": self.target,
-            "why": self.why,
-            "requestedMs": _shown(self.anchor, self.requested),
-            "pausedMs": _shown(self.anchor, self.paused),
-            "settledMs": _shown(self.anchor, self.settled),
-            "handedOverMs": _shown(self.anchor, self.handed),
-            "leftMs": _shown(self.anchor, self.left),
-            "givenUp": self.given_up,
-            "bytes": self.bytes,
-        }
+    def shown(self) -> statuspage.Departure:
+        return statuspage.Departure(
+            target=self.target,
+            why=self.why,
+            requested=_shown(self.anchor, self.requested),
+            paused=_shown(self.anchor, self.paused),
+            settled=_shown(self.anchor, self.settled),
+            handed_over=_shown(self.anchor, self.handed),
+            left=_shown(self.anchor, self.left),
+            given_up=self.given_up,
+            bytes=self.bytes,
+        )
 
 
 def _shown(anchor: Anchor, moment: Millis | None) -> WallMillis | None:

@@ -16,7 +16,10 @@ import structlog
 from understudy.engine.inbox import Inbox
 from understudy.model.job import StreamJob, Subjob
 from understudy.process.ports import Surroundings
+from understudy.protocol.ids import Stream
+from understudy.protocol.peermessage import Peek
 from understudy.streams import wire
+from understudy.streams.connection import connect
 
 log = structlog.get_logger()
 ROWS = 200
@@ -49,9 +52,9 @@ def _peek(stream: str, surroundings: Surroundings) -> pa.Table | None:
     """A few tuples that a producer of the stream holds, if one can be found quickly."""
     for address in surroundings.addresses(stream):
         try:
-            with wire.connect(address) as client:
+            with connect(address) as client:
                 options = flight.FlightCallOptions(timeout=1.0)
-                table = client.do_get(wire.ticket("peek", stream=stream, count=ROWS), options).read_all()
+                table = client.do_get(wire.ticket(Peek(Stream(stream), ROWS)), options).read_all()
         except (flight.FlightError, pa.ArrowException):
             continue
         if table.num_rows:

@@ -8,7 +8,9 @@ import pyarrow.flight as flight
 from understudy.model.job import StreamJob
 from understudy.process.ports import Surroundings
 from understudy.protocol.epochs import LeaseRecord
+from understudy.protocol.peermessage import AskHears, Hears
 from understudy.streams import wire
+from understudy.streams.connection import connect
 
 ASK_SECONDS = 0.5
 
@@ -25,8 +27,8 @@ class Witnesses:
 
     def _hears(self, address: str, lease: LeaseRecord) -> bool:
         try:
-            with wire.connect(address) as client:
-                answer = wire.do(client, "hears", ASK_SECONDS, subjob=self._subjob, epoch=lease.epoch)
+            with connect(address) as client:
+                answer = wire.say(client, AskHears(self._subjob, lease.epoch), ASK_SECONDS)
         except (flight.FlightError, pa.ArrowException, OSError, StopIteration):
             return False
-        return bool(answer.get("heard"))
+        return isinstance(answer, Hears) and answer.heard

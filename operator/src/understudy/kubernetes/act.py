@@ -23,6 +23,7 @@ from understudy.kubernetes.writes import Outdated, Writer
 from understudy.model.job import StreamJob
 from understudy.process.clock import now_ms
 from understudy.process.ports import Unreachable
+from understudy.protocol.peermessage import Change
 
 log = structlog.get_logger()
 
@@ -145,9 +146,9 @@ class Actor:
 
     def _change(self, intent: do.ChangeInstance) -> None:
         """An instance that cannot be told now is told at the next look."""
-        ha = intent.ha.told()
+        said = Change(intent.ha.told())
         try:
-            self._writer.order(self._owner.name, intent.certificate, intent.ip, "change", ha=ha)
+            self._writer.order(self._owner.name, intent.certificate, intent.ip, said)
         except Unreachable as error:
             log.warning("not told", pod=intent.pod, error=str(error))
 

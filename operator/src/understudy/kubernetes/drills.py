@@ -12,7 +12,6 @@ from understudy.control import drills, names
 from understudy.control.drills import SeenDrill, Step, decide_drill
 from understudy.control.intents import Emit
 from understudy.control.observed import Pod
-from understudy.control.pages import InstancePage
 from understudy.kubernetes.act import CORE, OURS, Actor
 from understudy.kubernetes.api import Api, NotFound
 from understudy.kubernetes.objects import Owner
@@ -22,6 +21,8 @@ from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Mandate, Writer, unelected, versions
 from understudy.model.kinds import DrillPhase, FailoverDrillSpec, FailoverDrillStatus, Fault
 from understudy.process.clock import now_ms
+from understudy.protocol.peermessage import Drill, Harm
+from understudy.protocol.statuspage import InstancePage
 
 log = structlog.get_logger()
 
@@ -86,13 +87,13 @@ class DrillReconciler:
                 for pod in pods:
                     _kill(writer, pod)
             case drills.Freeze(pod, seconds):
-                _order(writer, owner, pod, "freeze", seconds)
+                _order(writer, owner, pod, Harm.FREEZE, seconds)
             case drills.Hang(pod, seconds):
-                _order(writer, owner, pod, "hang", seconds)
+                _order(writer, owner, pod, Harm.HANG, seconds)
             case drills.CutOff(pod, seconds):
-                _order(writer, owner, pod, "partition", seconds)
+                _order(writer, owner, pod, Harm.PARTITION, seconds)
             case drills.Throttle(pod, seconds):
-                _order(writer, owner, pod, "throttle", seconds)
+                _order(writer, owner, pod, Harm.THROTTLE, seconds)
             case drills.Tell(severity, reason, message):
                 if owner:
                     Actor(self._api, writer, owner, None, self._settings).carry_out(
@@ -114,9 +115,9 @@ def _kill(writer: Writer, pod: Pod) -> None:
         log.info("another pod of that name", pod=pod.name)
 
 
-def _order(writer: Writer, owner: Owner | None, pod: Pod, fault: str, seconds: float) -> None:
+def _order(writer: Writer, owner: Owner | None, pod: Pod, harm: Harm, seconds: float) -> None:
     """The pod does it to itself."""
-    writer.order(owner.name if owner else "", pod.certificate, pod.ip, fault, seconds=seconds)
+    writer.order(owner.name if owner else "", pod.certificate, pod.ip, Drill(harm, seconds))
 
 
 def _engine_timeout_ms(seen: SeenDrill) -> int:

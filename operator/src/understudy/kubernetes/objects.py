@@ -16,6 +16,7 @@ from understudy.control.times import iso_ms
 from understudy.kubernetes.settings import OperatorPods
 from understudy.model.job import StreamJob
 from understudy.model.load import API_VERSION, KIND, to_manifest
+from understudy.model.sources import Source
 from understudy.model.status import Role
 
 Json = dict[str, Any]
@@ -116,7 +117,7 @@ def role_binding(owner: Owner) -> Json:
 
 def manifest(owner: Owner, job: StreamJob, declared: StreamJob, revision: str) -> Json:
     """What pods read (`job`, with those who stand in for others), and what was accepted."""
-    accepted, moved = to_manifest(declared), in_pods(to_manifest(job))
+    accepted, moved = to_manifest(declared), to_manifest(in_pods(job))
     data = {"job.yaml": _yaml(moved)} | ({"accepted.yaml": _yaml(accepted)} if moved != accepted else {})
     return {
         "apiVersion": "v1",
@@ -142,18 +143,15 @@ def accepted_text(config_map: Json) -> str:
     return str(data.get("accepted.yaml") or data.get("job.yaml") or "")
 
 
-def in_pods(manifest: Json) -> Json:
-    """Files of a source with a volume are found where the volume is mounted."""
-    sources = manifest["spec"].get("sources") or []
-    return {**manifest, "spec": {**manifest["spec"], "sources": [_moved(source) for source in sources]}}
+def in_pods(job: StreamJob) -> StreamJob:
+    """The files of a source with a volume are found where the volume is mounted."""
+    return job.model_copy(update={"sources": tuple(_mounted(source) for source in job.sources)})
 
 
-def _moved(source: Json) -> Json:
-    files = source.get("files") or {}
-    if not files.get("volume"):
+def _mounted(source: Source) -> Source:
+    if not source.origin.pod_volume:
         return source
-    inside = f"{source_folder(source['name'])}/{str(files['path']).strip('/')}"
-    return {**source, "files": {**files, "path": inside}}
+    return source.with_origin(source.origin.mounted_at(source_folder(source.name)))
 
 
 def source_folder(name: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from understudy.control import names
 from understudy.kubernetes.api import Api, NotFound
 from understudy.process.credentials import Credentials
 from understudy.process.ports import Unreachable
+from understudy.protocol.peermessage import Order, Refused
 
 SECONDS: Final = 5.0
 
@@ -20,25 +21,25 @@ def order(
     job: str,
     certificate: int,
     ip: str | None,
-    kind: str,
+    said: Order,
     before: Callable[[], None],
-    **fields: Any,
 ) -> None:
     """Raises Unreachable if the pod cannot be told, or does not take it. `before` is called right before it
     is told."""
     import pyarrow as pa
 
     from understudy.streams import wire
+    from understudy.streams.connection import connect
 
     shown = _credentials(api, namespace, names.certificate(job, certificate)) if certificate else None
     try:
-        with wire.connect(f"{ip}:{names.FLIGHT_PORT}", shown) as client:
+        with connect(f"{ip}:{names.FLIGHT_PORT}", shown) as client:
             before()
-            said = wire.do(client, kind, SECONDS, **fields)
+            answer = wire.say(client, said, SECONDS)
     except (pa.ArrowException, OSError, StopIteration) as error:
         raise Unreachable(f"{ip} takes no order: {error}") from error
-    if "error" in said:
-        raise Unreachable(f"{ip} refuses the order: {said['error']}")
+    if isinstance(answer, Refused):
+        raise Unreachable(f"{ip} refuses the order: {answer.why}")
 
 
 def _credentials(api: Api, namespace: str, secret: str) -> Credentials:

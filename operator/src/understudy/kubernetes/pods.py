@@ -50,7 +50,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
         raise LookupError(f"there is no subjob {intent.subjob}")
     labels = {names.SUBJOB: subjob.name, names.ROLE: str(intent.role), names.INSTANCE: intent.name}
     labels |= {names.SHARES: "true"} if intent.spread is Spread.PREFERRED else {}
-    sources = [s for s in job.sources if s.name in subjob.inputs and s.files and s.files.volume]
+    sources = [s for s in job.sources if s.name in subjob.inputs and s.origin.pod_volume]
     spec = _spec(owner, intent.revision, settings, intent.avoid, intent.prefer)
     spec["restartPolicy"] = "Always"  # a process that dies comes back in its place, as a standby
     spec["affinity"]["podAntiAffinity"] = _apart(owner, names.SUBJOB, subjob.name, intent.spread)
@@ -95,7 +95,7 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
     if sink is None:
         raise LookupError(f"there is no sink {intent.sink}")
     labels = {names.SINK: sink.name, names.ROLE: str(Role.SINK), names.INSTANCE: intent.name}
-    volume = dict(sink.files.volume) if sink.files and sink.files.volume else {"emptyDir": {}}
+    volume = dict(sink.target.pod_volume or {"emptyDir": {}})
     spec = _spec(owner, intent.revision, settings, frozenset())
     spec["affinity"] = _where_a_sink_goes(owner, sink, intent.avoid)
     spec["restartPolicy"] = "OnFailure"  # it ends with 0 when its stream has ended
@@ -154,7 +154,7 @@ def _give_credentials(owner: Owner, spec: Json, number: int) -> None:
 
 
 def _volume(source: Source) -> Json:
-    return dict(source.files.volume) if source.files and source.files.volume else {}
+    return dict(source.origin.pod_volume or {})
 
 
 # ---- what all of them share ------------------------------------------------------------------------------

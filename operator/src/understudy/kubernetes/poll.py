@@ -1,13 +1,13 @@
 """Asks pods for their status pages, all at once and without patience; the last answer of each is kept.
 
 A pod is silent from the first question on that it did not answer, not from its last answer on: it may not
-have been asked for a while.
+have been asked for a while. One that answers with a page that is not understood is not silent: it lives, and
+nothing else is known of it.
 """
 
 from __future__ import annotations
 
 import http.client
-import json
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
@@ -15,12 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from understudy.control import names, pages
+import structlog
+
+from understudy.control import names
 from understudy.control.observed import Phase, Pod, Seen
-from understudy.control.pages import Page
 from understudy.process.clock import now_ms, steady_ms
 from understudy.protocol.ids import Millis
+from understudy.protocol.statuspage import StatusPage, from_bytes
+from understudy.protocol.versioned import NotUnderstood
 
+log = structlog.get_logger()
 TIMEOUT: Final = 1.0
 AT_ONCE: Final = 32
 LARGEST: Final = 4 << 20
@@ -28,7 +32,7 @@ LARGEST: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    page: Page
+    page: StatusPage
     at: Millis
     silent: bool = False
 
@@ -42,6 +46,7 @@ class Poller:
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="poll")
         self._seen: dict[str, _Answer] = {}
         self._nodes: dict[str, str] = {}  # of pods that are asked
+        self._not_understood: dict[str, str] = {}  # pod → why
         self._lock = threading.Lock()
 
     def pages(self, pods: Iterable[Pod]) -> dict[str, Seen]:
@@ -51,7 +56,7 @@ class Poller:
         self._place(known, asked)
         for pod, page in zip(asked, self._threads.map(ask, asked), strict=True):
             with self._lock:
-                self._note(pod.uid, page)
+                self._note(pod, page)
         return {pod.name: self._seen[pod.uid].seen() for pod in known if pod.uid in self._seen}
 
     def elsewhere(self, pods: Iterable[Pod]) -> dict[str, tuple[Seen, ...]]:
@@ -69,26 +74,36 @@ class Poller:
                 self._nodes.pop(pod.uid, None)
             self._nodes.update({pod.uid: pod.node for pod in asked if pod.node})
 
-    def _note(self, uid: str, page: Page | None) -> None:
-        if page is not None:
-            self._seen[uid] = _Answer(page, steady_ms())
-        elif uid in self._seen and not self._seen[uid].silent:
-            self._seen[uid] = _Answer(self._seen[uid].page, steady_ms(), silent=True)
+    def _note(self, pod: Pod, page: StatusPage | NotUnderstood | None) -> None:
+        known = self._seen.get(pod.uid)
+        match page:
+            case NotUnderstood(why):
+                self._seen.pop(pod.uid, None)
+                if self._not_understood.get(pod.uid) != why:
+                    log.error("status page not understood", pod=pod.name, why=why)
+                self._not_understood[pod.uid] = why
+            case None:
+                if known is not None and not known.silent:
+                    self._seen[pod.uid] = _Answer(known.page, steady_ms(), silent=True)
+            case _:
+                self._not_understood.pop(pod.uid, None)
+                self._seen[pod.uid] = _Answer(page, steady_ms())
 
     def forget(self, pods: Iterable[Pod]) -> None:
         with self._lock:
             for pod in pods:
                 self._seen.pop(pod.uid, None)
                 self._nodes.pop(pod.uid, None)
+                self._not_understood.pop(pod.uid, None)
 
 
-def ask(pod: Pod) -> Page | None:
+def ask(pod: Pod) -> StatusPage | NotUnderstood | None:
+    """None if it does not answer."""
     connection = http.client.HTTPConnection(pod.ip or "", names.STATUS_PORT, timeout=TIMEOUT)
     try:
         connection.request("GET", "/status")
-        raw = json.loads(connection.getresponse().read(LARGEST))
-    except (OSError, ValueError, http.client.HTTPException):
+        return from_bytes(connection.getresponse().read(LARGEST))
+    except (OSError, http.client.HTTPException):
         return None
     finally:
         connection.close()
-    return pages.read(raw) if isinstance(raw, dict) else None

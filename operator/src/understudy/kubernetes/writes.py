@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 
 from understudy.kubernetes.api import Api, ApiError, Conflict, NotFound
 from understudy.kubernetes.orders import order
+from understudy.protocol.peermessage import Order
 
 MERGE: Final = "application/merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
@@ -111,9 +112,9 @@ class Writer:
         except Conflict as error:
             raise Outdated(error.status, str(error)) from error
 
-    def order(self, job: str, certificate: int, ip: str | None, kind: str, **fields: Any) -> None:
+    def order(self, job: str, certificate: int, ip: str | None, said: Order) -> None:
         """To a running instance. Raises Unreachable if it does not take it."""
-        order(self._api, self._namespace, job, certificate, ip, kind, before=self._check, **fields)
+        order(self._api, self._namespace, job, certificate, ip, said, before=self._check)
 
     # ---- what is known
 

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from .declared import declared_columns
 from .operators import Aggregate, Correlate, Filter, Join, Map, Operator, Python, Sample, Sql, Union
 from .query import analyse
 from .scope import Columns, Scope
-from .sources import Files, Generator, KafkaSource, Origin, Push
-from .sql import Malformed, parse_columns
 
 WINDOW_COLUMNS: Final = ("window_start", "window_end")
-
-
-def source_columns(origin: Origin) -> Columns | None:
-    """A generator's stream has its fields and `ts`; the others have what their schema says."""
-    match origin:
-        case Generator(fields=fields):
-            return (*fields, "ts")
-        case Files(schema_=schema) | KafkaSource(schema_=schema) | Push(schema_=schema):
-            return _declared(schema)
-
-
-def has_event_time(origin: Origin) -> bool:
-    match origin:
-        case Generator():
-            return True
-        case Files(event_time=column) | KafkaSource(event_time=column) | Push(event_time=column):
-            names = [name.lower() for name in source_columns(origin) or ("ts",)]
-            return column is not None or "ts" in names
 
 
 def output_columns(operator: Operator, scope: Scope) -> Columns | None:
@@ -46,14 +27,9 @@ def output_columns(operator: Operator, scope: Scope) -> Columns | None:
         case Sql(query=query):
             return analyse(query, scope.tables).columns
         case Python(schema_=schema):
-            return first if schema is None else _declared(schema)
+            return first if schema is None else declared_columns(schema)
         case Correlate():
             return None
-
-
-def _declared(schema: str) -> Columns | None:
-    columns = parse_columns(schema)
-    return None if isinstance(columns, Malformed) else tuple(column.name for column in columns)
 
 
 def _joined(scope: Scope) -> Columns | None:

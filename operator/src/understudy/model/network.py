@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from .columns import has_event_time, output_columns, source_columns
+from .columns import output_columns
 from .elements import Element, elements_of, in_reading_order
 from .job import StreamJob, Subjob
 from .operators import Join, Operator, kind_of
@@ -87,8 +87,8 @@ def columns(job: StreamJob) -> dict[str, Columns]:
 def walk(job: StreamJob) -> Walk:
     found = Walk(job)
     for source in job.sources:
-        found.columns[source.name] = source_columns(source.origin)
-        found.event_time[source.name] = has_event_time(source.origin)
+        found.columns[source.name] = source.origin.columns
+        found.event_time[source.name] = source.origin.has_event_time
     for subjob in in_order(job):
         fields = _fields(job, subjob)
         for element in elements_of(subjob):

@@ -12,13 +12,48 @@ from .value import Name, OneOf, Path, Value, one_of_rule
 
 OF_THE_POD: Final = ("emptyDir", "ephemeral", "csi")
 """Kinds of volume that are made with a pod and removed with it."""
+TIED: Final = frozenset({*OF_THE_POD, "hostPath"})
+"""Kinds of volume that a pod elsewhere does not find again."""
 
 
 class SinkFormat(StrEnum):
     JSONL = "jsonl"
 
 
-class FilesSink(Value):
+class SinkKind(Value):
+    """What the product asks of a kind of sink. These are the answers of one that keeps what it writes outside
+    of the job's pods, together with its position: a broker, a database. How it writes is in
+    `sinks/writers.py`."""
+
+    available: ClassVar[bool] = True
+
+    @property
+    def folder(self) -> str | None:
+        """Where its files go, as the manifest says it; None if it writes no files."""
+        return None
+
+    @property
+    def pod_volume(self) -> Mapping[str, Any] | None:
+        """The volume of its pod for what it keeps there."""
+        return None
+
+    @property
+    def durable(self) -> bool:
+        """Whether what was written survives the pod."""
+        return True
+
+    @property
+    def note(self) -> str:
+        """What its status says of that."""
+        return ""
+
+    def continues(self, in_place: bool) -> bool:
+        """Whether the life after a failure goes on where this one stopped, so that each tuple is written once.
+        `in_place`: the pod stays."""
+        return True
+
+
+class FilesSink(SinkKind):
     """Files of JSON lines: the tuple's columns plus `_seq`, its place on the stream. Each tuple once."""
 
     path: Path
@@ -32,20 +67,43 @@ class FilesSink(Value):
     an emptyDir, ephemeral or csi volume, the files die with the pod."""
 
     @property
-    def dies_with_the_pod(self) -> str | None:
-        """Why what was written does not survive the pod; None if it does."""
+    def folder(self) -> str:
+        return self.path
+
+    @property
+    def pod_volume(self) -> Mapping[str, Any] | None:
+        return self.volume
+
+    @property
+    def durable(self) -> bool:
+        return not self.note
+
+    @property
+    def note(self) -> str:
         if not self.volume:
             return "no volume: the files die with the pod"
         kind = next((kind for kind in OF_THE_POD if kind in self.volume), None)
-        return f"the volume is of kind {kind}: the files die with the pod" if kind else None
+        return f"the volume is of kind {kind}: the files die with the pod" if kind else ""
+
+    def continues(self, in_place: bool) -> bool:
+        return in_place or (self.volume is not None and not TIED & self.volume.keys())
 
 
-class ConsoleSink(Value):
+class ConsoleSink(SinkKind):
     """Prints each tuple as a JSON line to the log."""
 
+    @property
+    def durable(self) -> bool:
+        return False
 
-class KafkaSink(Value):
+    def continues(self, in_place: bool) -> bool:
+        return False
+
+
+class KafkaSink(SinkKind):
     """A Kafka topic. Not available yet."""
+
+    available: ClassVar[bool] = False
 
     bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)]
     """host:port, separated by commas."""
@@ -55,12 +113,13 @@ class KafkaSink(Value):
 
 
 Target = FilesSink | ConsoleSink | KafkaSink
+SINKS: Final[Mapping[str, type[SinkKind]]] = {"files": FilesSink, "console": ConsoleSink, "kafka": KafkaSink}
 
 
 class Sink(OneOf):
     """Takes one stream out of the job: exactly one of files, console, kafka."""
 
-    one_of: ClassVar = ("files", "console", "kafka")
+    one_of: ClassVar = tuple(SINKS)
     model_config = ConfigDict(json_schema_extra=one_of_rule(*one_of))
 
     name: Name
@@ -76,6 +135,13 @@ class Sink(OneOf):
     kafka: KafkaSink | None = None
 
     @property
+    def kind(self) -> str:
+        """The key of its target in a manifest."""
+        (kind,) = self.chosen()
+        return kind
+
+    @property
     def target(self) -> Target:
-        """The one of the three that is set."""
-        return next(t for t in (self.files, self.console, self.kafka) if t is not None)
+        """The one of them that is set."""
+        target: Target = getattr(self, self.kind)
+        return target

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Final
+from pathlib import PurePosixPath
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
+from .declared import Declared
+from .scope import Columns
 from .value import Column, Count, Expression, Name, Number, OneOf, Path, Schema, Value, one_of_rule
 
 
@@ -24,9 +27,79 @@ Rate = Annotated[
 ]
 
 
-class Generator(Value):
+class SourceKind(Value):
+    """What the product asks of a kind of source. These are the answers of one whose rows are read: a broker, a
+    request. How they are read is in `sources/readers.py`."""
+
+    available: ClassVar[bool] = True
+
+    computed: ClassVar[bool] = False
+    """Tuple n is a function of n: nothing is read, consumers compute it. Only how far time has come counts."""
+
+    ordered: ClassVar[bool] = False
+    """Its event times never decrease."""
+
+    hints: ClassVar[frozenset[str]] = frozenset({"rate"})
+    """Fields that only the planner reads: an edit of them changes nothing that runs."""
+
+    @property
+    def declared(self) -> Declared | None:
+        """What the manifest says of the rows; None if the kind makes them up."""
+        return None
+
+    @property
+    def columns(self) -> Columns | None:
+        """None if the declared schema is faulty."""
+        return self.declared.columns if self.declared is not None else None
+
+    @property
+    def has_event_time(self) -> bool:
+        return self.declared is None or self.declared.has_event_time
+
+    @property
+    def pod_volume(self) -> Mapping[str, Any] | None:
+        """The volume with its input, for each pod that reads it."""
+        return None
+
+    @property
+    def endless(self) -> bool:
+        """Whether the stream goes on until somebody stops the job."""
+        return True
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the stream takes; None if its end does not depend on time."""
+        return None
+
+    def due(self, elapsed_ms: int) -> int | None:
+        """How many tuples have come so long after the job's start; None if time does not tell."""
+        return None
+
+    def ending(self, seconds: float) -> Self:
+        """The same source for a job that ends after so long, if nothing but time ends it."""
+        return self
+
+    def cut_at(self, reached: int) -> Self:
+        """The same source as a run that was stopped has seen it: it ends before seq `reached`. One that ends
+        by itself stays as it is."""
+        return self
+
+    def found_from(self, folder: str) -> Self:
+        """The same source for a process that runs elsewhere: relative paths start at `folder`."""
+        return self
+
+    def mounted_at(self, folder: str) -> Self:
+        """The same source for a pod: `folder` is where its volume is."""
+        return self
+
+
+class Generator(SourceKind):
     """Made up: tuple n is a function of n, so it can be replayed. Its `ts` is 2026-01-01T00:00:00Z +
     `_seq`/rate seconds."""
+
+    computed: ClassVar[bool] = True
+    ordered: ClassVar[bool] = True
+    hints: ClassVar[frozenset[str]] = frozenset()
 
     rate: Rate
     """Tuples per second; tuple n is due at job start + n/rate."""
@@ -38,8 +111,31 @@ class Generator(Value):
     """Column → Spark SQL expression over `_seq` and `ts`. Must be deterministic: no rand(), no
     current_timestamp()."""
 
+    @property
+    def columns(self) -> Columns:
+        return (*self.fields, "ts")
 
-class Files(Value):
+    @property
+    def endless(self) -> bool:
+        return self.limit is None
+
+    @property
+    def seconds(self) -> float | None:
+        return self.limit / self.rate if self.limit is not None else None
+
+    def due(self, elapsed_ms: int) -> int:
+        count = int(elapsed_ms * self.rate / 1000) + 1 if elapsed_ms >= 0 else 0
+        return count if self.limit is None else min(count, self.limit)
+
+    def ending(self, seconds: float) -> Self:
+        due = max(1, int(round(self.rate * seconds, 6)))
+        return self.model_copy(update={"limit": due if self.limit is None else min(self.limit, due)})
+
+    def cut_at(self, reached: int) -> Self:
+        return self.model_copy(update={"limit": max(1, min(reached, self.limit or reached))})
+
+
+class Files(SourceKind):
     """Files of a folder in the order of their names, read to the end of the last one."""
 
     path: Path
@@ -64,9 +160,29 @@ class Files(Value):
     """Tuples per second that the planner assumes. Nothing else depends on it: files are read as fast as they
     can be. Default: unknown, and the planner assumes 1000 and says so."""
 
+    @property
+    def declared(self) -> Declared:
+        return Declared(self.schema_, self.event_time)
 
-class KafkaSource(Value):
+    @property
+    def pod_volume(self) -> Mapping[str, Any] | None:
+        return self.volume
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    def found_from(self, folder: str) -> Self:
+        return self.model_copy(update={"path": str(PurePosixPath(folder) / self.path)})
+
+    def mounted_at(self, folder: str) -> Self:
+        return self.model_copy(update={"path": f"{folder}/{self.path.strip('/')}"})
+
+
+class KafkaSource(SourceKind):
     """A Kafka topic. Not available yet."""
+
+    available: ClassVar[bool] = False
 
     bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)]
     """host:port, separated by commas."""
@@ -84,9 +200,15 @@ class KafkaSource(Value):
     """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says
     so."""
 
+    @property
+    def declared(self) -> Declared:
+        return Declared(self.schema_, self.event_time)
 
-class Push(Value):
+
+class Push(SourceKind):
     """HTTP ingest, logged before it is acknowledged. Not available yet."""
+
+    available: ClassVar[bool] = False
 
     schema_: Annotated[Schema, Field(alias="schema")]
     """Columns of the JSON bodies in Spark's notation."""
@@ -98,17 +220,26 @@ class Push(Value):
     """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says
     so."""
 
+    @property
+    def declared(self) -> Declared:
+        return Declared(self.schema_, self.event_time)
 
-HINTS: Final[Mapping[str, set[str]]] = {kind: {"rate"} for kind in ("files", "kafka", "push")}
-"""Fields of a source that only the planner reads: an edit of them changes nothing that runs."""
 
 Origin = Generator | Files | KafkaSource | Push
+SOURCES: Final[Mapping[str, type[SourceKind]]] = {
+    "generator": Generator,
+    "files": Files,
+    "kafka": KafkaSource,
+    "push": Push,
+}
+HINTS: Final[Mapping[str, set[str]]] = {name: set(kind.hints) for name, kind in SOURCES.items() if kind.hints}
+"""By kind, as `exclude` of a dump."""
 
 
 class Source(OneOf):
     """A stream from outside: exactly one of generator, files, kafka, push."""
 
-    one_of: ClassVar = ("generator", "files", "kafka", "push")
+    one_of: ClassVar = tuple(SOURCES)
     model_config = ConfigDict(json_schema_extra=one_of_rule(*one_of))
 
     name: Name
@@ -123,9 +254,20 @@ class Source(OneOf):
     push: Push | None = None
 
     @property
+    def kind(self) -> str:
+        """The key of its origin in a manifest."""
+        (kind,) = self.chosen()
+        return kind
+
+    @property
     def origin(self) -> Origin:
-        """The one of the four that is set."""
-        return next(o for o in (self.generator, self.files, self.kafka, self.push) if o is not None)
+        """The one of them that is set."""
+        origin: Origin = getattr(self, self.kind)
+        return origin
+
+    def with_origin(self, origin: SourceKind) -> Self:
+        """Of the same kind."""
+        return self.model_copy(update={self.kind: origin})
 
     @property
     def rate(self) -> int | float | None:

@@ -43,6 +43,15 @@ def time_used(pids: Iterable[int]) -> int:
     return used
 
 
+def stopped(pids: Iterable[int]) -> int | None:
+    """The first of them that is stopped by a signal (SIGSTOP), if any is."""
+    for pid in pids:
+        with suppress(OSError, IndexError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T":
+                return pid
+    return None
+
+
 def time_waited(pids: Iterable[int]) -> int:
     """How long their threads have waited for the processor so far, in milliseconds."""
     return sum(waited for pid in pids for waited in _waits(pid))

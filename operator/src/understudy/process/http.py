@@ -6,19 +6,20 @@ answers then is the reason.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from understudy.protocol.statuspage import StatusPage, to_bytes
 
-class StatusPage:
+
+class StatusServer:
     def __init__(
         self,
         host: str,
         port: int,
-        status: Callable[[], dict[str, Any]],
+        status: Callable[[], StatusPage],
         ready: Callable[[], bool],
         trouble: Callable[[], str | None] = lambda: None,
     ) -> None:
@@ -33,7 +34,7 @@ class StatusPage:
 
 
 def _handler(
-    status: Callable[[], dict[str, Any]], ready: Callable[[], bool], trouble: Callable[[], str | None]
+    status: Callable[[], StatusPage], ready: Callable[[], bool], trouble: Callable[[], str | None]
 ) -> type[BaseHTTPRequestHandler]:
     class Page(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -41,7 +42,7 @@ def _handler(
         def do_GET(self) -> None:
             match self.path:
                 case "/status":
-                    self._answer(200, json.dumps(status()).encode())
+                    self._answer(200, to_bytes(status()))
                 case "/healthz":
                     why = trouble()
                     self._answer(200 if why is None else 503, (why or "ok").encode())

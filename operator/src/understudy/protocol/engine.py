@@ -15,6 +15,10 @@ subjob with executors, whose work is done elsewhere, it is PATIENCE engine timeo
 | is a query, while others run micro-batches | stalled after PATIENCE engine timeouts: the work may be theirs |
 | is a query at work that makes no step for `longest` | stalled: an endless loop |
 
+A JVM or Python worker that is stopped by a signal can be seen as such. If a query begins no micro-batch for the
+engine timeout meanwhile, it is stalled, whatever the others do and also if it has nothing to do: its next
+micro-batch may need that process.
+
 Time in which the watch itself did not run is no silence: the signs of that time may wait to be counted.
 """
 
@@ -67,6 +71,8 @@ class Signs:
     while."""
     tasks: int = 0
     """How many tasks run on executors now."""
+    stopped: str | None = None
+    """The JVM or a Python worker that is stopped by a signal, by name; None: none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,9 @@ class _Part:
     waited_ms: int | None
     others: int
     """Micro-batches of the other queries, when it gave its last sign."""
+    begun: int
+    begins: Millis
+    """When it last began a micro-batch."""
 
     def worked(self, signs: Signs, limit: int) -> bool:
         """Whether it was at work for a fair part of its limit since it was last seen to be."""
@@ -90,9 +99,8 @@ class _Part:
 
     def later(self, pause: int, waited_ms: int | None) -> _Part:
         known = waited_ms if self.waited_ms is None else self.waited_ms
-        return replace(
-            self, still=Millis(self.still + pause), silent=Millis(self.silent + pause), waited_ms=known
-        )
+        still, silent, begins = (Millis(at + pause) for at in (self.still, self.silent, self.begins))
+        return replace(self, still=still, silent=silent, begins=begins, waited_ms=known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,9 @@ class EngineWatch:
     """Why the engine counts as failed, as it was noticed: a sentence; None while it works or has nothing to
     do."""
     quiet_ms: int = 0
-    """For how long the quietest part has given no sign."""
+    """For how long the quietest part has given no sign, or missed a process that is stopped."""
+    stopped: Millis | None = None
+    """Since when one of its processes has been stopped."""
 
     def look(self, now: Millis, signs: Signs, timeout: int, longest_ms: int = LONGEST_MS) -> EngineWatch:
         pause = max(0, now - self.looked - LONGEST_STEP_MS) if self.looked is not None else 0
@@ -116,17 +126,28 @@ class EngineWatch:
             self._verdict(name, part, now, signs, timeout, longest_ms) for name, part in parts.items()
         )
         why = next((verdict for verdict in verdicts if verdict is not None), None)
+        stopped = self._stopped(now, pause, signs)
+        missed = _without_batch(parts, stopped, now) if stopped is not None else 0
+        if why is None and missed > timeout:
+            why = f"{signs.stopped} has been stopped for {_seconds(missed)}"
         why = self.stalled if why is not None and self.stalled is not None else why
-        quiet = max((now - part.silent for part in parts.values()), default=0)
-        return replace(self, looked=now, parts=parts, stalled=why, quiet_ms=quiet)
+        quiet = max((missed, *(now - part.silent for part in parts.values())))
+        return replace(self, looked=now, parts=parts, stalled=why, quiet_ms=quiet, stopped=stopped)
+
+    def _stopped(self, now: Millis, pause: int, signs: Signs) -> Millis | None:
+        if signs.stopped is None:
+            return None
+        return now if self.stopped is None else Millis(self.stopped + pause)
 
     def _limit(self, name: str, timeout: int) -> int:
         return timeout * PATIENCE if self.remote and name != JVM else timeout
 
     def _seen(self, name: str, count: int, now: Millis, pause: int, signs: Signs, timeout: int) -> _Part:
-        before = self.parts.get(name)
+        before, begun = self.parts.get(name), signs.batches.get(name, 0)
+        begins = before.begins if before is not None and before.begun == begun else now
         if before is None or before.count != count or name in signs.idle:
-            return _Part(count, now, now, signs.ran_ms, signs.waited_ms, _of_others(name, signs))
+            others = _of_others(name, signs)
+            return _Part(count, now, now, signs.ran_ms, signs.waited_ms, others, begun, begins)
         known = before.later(pause, signs.waited_ms)
         if known.worked(signs, self._limit(name, timeout)) or (signs.tasks and name != JVM):
             return replace(known, still=now, ran_ms=signs.ran_ms, waited_ms=signs.waited_ms)
@@ -148,6 +169,11 @@ class EngineWatch:
         elif silent > longest_ms:
             return _no_step(name, silent, ", though it is at work")
         return None
+
+
+def _without_batch(parts: Mapping[str, _Part], stopped: Millis, now: Millis) -> int:
+    """For how long a query has begun no micro-batch while a process is stopped."""
+    return max((now - max(stopped, part.begins) for name, part in parts.items() if name != JVM), default=0)
 
 
 def _of_others(name: str, signs: Signs) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NewType
 
@@ -13,6 +14,10 @@ Millis = NewType(
     "Millis", int
 )  # a moment on a clock that is never set; where it counts from is the shell's business
 WallMillis = NewType("WallMillis", int)  # what the wall clock shows: since 1970, and somebody may set it
+
+
+def positions(by_name: Mapping[str, int]) -> dict[Stream, Seq]:
+    return {Stream(name): Seq(at) for name, at in by_name.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ is started again in the same life supersedes the one before it:
 | 5. look whether `_owner.json` still names this take | |
 
 After step 5 no earlier take can change a name in the folder, at whichever line it was stopped: its renames
-fail, and the file that it has open is replaced by a copy (`lines.py`). Proof for two takes X and Y that both
+fail, and the file that it has open is replaced by a copy (`files.py`). Proof for two takes X and Y that both
 came through step 5, X first: Y put its `_owner.json` into place after X's step 5, and removed X's folder
 after that, unless X is the later life. But if X is, Y had read `_owner.json` before X's was there; so Y's
 folder was there when X removed the others, and Y could not put its `_owner.json` into place.
@@ -34,20 +34,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
+from understudy.sinks.port import Life, Superseded
+
 TAKE: Final = ".take-"
-FORMAT: Final = 2  # of the files beside `_owner.json`; see `lines.py`
-
-
-class Superseded(OSError):
-    """Another sink has taken the folder: stop, and say nothing more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """One life of a sink. A later one has a greater number; numbers of different runs can't be compared."""
-
-    run: str = ""
-    number: int = 0
+FORMAT: Final = 2  # of the files beside `_owner.json`; see `files.py`
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""A sink: pulls the last stream, writes each tuple once, acks what is on disk, goes on after a crash where it
-was.
+"""The protocol of a sink, whatever its kind: pull the last stream, hand each tuple to the writer once, ack
+what is durable, go on after a crash where it was. What differs between kinds is behind `port.py`.
 
 There may be two of them for a while: one on a machine that was only cut off, and the one that was made in its
 place. The later life has the greater number. The earlier one fails as soon as it finds out, and neither
@@ -7,10 +7,10 @@ writes nor acks then:
 
 | it finds out | by |
 |---|---|
-| before it asks for the stream, around each write, before an ack | the folder is another's (`fence`) |
+| before it asks for the stream, around each write, before an ack | the writer's fence, such as `fence.py` |
 | when a producer that has heard the later one answers | its number, the epoch of its subscription and acks |
 
-A sink without a file has the number alone. Whoever deploys the job counts the lives and writes the number
+A writer without a fence has the number alone. Whoever deploys the job counts the lives and writes the number
 down before it is given: a clock may go back, and a count in the folder would begin again with every new
 volume.
 """
@@ -18,8 +18,9 @@ volume.
 from __future__ import annotations
 
 import threading
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 import structlog
 
@@ -32,10 +33,11 @@ from understudy.process.ports import Surroundings, Unreachable
 from understudy.protocol.duplicates import DuplicateFilter, Hole
 from understudy.protocol.epochs import EpochGuard
 from understudy.protocol.ids import Epoch, Range, Seq
+from understudy.protocol.peermessage import Age
+from understudy.protocol.statuspage import SinkPage, State
 from understudy.protocol.watermarks import Step
 from understudy.sinks.disk import Disk
-from understudy.sinks.fence import Life, Superseded
-from understudy.sinks.lines import ConsoleLog, LineLog
+from understudy.sinks.port import Opening, Superseded, Writer
 from understudy.streams.hearing import Hearing
 from understudy.streams.reader import Asking, Handler, Incoming, StreamReader
 from understudy.streams.replicas import reading_of
@@ -45,30 +47,21 @@ ACK_SECONDS = 0.05
 ASK_MS = 1_000  # an ack is repeated after so long: its answer says how far the stream goes
 SILENCE_MS = 1_000
 RETRY_SECONDS = 0.5
+FINISH_SECONDS = 0.5
 STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
 
 
 class SinkProcess(Handler):
-    """Reads one stream into a log. Duplicates and fenced producers are dropped by the same rules as in a
+    """Reads one stream into a writer. Duplicates and fenced producers are dropped by the same rules as in a
     subjob.
 
     A disk that hangs holds up the thread that reads the stream, and may hold up the one that acks. The status
     page and the watch of the disk ask nothing of it."""
 
-    def __init__(
-        self,
-        job: StreamJob,
-        sink: Sink,
-        output: Path,
-        surroundings: Surroundings,
-        life: Life,
-        disk: Disk | None = None,
-    ) -> None:
-        """Raises Superseded if a later life writes to `output`."""
-        self.job, self.sink, self.disk = job, sink, disk or Disk()
-        self.log: LineLog | ConsoleLog
-        self.log = ConsoleLog(self.disk) if sink.files is None else LineLog(output, life, disk=self.disk)
-        self._filter = DuplicateFilter(Seq(self.log.next))
+    def __init__(self, opening: Opening, writer: Writer, surroundings: Surroundings) -> None:
+        self.job, self.sink, self.disk = opening.job, opening.sink, opening.disk
+        self.writer = writer
+        self._filter = DuplicateFilter(Seq(writer.next))
         self._guard = EpochGuard()
         self.done = threading.Event()
         self._stop = threading.Event()
@@ -78,12 +71,16 @@ class SinkProcess(Handler):
         self._latencies = Latencies(surroundings.neighbours)
         self._mark: Step | None = None
         self._hearing = Hearing()
-        if self.log.age_ms is not None:
-            self._hearing.found(sink.input, steady_ms() - self.log.age_ms)
-        self._end, self._lag_ms = self.log.next, 0  # of the stream, as the producer said last
+        if writer.age_ms is not None:
+            self._hearing.found(self.sink.input, steady_ms() - writer.age_ms)
+        self._end, self._lag_ms = writer.next, 0  # of the stream, as the producer said last
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
-        asking = Asking(sink.input, sink_consumer(sink.name), epoch=lambda: life.number)
-        self._reader = reading_of(job, asking, self, lambda: surroundings.addresses(sink.input), SILENCE_MS)
+        self._waits_since: int | None = None  # for a commit; under the lock
+        self._finished = False
+        asking = Asking(self.sink.input, sink_consumer(self.sink.name), epoch=lambda: opening.life.number)
+        self._reader = reading_of(
+            self.job, asking, self, lambda: surroundings.addresses(self.sink.input), SILENCE_MS
+        )
 
     def run(self) -> int:
         """Until the stream has ended (0), a write fails (1) or somebody asks to stop (STOPPED)."""
@@ -91,11 +88,15 @@ class SinkProcess(Handler):
         acked = asked = None
         while not self.done.wait(ACK_SECONDS) and not self._stop.is_set() and not self.error:
             self._reader.watch()
-            upto, now = self.log.next, steady_ms()
+            self._commit_if_due()
+            upto, now = self.writer.next, steady_ms()
             if (upto != acked or asked is None or now - asked >= ASK_MS) and self._ack(upto):
                 acked, asked = upto, now
-        self._ack(self.log.next)
+        finished = self._finish()
+        self._ack(self.writer.next)
         self._reader.stop()
+        if finished:
+            self.writer.close()
         if self.error:
             log.error("failed", error=self.error)
             return 1
@@ -108,11 +109,18 @@ class SinkProcess(Handler):
 
     def _is_ours(self) -> bool:
         """Whether nobody is known to have taken this sink's place."""
-        try:
-            self.log.check()
-        except OSError as error:
-            self._fail(str(error))
+        if self.error is None:
+            with self._failing():
+                self.writer.check()
         return self.error is None
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """What the writer cannot do ends the sink."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            self._fail(str(error))
 
     def _fail(self, why: str) -> None:
         self.error = self.error or f"sink {self.sink.name} cannot write: {why}"
@@ -127,7 +135,7 @@ class SinkProcess(Handler):
         """Before leaving: a producer that restarts would wait for this sink to say what it has."""
         while not self._stop.is_set():
             try:
-                return self._surroundings.note_end(self.sink.input, self.sink.name, self.log.next)
+                return self._surroundings.note_end(self.sink.input, self.sink.name, self.writer.next)
             except Unreachable as error:
                 log.warning("end not noted", error=str(error))
                 self._stop.wait(RETRY_SECONDS)
@@ -136,7 +144,10 @@ class SinkProcess(Handler):
         self._stop.set()
 
     def expected(self, stream: str) -> int:
-        """Raises Superseded: who answers a roll call speaks for the sink."""
+        """Raises Superseded: who answers a roll call speaks for the sink, so all of it is durable."""
+        if self._waits_since is not None:
+            with self._lock, self._failing():
+                self._commit()
         if not self._is_ours():
             raise Superseded(self.error)
         return self._filter.expected
@@ -144,24 +155,24 @@ class SinkProcess(Handler):
     def mark(self, stream: str) -> Step | None:
         return self._mark
 
-    def ages(self, stream: str) -> list[dict[str, int]]:
+    def ages(self, stream: str) -> tuple[Age, ...]:
         return self._hearing.ages(stream, steady_ms())
+
+    # ---- writing: under the lock -------------------------------------------------------------------------
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         with self._lock:
             self._guard, admitted = self._guard.admit(Epoch(message.epoch))
-            if (
-                not admitted or self.error
-            ):  # what follows a write that failed would be taken for the end of a hole
-                return
-            before = self.log.next
-            try:
+            if not admitted or self.error or self._finished:
+                return  # what follows a write that failed would be taken for the end of a hole
+            before = self._filter.expected
+            with self._failing():
                 self._write(message)
-            except (OSError, ValueError) as error:
-                self._fail(str(error))
-            new, stream = self.log.next > before, self.sink.input
+                if self.writer.commit_ms == 0 or _ends(message, self._filter.expected):
+                    self._commit()
+            new, stream = self._filter.expected > before, self.sink.input
             self._hearing.heard(stream, message.epoch, steady_ms(), message.still_ms, new_tuples=new)
-        if message.end is not None and self.log.next >= message.end:
+        if _ends(message, self.writer.next):
             self.done.set()
 
     def _write(self, message: Incoming) -> None:
@@ -175,13 +186,37 @@ class SinkProcess(Handler):
             self._skip(new.missing)
             filter_, new = DuplicateFilter(arrived.stop), arrived
         if len(new):
-            self.log.write(message.rows.slice(new.start - first))
+            self.writer.write(message.rows.slice(new.start - first))
+            self._waits_since = self._waits_since or steady_ms()
         self._filter = filter_
+
+    def _commit(self) -> None:
+        if self._waits_since is not None and self.error is None:
+            self.writer.commit()
+            self._waits_since = None
+
+    def _commit_if_due(self) -> None:
+        """A stream that pauses does not hold back what was written. A writer that commits each message never
+        waits here for one that hangs."""
+        since = self._waits_since
+        if self.writer.commit_ms and since is not None and steady_ms() - since >= self.writer.commit_ms:
+            with self._lock, self._failing():
+                self._commit()
+
+    def _finish(self) -> bool:
+        """Write nothing more. False if a write hangs: then the writer can't be closed."""
+        if not self._lock.acquire(timeout=FINISH_SECONDS):
+            return False
+        with self._failing():
+            self._commit()
+        self._finished = True
+        self._lock.release()
+        return True
 
     def resumes(self, reader: StreamReader, released: int, start: int) -> None:
         """What lies between `released` and what was expected was given up by a renumbering: it is not
         lost."""
-        with self._lock:
+        with self._lock, self._failing():
             expected = self._filter.expected
             self._skip(
                 Range(Seq(min(max(released, expected), max(start, expected))), Seq(max(start, expected)))
@@ -189,34 +224,42 @@ class SinkProcess(Handler):
             self._filter = DuplicateFilter(Seq(max(start, expected)))
 
     def _skip(self, missing: Range) -> None:
-        self.log.next = max(self.log.next, missing.stop)
+        self._commit()
+        self.writer.skip(missing.stop)
         if len(missing):
             self.lost += len(missing)
             log.error("input lost", stream=self.sink.input, start=missing.start, stop=missing.stop)
 
-    def status(self) -> dict[str, Any]:
-        return {
-            **status_of(self.job, self.sink, self._state(), self.disk),
-            "error": self.error,
-            "tuples": self.log.next,
-            "next": self.log.next,
-            "lost": self.lost,
-            "quietMs": self._hearing.quiet_ms(self.sink.input, steady_ms()),
-            "lag": max(0, self._end - self.log.next),
-            "lagMs": self._lag_ms if self._end > self.log.next else 0,
-            "ended": self.done.is_set(),
-            "latencies": self._latencies.figures(),
-        }
+    # ------------------------------------------------------------------------------------------------------
 
-    def _state(self) -> str:
-        return "failed" if self.error else "finished" if self.done.is_set() else "ready"
+    def status(self) -> SinkPage:
+        return replace(
+            status_of(self.job, self.sink, self._state(), self.disk),
+            error=self.error,
+            tuples=self.writer.next,
+            next=self.writer.next,
+            lost=self.lost,
+            quiet_ms=self._hearing.quiet_ms(self.sink.input, steady_ms()),
+            lag=max(0, self._end - self.writer.next),
+            lag_ms=self._lag_ms if self._end > self.writer.next else 0,
+            ended=self.done.is_set(),
+            latencies=self._latencies.figures(),
+        )
+
+    def _state(self) -> State:
+        return State.FAILED if self.error else State.FINISHED if self.done.is_set() else State.READY
 
     def is_ready(self) -> bool:
         return self.error is None and self.disk.stalled is None
 
 
-def status_of(job: StreamJob, sink: Sink, state: str, disk: Disk) -> dict[str, Any]:
+def status_of(job: StreamJob, sink: Sink, state: State, disk: Disk) -> SinkPage:
     """What can be said before the folder is taken, too: that may hang."""
     stalled = disk.stalled
-    shown = "stalled" if stalled is not None and state not in ("failed", "finished") else state
-    return {"kind": "sink", "job": job.name, "sink": sink.name, "state": shown, "stalled": stalled}
+    shown = State.STALLED if stalled is not None and state not in (State.FAILED, State.FINISHED) else state
+    return SinkPage(job.name, sink.name, shown, stalled)
+
+
+def _ends(message: Incoming, next_: int) -> bool:
+    """Whether the stream has no tuple after those before `next_`."""
+    return message.end is not None and next_ >= message.end

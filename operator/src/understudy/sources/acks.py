@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
 
 from understudy.process.clock import steady_ms
 from understudy.process.ports import Surroundings, Unreachable
-from understudy.protocol.ids import Epoch, Millis, Seq, Stream
+from understudy.protocol.ids import Consumer, Epoch, Millis, Seq, Stream
 from understudy.protocol.keeping import Keeping, Phase, SourceAcks
-from understudy.streams.encoding import tree_from_json, tree_to_json
+from understudy.protocol.savepoints import Savepoint, Tree
+from understudy.protocol.watermarks import Marks
 
 log = structlog.get_logger()
 
@@ -62,13 +63,38 @@ def read_kept(surroundings: Surroundings, subjob: str) -> SourceAcks:
     return from_json(text) if text else SourceAcks()
 
 
+# --- the text: it outlives the process and its version
+
+
 def to_json(acks: SourceAcks) -> str:
-    return json.dumps(
-        {"released": dict(acks.released), "tree": tree_to_json(acks.tree)}, separators=(",", ":")
-    )
+    said = {"released": dict(acks.released), "tree": _tree_to_json(acks.tree)}
+    return json.dumps(said, separators=(",", ":"))
 
 
 def from_json(text: str) -> SourceAcks:
     found: dict[str, Any] = json.loads(text)
-    released = {Stream(source): Seq(upto) for source, upto in found["released"].items()}
-    return SourceAcks(released, tree_from_json(found["tree"]))
+    return SourceAcks(_marks(found["released"]), _tree_from_json(found["tree"]))
+
+
+def _tree_to_json(tree: Tree | None) -> dict[str, Any] | None:
+    if tree is None:
+        return None
+    root = tree.root
+    savepoint = {"selection": dict(root.selection), "positions": dict(root.positions), "next": root.next}
+    below = {s: {c: _tree_to_json(t) for c, t in per.items()} for s, per in tree.children.items()}
+    return {**savepoint, "children": below}
+
+
+def _tree_from_json(value: Mapping[str, Any] | None) -> Tree | None:
+    if value is None:
+        return None
+    root = Savepoint(_marks(value["selection"]), _marks(value["positions"]), Seq(value["next"]))
+    below = {
+        Stream(s): {Consumer(c): t for c, v in per.items() if (t := _tree_from_json(v)) is not None}
+        for s, per in value["children"].items()
+    }
+    return Tree(root, below)
+
+
+def _marks(value: Mapping[str, int]) -> Marks:
+    return {Stream(s): Seq(n) for s, n in value.items()}

@@ -10,11 +10,11 @@ for how long its output has stood still (`Story.still_ms`); so much older is the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from understudy.protocol.ids import Millis
+from understudy.protocol.peermessage import Age
 
 KEPT = 2  # epochs: that of the newest producer, and the one before
 
@@ -63,24 +63,23 @@ class Hearing:
         moments = [h.tuple_at for h in self._heard.get(stream, ()) if h.tuple_at is not None]
         return now - max(moments) if moments else None
 
-    def ages(self, stream: str, now: int) -> list[dict[str, int]]:
+    def ages(self, stream: str, now: int) -> tuple[Age, ...]:
         """The evidence, as it is sent with a subscription: how long ago something was heard, per epoch."""
-        known = [(h, h.newest) for h in self._heard.get(stream, ())]
-        first = {h.epoch: {"first": now - h.first_at} for h, _ in known if h.first_at is not None}
-        return [
-            {"epoch": h.epoch, "ms": now - at, **first.get(h.epoch, {})} for h, at in known if at is not None
-        ]
+        known = self._heard.get(stream, ())
+        return tuple(
+            Age(h.epoch, now - h.newest, now - h.first_at if h.first_at is not None else None)
+            for h in known
+            if h.newest is not None
+        )
 
 
-def newest_before(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> Millis | None:
+def newest_before(epoch: int, ages: Iterable[Age], now: int) -> Millis | None:
     """When something was last heard of the producers before this epoch, on the clock of the one who was
     told."""
-    return max((Millis(now - int(age["ms"])) for age in ages if age["epoch"] < epoch), default=None)
+    return max((Millis(now - age.ms) for age in ages if age.epoch < epoch), default=None)
 
 
-def first_of(epoch: int, ages: Iterable[Mapping[str, Any]], now: int) -> Millis | None:
+def first_of(epoch: int, ages: Iterable[Age], now: int) -> Millis | None:
     """When the first tuple of the producer of this epoch came."""
-    return min(
-        (Millis(now - int(age["first"])) for age in ages if age["epoch"] == epoch and "first" in age),
-        default=None,
-    )
+    found = (Millis(now - age.first) for age in ages if age.epoch == epoch and age.first is not None)
+    return min(found, default=None)

@@ -10,29 +10,37 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.flight as flight
 import structlog
 
 from understudy.process.clock import steady_ms
+from understudy.protocol.ids import Consumer, Epoch, Seq, Stream
+from understudy.protocol.peermessage import (
+    Ack,
+    Acked,
+    Age,
+    Batch,
+    Origin,
+    PeerMessage,
+    Ping,
+    Pong,
+    Subscribe,
+    SubscriptionRefused,
+    Waiting,
+)
+from understudy.protocol.savepoints import Tree
+from understudy.protocol.versioned import NotUnderstood
 from understudy.protocol.watermarks import Step
 from understudy.streams import wire
-from understudy.streams.encoding import step_from_json, step_to_json
+from understudy.streams.connection import connect
 
 log = structlog.get_logger()
 RETRY_SECONDS = 0.05
+ACK_SECONDS = 1.0
 WAITING_LIMIT = 20  # keep-alives without promotion before asking elsewhere
-
-
-class Origin(StrEnum):
-    """From where a stream is asked for."""
-
-    POSITION = "position"  # what the reader expects next
-    NEWEST = "newest"  # its newest tuple
-    HELD = "held"  # the oldest tuple that the producer still holds for this consumer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +69,9 @@ class Handler:
         """The watermarks of the last tuple taken."""
         return None
 
-    def ages(self, stream: str) -> list[dict[str, int]]:
+    def ages(self, stream: str) -> tuple[Age, ...]:
         """How long ago a tuple or a sign of life came, by the epoch of the producer."""
-        return []
+        return ()
 
     def incoming(self, reader: StreamReader, message: Incoming) -> None:
         raise NotImplementedError
@@ -100,6 +108,10 @@ class Asking:
     is_replica: Callable[[], bool] = lambda: False  # a silent second reader: its positions are no acks
 
 
+Levels = Sequence[tuple[int, int]]
+"""Of an ack: (level, position)."""
+
+
 class Reading(Protocol):
     """A stream that is being read."""
 
@@ -108,8 +120,8 @@ class Reading(Protocol):
     def watch(self) -> None:
         """Called regularly by another thread: ends a call that has fallen silent."""
 
-    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
-        """Send (level, position) pairs to who serves us; False if that has to be done again. `starved`: all
+    def ack(self, acks: Levels, tree: Tree | None = None, starved: int | None = None) -> bool:
+        """Send these to who serves us; False if that has to be done again. `starved`: all
         before this has come, and nothing can be released before more does."""
 
     @property
@@ -180,31 +192,38 @@ class StreamReader(threading.Thread):
     def _pull(self, address: str, patient: bool) -> bool:
         """Read from one address until that ends; True if it served at all."""
         served = self._dismissed = False
-        client = wire.connect(address)  # not closed by hand: acks may be on their way in another thread
+        client = connect(address)  # not closed by hand: acks may be on their way in another thread
         try:
             # a call that was begun can be given up only afterwards
-            pinged = wire.do(client, "ping", self._silence_ms / 1000)
+            pinged = wire.say(client, Ping(), self._silence_ms / 1000)
             self._heard = steady_ms()
-            if not patient and not wire.leads(pinged):
+            meant = pinged.epoch if isinstance(pinged, Pong) else None
+            if not patient and meant is None:
                 return False
-            self._call = client.do_get(self._ticket(pinged.get("epoch")))
-            for waited, (rows, meta) in enumerate(_messages(self._call)):
+            self._call = client.do_get(wire.ticket(self._request(meant)))
+            for waited, (rows, message) in enumerate(_messages(self._call)):
                 self._heard = steady_ms()
-                if meta.get("waiting"):
-                    if waited >= WAITING_LIMIT:
+                match message:
+                    case Waiting():
+                        if waited >= WAITING_LIMIT:
+                            return False
+                        continue
+                    case SubscriptionRefused(why, replaced):
+                        log.info("refused", stream=self.stream, by=address, why=why)
+                        if replaced:
+                            self._handler.replaced(self, why)
                         return False
-                    continue
-                if "refused" in meta:
-                    log.info("refused", stream=self.stream, by=address, why=meta["refused"])
-                    if meta.get("replaced"):
-                        self._handler.replaced(self, meta["refused"])
-                    return False
-                if not served:
-                    served = True
-                    self._begin(address, client, meta["epoch"])
-                self._delivering = True
-                self._deliver(rows, meta)
-                self._heard, self._delivering = steady_ms(), False
+                    case Batch():
+                        if not served:
+                            served = True
+                            self._begin(address, client, message.epoch)
+                        self._delivering = True
+                        self._deliver(rows, message)
+                        self._heard, self._delivering = steady_ms(), False
+                    case _:
+                        why = message.why if isinstance(message, NotUnderstood) else "it is no producer's"
+                        log.error("message not understood", stream=self.stream, address=address, why=why)
+                        return served
                 if self.stopped or self.finished:
                     return True
             self._dismissed = served
@@ -229,46 +248,43 @@ class StreamReader(threading.Thread):
         self.connections += 1
         self._handler.redirected(self, epoch)
 
-    def _ticket(self, meant: int | None) -> flight.Ticket:
-        """`meant`: the epoch of the producer that is asked. One that leads in a later one must not take it
-        for news."""
+    def _request(self, meant: Epoch | None) -> Subscribe:
         at_position = self.origin is Origin.POSITION
-        return wire.ticket(
-            "stream",
-            stream=self.stream,
-            consumer=self._asking.consumer,
+        return Subscribe(
+            stream=Stream(self.stream),
+            consumer=Consumer(self._asking.consumer),
             origin=self.origin,
-            start=self._handler.expected(self.stream) if at_position else None,
-            mark=step_to_json(self._handler.mark(self.stream)) if at_position else None,
-            epoch=self._asking.epoch(),
+            start=Seq(self._handler.expected(self.stream)) if at_position else None,
+            mark=self._handler.mark(self.stream) if at_position else None,
+            epoch=Epoch(self._asking.epoch()),
             replica=self._asking.is_replica(),
             ages=self._handler.ages(self.stream),
             meant=meant,
         )
 
-    def _deliver(self, rows: pa.Table, meta: dict[str, Any]) -> None:
-        self._standby, self._served_by = meta.get("standby"), meta["epoch"]
-        self.replicated = meta.get("replicas", False)
-        if "resumes" in meta:
-            self._handler.resumes(self, meta["resumes"]["released"], meta["resumes"]["start"])
+    def _deliver(self, rows: pa.Table, said: Batch) -> None:
+        self._standby, self._served_by, self.replicated = said.standby, said.epoch, said.replicas
+        if said.resumes is not None:
+            self._handler.resumes(self, said.resumes.released, said.resumes.start)
             self.origin = Origin.POSITION
-        if "held" in meta:
-            self._handler.held(self, meta["held"], meta.get("others"), meta.get("released"))
+        if said.held is not None:
+            self._handler.held(self, said.held.start, said.held.diverged_at, said.held.released)
             self.origin = Origin.POSITION
-        mark = step_from_json(meta.get("mark"))
-        told = (
-            meta.get("progress"),
-            meta["next"],
-            meta.get("end"),
-            mark,
-            meta.get("anew"),
-            meta.get("share"),
+        message = Incoming(
+            rows,
+            said.epoch,
+            said.progress,
+            available=said.next,
+            end=said.end,
+            mark=said.mark,
+            anew=said.diverged_at,
+            share=said.share,
+            still_ms=said.still_ms,
         )
-        message = Incoming(rows, meta["epoch"], *told, still_ms=meta.get("still", 0))
         self._handler.incoming(self, message)
-        if "backup" in meta:
-            self._handler.backup_requested(self, meta["backup"], meta["epoch"])
-        self.finished = message.end is not None
+        if said.backup is not None:
+            self._handler.backup_requested(self, said.backup, said.epoch)
+        self.finished = said.end is not None
 
     @property
     def served_by(self) -> int | None:
@@ -281,20 +297,29 @@ class StreamReader(threading.Thread):
             log.info("producer silent", stream=self.stream, address=self._serving)
             call.cancel()
 
-    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
+    def ack(self, acks: Levels, tree: Tree | None = None, starved: int | None = None) -> bool:
         client, asking = self._client, self._asking
         if client is None:
             return False
-        said = {"stream": self.stream, "consumer": asking.consumer, "acks": acks, "epoch": asking.epoch()}
+        said = Ack(
+            stream=Stream(self.stream),
+            consumer=Consumer(asking.consumer),
+            levels=tuple((level, Seq(upto)) for level, upto in acks),
+            epoch=Epoch(asking.epoch()),
+            tree=tree,
+            starved=Seq(starved) if starved is not None else None,
+            ages=self._handler.ages(self.stream),
+        )
         try:
-            ages = self._handler.ages(self.stream)
-            answer = wire.do(client, "ack", 1.0, **said, tree=tree, starved=starved, ages=ages)
+            answer = wire.say(client, said, ACK_SECONDS)
         except (flight.FlightError, pa.ArrowException, StopIteration):
             return False
-        if answer.get("replaced"):
-            self._handler.replaced(self, answer["replaced"])
-        if "end" in answer:
-            self._handler.behind(self, answer["end"], answer["lagMs"])
+        if not isinstance(answer, Acked):
+            return False
+        if answer.replaced is not None:
+            self._handler.replaced(self, answer.replaced)
+        if answer.end is not None:
+            self._handler.behind(self, answer.end, answer.lag_ms)
         return True
 
     def stop(self) -> None:
@@ -304,10 +329,10 @@ class StreamReader(threading.Thread):
             call.cancel()
 
 
-def _messages(call: flight.FlightStreamReader) -> Iterator[tuple[pa.Table, dict[str, Any]]]:
+def _messages(call: flight.FlightStreamReader) -> Iterator[tuple[pa.Table, PeerMessage | NotUnderstood]]:
     while True:
         try:
             chunk = call.read_chunk()
         except StopIteration:
             return
-        yield pa.Table.from_batches([chunk.data]), wire.unpack(chunk.app_metadata)
+        yield pa.Table.from_batches([chunk.data]), wire.read(chunk.app_metadata)

@@ -5,13 +5,14 @@ it is read."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.modes.build import mode_of
-from understudy.streams.reader import Asking, Handler, Origin, Reading, StreamReader
+from understudy.protocol.peermessage import Origin
+from understudy.protocol.savepoints import Tree
+from understudy.streams.reader import Asking, Handler, Levels, Reading, StreamReader
 
 LOOK_SECONDS = 0.2
 
@@ -95,7 +96,7 @@ class InstancesReader(threading.Thread):
         for reader in self._readers.values():
             reader.watch()
 
-    def ack(self, acks: Sequence[tuple[int, int]], tree: Any = None, starved: int | None = None) -> bool:
+    def ack(self, acks: Levels, tree: Tree | None = None, starved: int | None = None) -> bool:
         heard = [reader.ack(acks, tree, starved) for reader in self._readers.values()]
         return bool(heard) and all(heard)
 

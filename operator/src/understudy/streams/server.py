@@ -1,4 +1,4 @@
-"""The process's one Flight server: thin, it parses and calls. `Serving` is what it serves."""
+"""The process's one Flight server: thin, it reads and calls. `Serving` is what it serves."""
 
 from __future__ import annotations
 
@@ -7,20 +7,39 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.flight as flight
+import structlog
 
 from understudy.process.credentials import Credentials, scheme
+from understudy.protocol.peermessage import (
+    Answer,
+    Follow,
+    FromPrimary,
+    FromProducer,
+    Order,
+    Peek,
+    Subscribe,
+    from_bytes,
+    to_bytes,
+)
+from understudy.protocol.versioned import NotUnderstood
 from understudy.streams import wire
+from understudy.streams.connection import CUT, ROWS
 
-Messages = Iterator[tuple[pa.RecordBatch, bytes]]
+log = structlog.get_logger()
+Batches = Iterator[tuple[pa.RecordBatch, FromProducer]]
+Letters = Iterator[tuple[list[bytes], FromPrimary]]
 
 
 class Serving(Protocol):
     def stream_schema(self, stream: str) -> pa.Schema: ...
-    def serve_stream(self, request: dict[str, Any]) -> Messages: ...
-    def serve_follower(self, request: dict[str, Any]) -> Messages: ...
-    def peek(self, stream: str, count: int) -> pa.Table: ...
-    def plan_rows(self, request: dict[str, Any]) -> pa.Table: ...
-    def act(self, kind: str, body: dict[str, Any]) -> Any: ...
+    def serve_stream(self, request: Subscribe) -> Batches: ...
+    def serve_follower(self, request: Follow) -> Letters: ...
+    def peek(self, request: Peek) -> pa.Table: ...
+    def act(self, order: Order) -> Answer: ...
+    def cut(self, request: bytes) -> bytes:
+        """For the data source of this process, as is `plan_rows`."""
+
+    def plan_rows(self, request: bytes) -> pa.Table: ...
 
 
 class Server(flight.FlightServerBase):
@@ -32,20 +51,37 @@ class Server(flight.FlightServerBase):
         self._serving = serving
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.FlightDataStream:
-        request = wire.unpack(ticket.ticket)
-        match request["kind"]:
-            case "stream":
-                schema = self._serving.stream_schema(request["stream"])
-                return flight.GeneratorStream(schema, self._serving.serve_stream(request))
-            case "follow":
-                return flight.GeneratorStream(wire.BLOB, self._serving.serve_follower(request))
-            case "peek":
-                return flight.RecordBatchStream(self._serving.peek(request["stream"], request["count"]))
-            case "rows":
-                return flight.RecordBatchStream(self._serving.plan_rows(request))
+        if ticket.ticket.startswith(ROWS):
+            return flight.RecordBatchStream(self._serving.plan_rows(ticket.ticket.removeprefix(ROWS)))
+        match from_bytes(ticket.ticket):
+            case Subscribe() as request:
+                batches = ((rows, to_bytes(said)) for rows, said in self._serving.serve_stream(request))
+                return flight.GeneratorStream(self._serving.stream_schema(request.stream), batches)
+            case Follow() as request:
+                letters = self._serving.serve_follower(request)
+                return flight.GeneratorStream(
+                    wire.BLOB, ((wire.blobs(blobs), to_bytes(said)) for blobs, said in letters)
+                )
+            case Peek() as request:
+                return flight.RecordBatchStream(self._serving.peek(request))
+            case NotUnderstood(why):
+                raise _refused(why)
             case other:
-                raise flight.FlightServerError(f"unknown request {other!r}")
+                raise _refused(f"{type(other).__name__} asks for no stream")
 
     def do_action(self, context: Any, action: flight.Action) -> Iterator[bytes]:
-        body = wire.unpack(action.body.to_pybytes())
-        yield wire.pack(self._serving.act(action.type, body))
+        if action.type == CUT:
+            yield self._serving.cut(action.body.to_pybytes())
+            return
+        match wire.read(action.body):
+            case NotUnderstood(why):
+                raise _refused(why)
+            case order if isinstance(order, Order):
+                yield to_bytes(self._serving.act(order))
+            case other:
+                raise _refused(f"{type(other).__name__} is no order")
+
+
+def _refused(why: str) -> flight.FlightServerError:
+    log.error("message refused", why=why)
+    return flight.FlightServerError(why)

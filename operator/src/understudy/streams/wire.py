@@ -1,68 +1,41 @@
-"""How processes speak: Arrow Flight with JSON tickets, actions and metadata; over mutual TLS if they have
-credentials.
-
-| call | from → to | carries |
-|---|---|---|
-| get `stream` | consumer → producer | rows of a stream from a seq on, without end; each message has an epoch |
-| get `follow` | secondary → primary | keep-alives, checkpoints, queue trimming, determinants, hand-overs |
-| get `rows` | data source → its own driver | one part of a batch plan |
-| get `peek` | standby → producer | a few held rows, to warm_up with |
-| do `ack` | consumer → producer | level-0 and level-1 acks, with a savepoint tree; that it needs more to go on |
-| in `stream` and `ack` | consumer → producer | how long ago it last heard of the stream's producers (`hearing.py`) |
-| in `stream` and `follow` | producer → both | for how long its output has stood still |
-| answer to `ack` | producer → consumer | its epoch; whether a later life of the consumer has spoken |
-| do `recover` | consumer → producer | a recovery request; the answer is the consumer's savepoint tree |
-| do `stored`, `chosen` | secondary → primary | a checkpoint is stored, determinants are |
-| do `progress`, `beat` | secondary → primary | how far it has come, that it lives |
-| do `cut` | data source → its own driver | the next batch plan |
-| do `ping` | consumer → producer | whether anybody answers |
-| do `hears` | standby → a consumer of its subjob | whether that one is served by the holder of the Lease now |
-| do `change` | operator → instance | what the manifest now says of how the subjob is kept alive |
-| do `freeze`, `hang`, `partition`, `throttle` | operator → instance | a drill for a while |
-| do `status` | anyone | what the instance knows of itself |
+"""Messages (`protocol/peermessage.py`) over Arrow Flight: a `Request` is a ticket, and messages are the metadata
+of the batches that come; an `Order` is an action, with one `Answer`.
 """
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.flight as flight
+import structlog
 
-from understudy.faults.cuts import own as cuts_of_this_process
-from understudy.process.credentials import Credentials, own, scheme
 from understudy.protocol.contact import End
+from understudy.protocol.peermessage import Answer, Order, PeerMessage, Request, from_bytes, to_bytes
+from understudy.protocol.versioned import NotUnderstood
 
+log = structlog.get_logger()
 BLOB = pa.schema([("blob", pa.large_binary())])
+SAY: Final = "say"
 
 
-def pack(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+def ticket(request: Request) -> flight.Ticket:
+    return flight.Ticket(to_bytes(request))
 
 
-def unpack(value: Any) -> Any:
-    return json.loads(bytes(value)) if value is not None else {}
+def read(raw: pa.Buffer | None) -> PeerMessage | NotUnderstood:
+    return from_bytes(raw.to_pybytes() if raw is not None else b"")
 
 
-def ticket(kind: str, **fields: Any) -> flight.Ticket:
-    return flight.Ticket(pack({"kind": kind, **fields}))
-
-
-def connect(address: str, credentials: Credentials | None = None) -> flight.FlightClient:
-    """A connection to `host:port`. gRPC connects lazily; the first call fails quickly if nobody is there."""
-    shown = credentials or own()
-    options = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)]
-    tls = shown.of_client() if shown else {}
-    if (cuts := cuts_of_this_process()) is not None:
-        address = cuts.through(address)
-    return flight.FlightClient(f"{scheme(shown)}://{address}", generic_options=options, **tls)
-
-
-def do(client: flight.FlightClient, kind: str, timeout: float, **fields: Any) -> Any:
-    """One action, one answer."""
-    results = client.do_action(flight.Action(kind, pack(fields)), flight.FlightCallOptions(timeout=timeout))
-    return unpack(next(iter(results)).body)
+def say(client: flight.FlightClient, order: Order, timeout: float) -> Answer:
+    """Raises FlightError, also if the answer is not understood."""
+    options = flight.FlightCallOptions(timeout=timeout)
+    answer = read(next(iter(client.do_action(flight.Action(SAY, to_bytes(order)), options))).body)
+    if isinstance(answer, Answer):
+        return answer
+    why = answer.why if isinstance(answer, NotUnderstood) else f"{type(answer).__name__} is no answer"
+    log.error("answer not understood", why=why)
+    raise flight.FlightServerError(why)
 
 
 def end_of(error: Exception) -> End:
@@ -77,11 +50,6 @@ def end_of(error: Exception) -> End:
             return End.NOT_PRIMARY
         case _:
             return End.BROKEN
-
-
-def leads(pinged: dict[str, Any]) -> bool:
-    """Whether who answered a ping so is a primary."""
-    return "epoch" in pinged
 
 
 def blobs(values: list[bytes]) -> pa.RecordBatch:

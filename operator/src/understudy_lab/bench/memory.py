@@ -125,9 +125,9 @@ class Gauge:
 
     def _look(self, seen: Seen, observed: Observed) -> None:
         name = seen.process.name
-        for stream, queue in seen.status.get("outputs", {}).items():
-            self.queues[name] = max(self.queues.get(name, 0), queue["bytes"])
-            if queue["full"]:
+        for stream, queue in seen.instance.outputs.items():
+            self.queues[name] = max(self.queues.get(name, 0), queue.bytes)
+            if queue.full:
                 self.full.add(stream)
         announced = self.surroundings.announcement(name)
         if announced is None:

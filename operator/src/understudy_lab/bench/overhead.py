@@ -12,7 +12,7 @@ from understudy.local.folder import Folder
 from understudy.process.clock import now_ms
 from understudy_lab.bench.jobs import one_subjob
 from understudy_lab.bench.plain import TUNED, Plain
-from understudy_lab.bench.watching import Progress, Say, growth, perform
+from understudy_lab.bench.watching import Progress, Say, growth, perform, primaries
 
 RATE = 500
 WARM_UP = 3  # batches not counted
@@ -47,9 +47,9 @@ class Overhead:
 
 def measure(seconds: int, folder: Path, say: Say) -> Overhead:
     """`seconds`: of each."""
-    progress = Progress("beats", lambda status: status.get("batches", {}).get("count", 0), seconds * 1_000)
+    progress = Progress("beats", lambda page: page.batches.count, seconds * 1_000)
     record = perform(one_subjob(RATE), Folder(folder / "understudy"), progress, say)
-    inside = next(s["batches"]["medianMs"] for s in record.last.values() if s.get("role") == "primary")
+    inside = next(page.batches.median_ms or 0 for page in primaries(record))
     ours = Steady(1_000 / growth(progress.points, WARM_UP), progress.points[-1][1] - WARM_UP)
     say(f"understudy: {ours.ms:.0f} ms from one micro-batch to the next, {inside} ms of it inside")
     default = _plain(seconds, folder / "plain-default", ())

@@ -7,11 +7,11 @@ a change of the model is held against it without another run. A prediction is ri
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 from understudy.local.folder import Folder
 from understudy.local.report.incidents import Incident, incidents_of
@@ -22,6 +22,7 @@ from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.model.measured import MICRO_BATCH
 from understudy.model.prediction import predictions
+from understudy.protocol.statuspage import InstancePage, StatusPage
 from understudy_lab.bench.jobs import side_by_side
 from understudy_lab.bench.recovery import gaps
 from understudy_lab.bench.watching import Failed, KillEach, Say, detections, perform
@@ -150,15 +151,15 @@ def _measure(cells: Sequence[Cell], kills: int, folder: Path, say: Say) -> list[
         mine = [i for i in incidents if i.subjob == name]
         times = [a.at_ms for a in record.arrivals[f"{name}s"] if a.at_ms != record.ended_ms]
         silence = gaps(times, [i.at_ms for i in mine]).silence
-        rows.append(row_of(cell, mine, silence, batch_ms(record.last, name)))
+        rows.append(row_of(cell, mine, silence, batch_ms(record.last.values(), name)))
         say(f"{name}: {', '.join(map(str, rows[-1].recovery))} ms to the first output")
     return rows
 
 
-def batch_ms(pages: Mapping[str, Mapping[str, Any]], subjob: str) -> float:
+def batch_ms(pages: Iterable[StatusPage | None], subjob: str) -> float:
     """Of those of its instances that ran for long enough to tell."""
-    found = [page.get("batches") for name, page in pages.items() if name.rpartition("-")[0] == subjob]
-    medians = [each["medianMs"] for each in found if each and each["count"] >= ENOUGH]
+    found = [page.batches for page in pages if isinstance(page, InstancePage) and page.subjob == subjob]
+    medians = [each.median_ms for each in found if each.median_ms is not None and each.count >= ENOUGH]
     if not medians:
         raise Failed(f"no instance of {subjob} ran for {ENOUGH} micro-batches")
     return float(median(medians))

@@ -8,18 +8,17 @@ every byte that is written there counts, also of files that Spark cleans up late
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from understudy.local.folder import Folder
-from understudy.local.report.record import Record
 from understudy.model.ha import Mode, Strategy
 from understudy.process.clock import now_ms
+from understudy.protocol.statuspage import InstancePage
 from understudy_lab.bench.jobs import four_by_two, one_subjob
 from understudy_lab.bench.plain import TUNED, Plain
-from understudy_lab.bench.watching import Progress, Say, perform
+from understudy_lab.bench.watching import Progress, Say, perform, primaries
 
 RATE: Final = 500
 SWEEPING_TARGET: Final = 0.25
@@ -64,25 +63,21 @@ def measure(seconds: int, folder: Path, say: Say) -> Shipping:
 def _of_chain(strategy: Strategy, seconds: int, folder: Path, say: Say) -> float:
     progress = Progress("one", _checkpoints, seconds * 1_000)
     record = perform(four_by_two(RATE, strategy), Folder(folder), progress, say)
-    return sum(map(_checkpoints, _primaries(record))) / seconds
+    return sum(map(_checkpoints, primaries(record))) / seconds
 
 
 def _of_savepoint(seconds: int, folder: Path, say: Say) -> float:
     progress = Progress("beats", _acks, seconds * 1_000)
     record = perform(one_subjob(RATE, Mode.SAVEPOINT), Folder(folder), progress, say)
-    return sum(map(_acks, _primaries(record))) / seconds
+    return sum(map(_acks, primaries(record))) / seconds
 
 
-def _primaries(record: Record) -> list[Mapping[str, Any]]:
-    return [status for status in record.last.values() if status.get("role") == "primary"]
+def _checkpoints(page: InstancePage) -> int:
+    return page.sent.checkpoint_bytes
 
 
-def _checkpoints(status: Mapping[str, Any]) -> int:
-    return int(status.get("sent", {}).get("checkpointBytes", 0))
-
-
-def _acks(status: Mapping[str, Any]) -> int:
-    return int(status.get("sent", {}).get("ackBytes", 0))
+def _acks(page: InstancePage) -> int:
+    return page.sent.ack_bytes
 
 
 def _of_plain(seconds: int, folder: Path) -> float:

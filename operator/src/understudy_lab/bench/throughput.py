@@ -53,7 +53,7 @@ def measure(tuples: int, folder: Path, say: Say) -> Throughput:
 
 
 def _ours(name: str, tuples: int, folder: Path, say: Say) -> float:
-    progress = Progress("rows", lambda status: sum(i["position"] for i in status.get("inputs", {}).values()))
+    progress = Progress("rows", lambda page: sum(stream.position for stream in page.inputs.values()))
     perform(rows(RATE, tuples, CORES, MODES[name]), Folder(folder), progress, say)
     found = growth(progress.points, tuples * COUNTED_FROM)
     say(f"{name}: {found:,.0f} tuples/s")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from understudy.local.effective import write
 from understudy.local.folder import Folder
@@ -15,6 +14,7 @@ from understudy.local.run.faults import Fault, Planned, Target
 from understudy.local.run.members import Kind
 from understudy.local.run.supervisor import Supervisor
 from understudy.model.job import StreamJob
+from understudy.protocol.statuspage import InstancePage
 
 Say = Callable[[str], None]
 
@@ -95,7 +95,7 @@ class Progress:
     """Hurts nobody; notes how a figure on the primary's status page grows. May end the run after a while."""
 
     subjob: str
-    figure: Callable[[Mapping[str, Any]], int]
+    figure: Callable[[InstancePage], int]
     ends_after_ms: int | None = None
     points: list[tuple[float, int]] = field(default_factory=list)
     """(wall clock in milliseconds, figure), one for each change."""
@@ -103,7 +103,7 @@ class Progress:
     def strike(self, observed: Observed) -> Iterator[Hurt]:
         primary = observed.primary(self.subjob)
         if primary is not None and observed.started_ms is not None:
-            figure = self.figure(primary.status)
+            figure = self.figure(primary.instance)
             if not self.points or figure != self.points[-1][1]:
                 self.points.append((observed.now_ms, figure))
         return iter(())
@@ -112,6 +112,11 @@ class Progress:
         if self.ends_after_ms is None or observed.started_ms is None:
             return False
         return observed.now_ms - observed.started_ms > self.ends_after_ms
+
+
+def primaries(record: Record) -> list[InstancePage]:
+    """The last page of every instance that led when it was last seen."""
+    return [page for page in record.last.values() if isinstance(page, InstancePage) and page.leads]
 
 
 def growth(points: Sequence[tuple[float, int]], least: float) -> float:
@@ -123,5 +128,5 @@ def growth(points: Sequence[tuple[float, int]], least: float) -> float:
 
 def _caught_up(observed: Observed, subjob: str) -> bool:
     primary = observed.primary(subjob)
-    story = primary.status.get("takeover") if primary else None
-    return bool(story and story["caughtUpMs"])
+    story = primary.instance.take_over if primary else None
+    return bool(story and story.caught_up)

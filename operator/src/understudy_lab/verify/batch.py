@@ -37,7 +37,7 @@ def batch_reference(name: str) -> Iterator[Reference]:
 
 
 def _rows(spark: SparkSession, job: StreamJob, stream: str, ahead: str | None) -> list[Row]:
-    from understudy.sinks.lines import as_json
+    from understudy.sinks.jsonl import as_json
     from understudy_lab.verify.batch_queries import reference
 
     wanted = without_draws(upstream_of(job, stream))

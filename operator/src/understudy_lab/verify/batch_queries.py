@@ -37,9 +37,11 @@ from understudy.model.operators import (
     Union,
     WindowOn,
 )
-from understudy.model.sources import Files, Generator, Source
+from understudy.model.sources import Generator, Source
+from understudy.protocol.ids import Seq
 from understudy.protocol.selection import micros
-from understudy.sources.reading import FileRows
+from understudy.sources.port import Opening, Reader
+from understudy.sources.readers import reader_of
 
 
 def reference(
@@ -76,10 +78,19 @@ def _source(spark: SparkSession, source: Source, schema: pa.Schema, folder: Path
                 .withColumn("ts", F.col("_ts"))
             )
             return rows.selectExpr("_seq", "_ts", *named(fields))
-        case Files() as origin:
-            return spark.createDataFrame(FileRows(origin, schema, folder).table())
-        case _:
+        case origin if origin.endless:
             raise ValueError(f"source {source.name} has no end; give its generator a limit")
+        case origin:
+            return spark.createDataFrame(_all_rows(reader_of(origin, Opening(source.name, schema, folder))))
+
+
+def _all_rows(reader: Reader) -> pa.Table:
+    """Of a source that ends."""
+    reader.begin(Seq(0), 0)
+    news = [reader.poll(0)]
+    while not news[-1].ended:
+        news.append(reader.poll(0))
+    return pa.concat_tables([each.rows for each in news if each.rows is not None])
 
 
 def _numbered(rows: DataFrame) -> DataFrame:

@@ -84,7 +84,7 @@ ANYTHING: Final = Chance(share=0.0, order=True, content=True, timely=False)
 
 def chance_of(job: StreamJob, stream: str) -> Chance:
     path = {s.name for s in path_of(job, stream)}
-    known = {source.name: Chance(timely=source.generator is not None) for source in job.sources}
+    known = {source.name: Chance(timely=source.origin.ordered) for source in job.sources}
     for subjob in (s for s in in_order(job) if s.name in path):
         for element in elements_of(subjob):
             known[element.name] = _through(element, [known[name] for name in element.inputs])

@@ -80,7 +80,7 @@ def check(run: Run, reference: Reference) -> dict[str, Verdict]:
 
 def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
     promise = run.promised(sink)
-    if sink.files is None:
+    if sink.target.folder is None:
         return Verdict(promise, None, remark="not compared: it keeps no files")
     try:
         observed = read_sink(run.folder.sink(sink.name))

@@ -21,7 +21,6 @@ from understudy.local.report.verdicts import Verdict, verdict_from_json
 from understudy.local.run.decide import Finish
 from understudy.model.job import StreamJob
 from understudy.protocol.ids import WallMillis
-from understudy.sources.reading import GeneratorClock
 
 CHECK_TICK_SECONDS = 0.1
 CHECK_NOTE_SECONDS = 10.0
@@ -70,12 +69,9 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Tel
 def due(job: StreamJob, started_ms: int | None, now: WallMillis) -> dict[str, int]:
     """No process is left, so none has read further than what is due by now; what they did not reach is an
     open end."""
-    clocks = {
-        s.name: GeneratorClock(s.generator, WallMillis(started_ms or now))
-        for s in job.sources
-        if s.generator is not None
-    }
-    return {name: clock.due(now) for name, clock in clocks.items()}
+    elapsed = now - (started_ms or now)
+    found = {source.name: source.origin.due(elapsed) for source in job.sources}
+    return {name: due for name, due in found.items() if due is not None}
 
 
 def _check(folder: Folder, notes: Notes) -> dict[str, Verdict] | None:

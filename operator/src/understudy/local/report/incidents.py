@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
 
 from understudy.local.report.record import Death, Record
 from understudy.local.run.members import Kind, Process
 from understudy.model.job import StreamJob, Subjob
+from understudy.protocol.statuspage import Activity, Engine, Role, TakeOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
     false = [
         _false_suspicion(instance, story, record, job)
         for (instance, _epoch), story in record.takeovers.items()
-        if not story.get("planned") and (story["subjob"], instance, story["promotedMs"]) not in told
+        if not story.planned and (instance.owner, instance.name, story.promoted) not in told
     ]
     return sorted([*found, *false, *_stalls(record, job)], key=lambda i: i.at_ms)
 
@@ -82,24 +82,25 @@ def _stalls(record: Record, job: StreamJob) -> Iterator[Incident]:
         )
 
 
-def _false_suspicion(successor: str, story: Mapping[str, Any], record: Record, job: StreamJob) -> Incident:
+def _false_suspicion(successor: Process, story: TakeOver, record: Record, job: StreamJob) -> Incident:
     """Nobody died: times count from the suspicion."""
-    subjob = job.subjob(story["subjob"])
+    subjob = job.subjob(successor.owner)
     assert subjob is not None
+    assert story.detected is not None
     incident = Incident(
         subjob=subjob.name,
-        mode=_mode(record, story["from"], subjob),
-        cause=f"false suspicion ({story['cause']})",
-        victim=story["from"],
-        role="primary",
-        at_ms=story["detectedMs"],
+        mode=_mode(record, story.gone, subjob),
+        cause=f"false suspicion ({story.cause})",
+        victim=story.gone,
+        role=Role.PRIMARY.value,
+        at_ms=story.detected,
     )
     return _with_story(incident, successor, story, noticed=None)
 
 
 def _mode(record: Record, instance: str, subjob: Subjob) -> str:
     """That it was in: an edit may have changed it since."""
-    return str(record.last.get(instance, {}).get("mode", subjob.ha.mode.value))
+    return record.instance(instance).mode or subjob.ha.mode.value
 
 
 def _losses(record: Record) -> Iterator[_Loss]:
@@ -107,14 +108,14 @@ def _losses(record: Record) -> Iterator[_Loss]:
         cause = f"{done.fault.role} {done.fault.done} ({done.fault.signal})"
         yield _Loss(done.victim, done.at_ms, cause, done.had_standby)
     for death in record.deaths:
-        yield _of_death(death, record.last.get(death.process.name, {}).get("engine") or {})
+        yield _of_death(death, record.instance(death.process.name).engine)
 
 
-def _of_death(death: Death, engine: Mapping[str, Any]) -> _Loss:
+def _of_death(death: Death, engine: Engine | None) -> _Loss:
     """`engine`: the last word of its status page on Spark."""
-    if engine.get("state") == "stalled":
+    if engine is not None and engine.state is Activity.STALLED and engine.since_ms is not None:
         return _Loss(
-            death.process, engine["sinceMs"], f"its engine stood still: {engine['why']}", death.had_standby
+            death.process, engine.since_ms, f"its engine stood still: {engine.why}", death.had_standby
         )
     cause = f"signal {-death.exit_code}" if death.exit_code < 0 else f"exit code {death.exit_code}"
     return _Loss(death.process, death.at_ms, f"process ended by itself ({cause})", death.had_standby)
@@ -133,51 +134,48 @@ def _incident(loss: _Loss, until: float, record: Record, job: StreamJob) -> Inci
     gone = record.noticed_ms.get(loss.process)
     noticed = gone if gone is not None and gone < until else None
     successor, story = _takeover(record, loss, until)
-    role = record.last.get(name, {}).get("role", "standby")
+    role = record.instance(name).role or Role.STANDBY
     incident = Incident(
         subjob=subjob.name,
         mode=_mode(record, name, subjob),
         cause=loss.cause,
         victim=name,
-        role="primary" if story else str(role),
+        role=Role.PRIMARY.value if story else role.value,
         at_ms=loss.at_ms,
         detected_ms=_since(noticed, loss.at_ms),
         reprotected_ms=_since(_reprotected(record, subjob.name, loss.at_ms, until), loss.at_ms),
     )
-    return (
-        _with_story(incident, successor, story, noticed if not loss.had_standby else None)
-        if story
-        else incident
-    )
+    if successor is None or story is None:
+        return incident
+    return _with_story(incident, successor, story, noticed if not loss.had_standby else None)
 
 
-def _with_story(
-    incident: Incident, successor: str | None, story: Mapping[str, Any], noticed: int | None
-) -> Incident:
+def _with_story(incident: Incident, successor: Process, story: TakeOver, noticed: int | None) -> Incident:
     """Without a standby nobody but the supervisor sees the loss (`noticed`); the replacement only hears of
     it."""
-    detected = story["detectedMs"] if noticed is None else min(noticed, story["detectedMs"])
+    seen = [at for at in (story.detected, noticed) if at is not None]
     return replace(
         incident,
-        detected_ms=_since(detected, incident.at_ms),
-        promoted_ms=_since(story["promotedMs"], incident.at_ms),
-        restored_ms=_since(story["restoredMs"], incident.at_ms),
-        first_output_ms=_since(story["firstOutputMs"], incident.at_ms),
-        caught_up_ms=_since(story["caughtUpMs"], incident.at_ms),
-        recovery_ms=story["recoveryMs"],
-        successor=successor,
-        replayed=story["replayed"],
-        lost=story["lost"],
+        detected_ms=_since(min(seen, default=None), incident.at_ms),
+        promoted_ms=_since(story.promoted, incident.at_ms),
+        restored_ms=_since(story.restored, incident.at_ms),
+        first_output_ms=_since(story.first_output, incident.at_ms),
+        caught_up_ms=_since(story.caught_up, incident.at_ms),
+        recovery_ms=story.recovery_ms,
+        successor=successor.name,
+        replayed=story.replayed,
+        lost=story.lost,
     )
 
 
-def _takeover(record: Record, loss: _Loss, until: float) -> tuple[str | None, Mapping[str, Any]]:
+def _takeover(record: Record, loss: _Loss, until: float) -> tuple[Process | None, TakeOver | None]:
     """Who took over from the victim once it was gone, and before it was hurt again; and its story."""
     victim = (loss.process.owner, loss.process.name)
     for (instance, _epoch), story in record.takeovers.items():
-        if (story["subjob"], story["from"]) == victim and loss.at_ms <= story["promotedMs"] < until:
+        after = story.promoted is not None and loss.at_ms <= story.promoted < until
+        if (instance.owner, story.gone) == victim and after:
             return instance, story
-    return None, {}
+    return None, None
 
 
 def _reprotected(record: Record, subjob: str, after: int, until: float) -> int | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from understudy.local.report.record import Record
 from understudy.local.run.moves import Underway
 from understudy.model.job import StreamJob
+from understudy.protocol.statuspage import Departure, TakeOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +48,12 @@ def migrations_of(record: Record, job: StreamJob) -> list[Migration]:
 def _migration(move: Underway, record: Record, job: StreamJob) -> Migration:
     subjob = job.subjob(move.planned.subjob)
     assert subjob is not None
-    departure = record.departures.get((move.source.name, move.target.name), {})
-    arrival = _arrival(move, record)
-    at = departure.get("requestedMs") or move.began_ms
+    departure = record.departures.get((move.source.name, move.target.name), Departure())
+    found = _arrival(move, record)
+    at, arrival = departure.requested or move.began_ms, found or TakeOver()
 
-    def since(told: Mapping[str, Any], key: str) -> int | None:
-        return None if told.get(key) is None else max(0, told[key] - at)
+    def since(moment: int | None) -> int | None:
+        return None if moment is None else max(0, moment - at)
 
     return Migration(
         subjob=subjob.name,
@@ -63,17 +62,17 @@ def _migration(move: Underway, record: Record, job: StreamJob) -> Migration:
         source=move.source.name,
         target=move.target.name,
         at_ms=at,
-        failure=None if arrival else move.failure or departure.get("givenUp") or _unplanned(move),
-        paused_ms=since(departure, "pausedMs"),
-        settled_ms=since(departure, "settledMs"),
-        handed_over_ms=since(departure, "handedOverMs"),
-        promoted_ms=since(arrival, "promotedMs"),
-        restored_ms=since(arrival, "restoredMs"),
-        first_output_ms=since(arrival, "firstOutputMs"),
-        caught_up_ms=since(arrival, "caughtUpMs"),
-        moved_bytes=departure.get("bytes", 0),
-        replayed=arrival.get("replayed", 0),
-        lost=arrival.get("lost", 0),
+        failure=None if found else move.failure or departure.given_up or _unplanned(move),
+        paused_ms=since(departure.paused),
+        settled_ms=since(departure.settled),
+        handed_over_ms=since(departure.handed_over),
+        promoted_ms=since(arrival.promoted),
+        restored_ms=since(arrival.restored),
+        first_output_ms=since(arrival.first_output),
+        caught_up_ms=since(arrival.caught_up),
+        moved_bytes=departure.bytes,
+        replayed=arrival.replayed,
+        lost=arrival.lost,
     )
 
 
@@ -84,11 +83,11 @@ def _unplanned(move: Underway) -> str:
     return f"{move.target.name} took over before it was handed to it"
 
 
-def _arrival(move: Underway, record: Record) -> Mapping[str, Any]:
+def _arrival(move: Underway, record: Record) -> TakeOver | None:
     """The take-over by which the target became primary."""
     found = (
-        s
-        for (name, _), s in record.takeovers.items()
-        if name == move.target.name and s["from"] == move.source.name
+        story
+        for (instance, _), story in record.takeovers.items()
+        if instance == move.target and story.gone == move.source.name
     )
-    return next((story for story in found if story.get("planned")), {})
+    return next((story for story in found if story.planned), None)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from understudy.control.pages import Lag
 from understudy.local.report.arrivals import Arrival
 from understudy.local.run.decide import Done, Fail, Finish, Observed, Seen
 from understudy.local.run.members import Kind, Process
@@ -14,6 +12,7 @@ from understudy.local.run.moves import Underway
 from understudy.local.run.partitions import Partition
 from understudy.model.job import StreamJob
 from understudy.process.clock import Anchor
+from understudy.protocol.statuspage import Departure, InstancePage, Lag, StatusPage, TakeOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +54,10 @@ class Record:
     done: list[Done] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)
     stalls: dict[Process, Stall] = field(default_factory=dict)
-    takeovers: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
-    """By (instance, epoch): the newest word of each instance that took over, and its subjob."""
+    takeovers: dict[tuple[Process, int], TakeOver] = field(default_factory=dict)
+    """By (instance, epoch): the newest word of each instance that took over."""
     moves: list[Underway] = field(default_factory=list)
-    departures: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    departures: dict[tuple[str, str], Departure] = field(default_factory=dict)
     """By (instance, target): the newest word of each instance that was asked to move."""
     cuts: list[Partition] = field(default_factory=list)
     """Those that have begun."""
@@ -71,25 +70,29 @@ class Record:
     arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
     degraded: dict[str, str] = field(default_factory=dict)
     """Subjob → what needs a look."""
-    last: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The last status of every process."""
+    last: dict[str, StatusPage | None] = field(default_factory=dict)
+    """The last status page of every process; None if it never answered."""
 
     def remember(self, observed: Observed) -> list[Death]:
         """Take down what is seen; returns the deaths that nobody knew of."""
         for seen in observed.seen:
-            self.last[seen.process.name] = seen.status
+            self.last[seen.process.name] = seen.page
             if seen.exit_code is not None:
                 self.noticed_ms.setdefault(seen.process, observed.now_ms)
-            if story := seen.status.get("takeover"):
-                told = {**story, "subjob": seen.process.owner}
-                self.takeovers[seen.process.name, int(seen.status["epoch"])] = told
-            if departure := seen.status.get("departure"):
-                self.departures[seen.process.name, departure["to"]] = departure
+            if story := seen.instance.take_over:
+                self.takeovers[seen.process, seen.instance.epoch] = story
+            if departure := seen.instance.departure:
+                self.departures[seen.process.name, departure.target] = departure
         self._remember_protection(observed)
         self._remember_lags(observed)
         new = list(self._new_deaths(observed))
         self.deaths += new
         return new
+
+    def instance(self, name: str) -> InstancePage:
+        """The last page of an instance; one that tells nothing if it never answered."""
+        found = self.last.get(name)
+        return found if isinstance(found, InstancePage) else InstancePage()
 
     def _new_deaths(self, observed: Observed) -> Iterator[Death]:
         known = {death.process for death in self.deaths}

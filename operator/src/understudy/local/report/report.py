@@ -19,6 +19,7 @@ from understudy.local.run.decide import Finish
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.load import to_manifest
+from understudy.protocol.statuspage import SinkPage, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +78,10 @@ class Report:
         return {name: {"tuples": lag.tuples, "seconds": lag.milliseconds / 1000} for name, lag in named}
 
     def received(self, sink: str) -> int:
-        arrivals = self.record.arrivals.get(sink)
-        return (
-            arrivals[-1].tuples
-            if arrivals
-            else int(self.record.last.get(f"sink-{sink}", {}).get("tuples", 0))
-        )
+        arrivals, page = self.record.arrivals.get(sink), self.record.last.get(f"sink-{sink}")
+        if arrivals:
+            return arrivals[-1].tuples
+        return page.tuples if isinstance(page, SinkPage) else 0
 
 
 def _incident(incident: Incident, caused: Blame) -> dict[str, Any]:
@@ -231,6 +230,6 @@ def record_to_json(record: Record, incidents: Sequence[Incident]) -> dict[str, A
         ],
         "incidents": [asdict(i) for i in incidents],
         "arrivals": {name: [[a.at_ms, a.tuples] for a in seen] for name, seen in record.arrivals.items()},
-        "status": dict(record.last),
+        "status": {name: to_json(page) if page else {} for name, page in record.last.items()},
         "versions": [to_manifest(job) for job in record.versions],
     }

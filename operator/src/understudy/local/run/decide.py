@@ -6,9 +6,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from understudy.control.pages import Lag
 from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
 from understudy.model.ha import Mode
@@ -16,6 +15,7 @@ from understudy.modes.build import sink_consumer
 from understudy.protocol.engine import not_started
 from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
 from understudy.protocol.poison import TWICE, Kills, sentence
+from understudy.protocol.statuspage import InstancePage, Lag, Role, SinkPage, State, StatusPage
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session takes under a minute; a move has its own limit
 CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
@@ -31,8 +31,8 @@ class Seen:
     age_ms: int
     exit_code: int | None
     hurt: bool
-    status: Mapping[str, Any]
-    """Its status page, empty before it answers."""
+    page: StatusPage | None
+    """None before it answers."""
     ready_ms: int | None = None
     """How long ago it was ready for the first time."""
 
@@ -41,12 +41,22 @@ class Seen:
         return self.exit_code is None
 
     @property
-    def state(self) -> str:
-        return str(self.status.get("state", "starting"))
+    def instance(self) -> InstancePage:
+        """The page of an instance; before it answers, one that tells nothing."""
+        return self.page if isinstance(self.page, InstancePage) else InstancePage()
+
+    @property
+    def sink(self) -> SinkPage:
+        """The page of a sink; before it answers, one that tells nothing."""
+        return self.page if isinstance(self.page, SinkPage) else SinkPage()
+
+    @property
+    def state(self) -> State:
+        return self.page.state if self.page is not None else State.STARTING
 
     @property
     def ready(self) -> bool:
-        return self.alive and self.state in ("ready", "finished")
+        return self.alive and self.state.serves
 
     @property
     def was_ready(self) -> bool:
@@ -99,15 +109,15 @@ class Observed:
     def protected(self, subjob: str) -> bool:
         """Whether its primary says that somebody could take over now."""
         primary = self.primary(subjob)
-        return primary is not None and bool(primary.status.get("protected"))
+        return primary is not None and primary.instance.protected
 
     def lag(self, sink: str) -> Lag | None:
         """By how much a sink is behind. The primary of its producer says so: a sink that hangs says
         nothing."""
         for primary in (found for subjob in self.holders if (found := self.primary(subjob))):
-            for queue in primary.status.get("outputs", {}).values():
-                if (acks := queue["consumers"].get(sink_consumer(sink))) is not None:
-                    return Lag.of(acks)
+            for queue in primary.instance.outputs.values():
+                if (consumer := queue.consumers.get(sink_consumer(sink))) is not None:
+                    return consumer.lag
         return None
 
     def covered(self, process: Process) -> bool:
@@ -265,11 +275,8 @@ def victim_of(fault: Fault, observed: Observed) -> Process | None:
 def _around(primary: Seen, observed: Observed) -> set[str]:
     """Its subjob and those that it reads or that read it: where neighbours fail together, some modes promise
     less."""
-    outputs = primary.status.get("outputs", {}).values()
-    near = {
-        *primary.status.get("inputs", {}),
-        *(consumer for queue in outputs for consumer in queue["consumers"]),
-    }
+    outputs = primary.instance.outputs.values()
+    near = {*primary.instance.inputs, *(consumer for queue in outputs for consumer in queue.consumers)}
     subjobs = {s.process.owner for s in observed.seen if s.process.kind is Kind.SUBJOB}
     return {primary.process.owner, *(near & subjobs)}
 
@@ -281,14 +288,14 @@ def _protected(subjob: str, observed: Observed) -> bool:
 
 def _recovers(primary: Seen, observed: Observed) -> bool:
     """A page is a little behind: that of one who has just taken the Lease still says standby."""
-    if primary.status.get("role") == "standby":
+    if primary.instance.role is Role.STANDBY:
         return primary.process not in observed.moving
-    story = primary.status.get("takeover")
-    return story is not None and not story["planned"] and story["caughtUpMs"] is None
+    story = primary.instance.take_over
+    return story is not None and not story.planned and story.caught_up is None
 
 
 def _joins(instance: Seen) -> bool:
-    return not instance.was_ready and instance.state in ("rehearsing", "waiting")
+    return not instance.was_ready and instance.state in (State.WARMING_UP, State.WAITING)
 
 
 def decide(members: Members, nemesis: Nemesis, at_once: int, observed: Observed) -> list[Intent]:
@@ -306,7 +313,7 @@ def decide(members: Members, nemesis: Nemesis, at_once: int, observed: Observed)
 
 def _tells(members: Members, observed: Observed) -> Iterator[Tell]:
     for seen in observed.seen:
-        wanted, known = members.settings.get(seen.process.owner, ""), seen.status.get("settings")
+        wanted, known = members.settings.get(seen.process.owner, ""), seen.instance.settings
         if seen.alive and known not in (None, wanted) and (seen.process, wanted) not in observed.told:
             yield Tell(seen.process, wanted)
 
@@ -315,7 +322,7 @@ def _dismissals(members: Members, observed: Observed) -> Iterator[Dismiss]:
     """Standbys go when the primary is known to do without."""
     for subjob in (name for name, wanted in members.instances.items() if wanted == 1):
         primary = observed.primary(subjob)
-        if primary is not None and primary.status.get("mode") == Mode.AMNESIA:
+        if primary is not None and primary.instance.mode == Mode.AMNESIA:
             others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
             yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.moving)
 
@@ -323,9 +330,9 @@ def _dismissals(members: Members, observed: Observed) -> Iterator[Dismiss]:
 def _kills(observed: Observed) -> Iterator[Kill]:
     """What the kubelet does on a cluster, as `/healthz` fails."""
     for seen in (s for s in observed.seen if s.alive and s.process not in observed.killed):
-        why = seen.status.get("stalled") if seen.process.kind is Kind.SINK else _not_started(seen, observed)
+        why = seen.sink.stalled if seen.process.kind is Kind.SINK else _not_started(seen, observed)
         if why is not None:
-            yield Kill(seen.process, str(why))
+            yield Kill(seen.process, why)
 
 
 def _not_started(seen: Seen, observed: Observed) -> str | None:
@@ -335,7 +342,7 @@ def _not_started(seen: Seen, observed: Observed) -> str | None:
 def _starts_anew(seen: Seen, observed: Observed) -> bool:
     """While the streams run, there is one more try. Before that the run fails."""
     of_subjob = seen.process.kind is Kind.SUBJOB and seen.process not in observed.moving
-    return of_subjob and observed.started_ms is not None and seen.state == "starting"
+    return of_subjob and observed.started_ms is not None and seen.state is State.STARTING
 
 
 def _resumes(observed: Observed) -> Iterator[Resume]:
@@ -365,7 +372,7 @@ def _written(observed: Observed, sink: str) -> bool:
 
 def _ended(observed: Observed, subjob: str) -> bool:
     primary = observed.primary(subjob)
-    return primary is not None and primary.state == "finished"
+    return primary is not None and primary.state is State.FINISHED
 
 
 def _failure(members: Members, observed: Observed) -> Fail | StandIn | LastResort | None:
@@ -409,8 +416,7 @@ def poison_of(members: Members, mates: list[Seen]) -> str | None:
     killed = [s for s in _stuck(mates) if s.exit_code == -signal.SIGKILL]
     if len(killed) < TWICE:
         return None
-    owner, inputs = killed[-1].process.owner, killed[-1].status.get("inputs", {})
-    place = {stream: (int(at["position"]), int(at["available"])) for stream, at in inputs.items()}
+    owner, place = killed[-1].process.owner, killed[-1].instance.place
     limit = f"{members.memory.get(owner, 'nothing')} declared, and what this machine has"
     return sentence(owner, Kills(len(killed), place), limit)
 
@@ -419,7 +425,7 @@ def _stuck(mates: list[Seen]) -> list[Seen]:
     """The primaries that ended by themselves since one of the subjob last came further than all before it."""
     furthest: dict[str, int] = {}
     found: list[Seen] = []
-    for seen in (s for s in mates if s.status.get("role") == "primary"):
+    for seen in (s for s in mates if s.instance.leads):
         reached = _reached(seen)
         if any(at > furthest.get(stream, -1) for stream, at in reached.items()):
             found = []
@@ -431,10 +437,8 @@ def _stuck(mates: list[Seen]) -> list[Seen]:
 
 def _reached(primary: Seen) -> dict[str, int]:
     """How far it has come on its inputs, and with its output."""
-    inputs = {f"in {stream}": int(at["position"]) for stream, at in primary.status.get("inputs", {}).items()}
-    return inputs | {
-        f"out {stream}": int(at["next"]) for stream, at in primary.status.get("outputs", {}).items()
-    }
+    inputs = {f"in {stream}": at.position for stream, at in primary.instance.inputs.items()}
+    return inputs | {f"out {stream}": queue.next for stream, queue in primary.instance.outputs.items()}
 
 
 def _for_good(members: Members, last: Process, why: str, observed: Observed) -> Fail | StandIn | LastResort:

@@ -21,10 +21,11 @@ from understudy.local.run.decide import Observed, Seen
 from understudy.local.run.faults import Planned
 from understudy.local.run.members import Kind, Members, Process
 from understudy.protocol.moves import is_overdue, too_late
+from understudy.protocol.statuspage import State
 
 ASK_MS = 1_000
 FIGURES_MS = 15_000  # how long the source is waited for to tell what its leaving cost
-WARM = ("waiting", "ready", "finished")
+WARM = (State.WAITING, State.READY, State.FINISHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def overloaded(members: Members, moves: Sequence[Underway], observed: Observed) 
     """A primary that can't keep up moves, once."""
     moved = {m.source for m in moves}
     for primary in filter(None, map(observed.primary, members.subjobs)):
-        if (why := primary.status.get("overload")) and primary.process not in moved:
+        if (why := primary.instance.overload) and primary.process not in moved:
             yield Planned(primary.process.owner, 0, f"overload: {why}", resource=True)
 
 
@@ -160,8 +161,8 @@ def _left_over(members: Members, moves: Sequence[Underway], observed: Observed) 
 
 def _has_told(move: Underway, source: Seen, now_ms: int) -> bool:
     """Its page is a little behind."""
-    departure = source.status.get("departure") or {}
-    left = departure.get("to") == move.target.name and departure["leftMs"] is not None
+    departure = source.instance.departure
+    left = departure is not None and departure.target == move.target.name and departure.left is not None
     return left or move.asked_ms is None or now_ms - move.asked_ms >= FIGURES_MS
 
 

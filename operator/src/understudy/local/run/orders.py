@@ -8,7 +8,9 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from understudy.model.ha import Ha
+from understudy.protocol.peermessage import Change
 from understudy.streams import wire
+from understudy.streams.connection import connect
 
 SECONDS = 2.0
 
@@ -21,7 +23,7 @@ def tell(address: str, ha: Ha, failed: Callable[[], None]) -> None:
 
 def _tell(address: str, ha: Ha, failed: Callable[[], None]) -> None:
     try:
-        with wire.connect(address) as client:
-            wire.do(client, "change", SECONDS, ha=ha.told())
+        with connect(address) as client:
+            wire.say(client, Change(ha.told()), SECONDS)
     except (pa.ArrowException, OSError, StopIteration):
         failed()

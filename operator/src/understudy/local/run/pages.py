@@ -4,31 +4,31 @@ nobody."""
 from __future__ import annotations
 
 import http.client
-import json
 import threading
-from collections.abc import Mapping
-from typing import Any
 
 from understudy.local.surroundings import LocalSurroundings
+from understudy.protocol.statuspage import StatusPage, from_bytes
+from understudy.protocol.versioned import NotUnderstood
 
 INTERVAL_SECONDS = 0.25
 TIMEOUT_SECONDS = 5.0
 
 
-class Page(threading.Thread):
-    """The newest status of one process. Keeps the last one after the process is gone."""
+class PageReader(threading.Thread):
+    """The newest page of one process. Keeps the last one after the process is gone."""
 
     def __init__(self, name: str, pid: int, surroundings: LocalSurroundings) -> None:
         super().__init__(name=f"page-{name}", daemon=True)
         self._process, self._pid = name, pid
         self._surroundings = surroundings
         self._stopping = threading.Event()
-        self._status: Mapping[str, Any] = {}
+        self._page: StatusPage | None = None
         self.start()
 
     @property
-    def status(self) -> Mapping[str, Any]:
-        return self._status
+    def page(self) -> StatusPage | None:
+        """None before it answers."""
+        return self._page
 
     def run(self) -> None:
         connection: http.client.HTTPConnection | None = None
@@ -36,7 +36,7 @@ class Page(threading.Thread):
             connection = connection or self._connect()
             if connection is not None:
                 try:
-                    self._status = _get(connection)
+                    self._page = _get(connection)
                 except (OSError, http.client.HTTPException, ValueError):
                     connection.close()
                     connection = None
@@ -53,10 +53,9 @@ class Page(threading.Thread):
         self._stopping.set()
 
 
-def _get(connection: http.client.HTTPConnection) -> Mapping[str, Any]:
+def _get(connection: http.client.HTTPConnection) -> StatusPage:
     connection.request("GET", "/status")
-    answer = connection.getresponse()
-    found = json.loads(answer.read())
-    if answer.status != 200 or not isinstance(found, dict):
-        raise ValueError(f"the status page answers {answer.status}")
+    found = from_bytes(connection.getresponse().read())
+    if isinstance(found, NotUnderstood):
+        raise ValueError(found.why)
     return found

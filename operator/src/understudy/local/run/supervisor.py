@@ -44,7 +44,7 @@ from understudy.local.run.jobfile import JobFile, Refused
 from understudy.local.run.members import Kind, Members, Process
 from understudy.local.run.moves import Ask, Begin, End, Follow, GiveUp, Retire, Underway, overloaded, steps
 from understudy.local.run.orders import tell
-from understudy.local.run.pages import Page
+from understudy.local.run.pages import PageReader
 from understudy.local.run.partitions import Partition, Partitions
 from understudy.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use
@@ -69,7 +69,7 @@ class Audience(Protocol):
 class _Running:
     process: Process
     child: Child
-    page: Page
+    reader: PageReader
     began_ms: int
     hurt: bool = False
     gone: bool = False
@@ -103,7 +103,7 @@ class Supervisor:
         self._asked_to_stop = False
         self._resumed: set[Done] = set()
         self._killed: set[Process] = set()
-        self._recovered: set[tuple[str, int]] = set()
+        self._recovered: set[tuple[Process, int]] = set()
         clock = Anchor.now()
         self.record = Record(began_ms=clock.wall, versions=[self._job], clock=clock)
 
@@ -220,9 +220,9 @@ class Supervisor:
         code = running.child.exit_code()
         if code is not None and not running.gone:
             running.gone = True
-            running.page.close()
+            running.reader.close()
             self._surroundings.withdraw(running.process.name)
-        seen = Seen(running.process, now - running.began_ms, code, running.hurt, running.page.status)
+        seen = Seen(running.process, now - running.began_ms, code, running.hurt, running.reader.page)
         if running.ready_at is None and seen.ready:
             running.ready_at = now
         return replace(seen, ready_ms=None if running.ready_at is None else now - running.ready_at)
@@ -242,15 +242,15 @@ class Supervisor:
     def _note_recoveries(self) -> None:
         """As soon as it is known for how long there was no output."""
         for key, story in self.record.takeovers.items():
-            if story["recoveryMs"] is not None and key not in self._recovered:
+            if story.recovery_ms is not None and key not in self._recovered:
                 self._recovered.add(key)
-                what = f"{key[0]} took over {story['subjob']} from {story['from']}"
-                self._audience.note(f"{what}: no output for {story['recoveryMs']:,} ms")
+                what = f"{key[0].name} took over {key[0].owner} from {story.gone}"
+                self._audience.note(f"{what}: no output for {story.recovery_ms:,} ms")
 
     def _note_modes(self, observed: Observed) -> None:
         for subjob in self._members.subjobs:
             primary = observed.primary(subjob)
-            mode = primary.status.get("mode") if primary else None
+            mode = primary.instance.mode if primary else None
             if mode is not None and mode != self._modes.setdefault(subjob, mode):
                 self._modes[subjob] = mode
                 self._audience.note(f"{subjob} is kept alive by {mode} now")
@@ -275,8 +275,8 @@ class Supervisor:
         child = Child(
             process.name, self._command(process), self._log(process), self._reaper, self._environment(process)
         )
-        page = Page(process.name, child.pid, self._surroundings)
-        self._running.append(_Running(process, child, page, self.record.clock.wall_now()))
+        reader = PageReader(process.name, child.pid, self._surroundings)
+        self._running.append(_Running(process, child, reader, self.record.clock.wall_now()))
         self._audience.note(f"starting {process.name}")
 
     def _environment(self, process: Process) -> dict[str, str]:
@@ -399,7 +399,7 @@ class Supervisor:
         end_all([r.child for r in self._running if r.process.kind is Kind.SINK], GRACE_SECONDS)
         self._reaper.close()
         for running in self._running:
-            running.page.close()
+            running.reader.close()
         for name, watch in self._watches.items():
             watch.look(self.record.ended_ms)
             self.record.arrivals[name] = watch.arrivals

@@ -12,19 +12,25 @@ from ..job import StreamJob
 from ..network import Walk
 from ..operators import Correlate, kind_of
 from ..refusal import Refusal, path, refuse
+from ..sinks import SINKS, SinkKind
+from ..sources import SOURCES, SourceKind
 
 
 def sources(job: StreamJob) -> Iterator[Refusal]:
     for n, source in enumerate(job.sources):
-        (kind,) = source.chosen()
-        if kind not in ("generator", "files"):
-            yield _not_yet(path("spec", "sources", n, kind), f"the source {kind}", "generator or files")
+        if not source.origin.available:
+            field = path("spec", "sources", n, source.kind)
+            yield _not_yet(field, f"the source {source.kind}", _available(SOURCES))
 
 
 def sinks(job: StreamJob) -> Iterator[Refusal]:
     for n, sink in enumerate(job.sinks):
-        if sink.kafka is not None:
-            yield _not_yet(path("spec", "sinks", n, "kafka"), "the sink kafka", "files or console")
+        if not sink.target.available:
+            yield _not_yet(path("spec", "sinks", n, sink.kind), f"the sink {sink.kind}", _available(SINKS))
+
+
+def _available(kinds: Mapping[str, type[SinkKind | SourceKind]]) -> str:
+    return " or ".join(name for name, kind in kinds.items() if kind.available)
 
 
 def operators(walk: Walk) -> Iterator[Refusal]:

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Final
 
+from ..declared import Declared
 from ..job import StreamJob
 from ..refusal import Refusal, did_you_mean, listed, path, refuse
-from ..sources import Files, KafkaSource, Push
 from ..sql import Malformed, parse_columns
 from .expressions import schema_faults
 
@@ -18,19 +18,19 @@ _TIMES: Final = ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ")
 
 def schemas(job: StreamJob) -> Iterator[Refusal]:
     for n, source in enumerate(job.sources):
-        origin = source.origin
-        if isinstance(origin, Files | KafkaSource | Push):
-            yield from _schema(path("spec", "sources", n, *source.chosen()), origin)
+        declared = source.origin.declared
+        if declared is not None:
+            yield from _schema(path("spec", "sources", n, source.kind), declared)
 
 
-def _schema(here: str, origin: Files | KafkaSource | Push) -> Iterator[Refusal]:
-    yield from (fault.at(f"{here}.schema") for fault in schema_faults(origin.schema_))
-    columns = parse_columns(origin.schema_)
+def _schema(here: str, declared: Declared) -> Iterator[Refusal]:
+    yield from (fault.at(f"{here}.schema") for fault in schema_faults(declared.schema))
+    columns = parse_columns(declared.schema)
     if isinstance(columns, Malformed):
         return
     types = {column.name: column.args["kind"].this.name for column in columns}
     times = [name for name, kind in types.items() if kind in _TIMES]
-    named = origin.event_time
+    named = declared.event_time
     if named is not None and named not in times:
         known = f"write {listed(times)}" if times else "give the schema a column of type timestamp"
         what = f"{named} is no timestamp column of the schema{did_you_mean(named, times)}; {known}"
@@ -52,14 +52,13 @@ def sinks_of_sources(job: StreamJob) -> Iterator[Refusal]:
 def shared_paths(job: StreamJob) -> Iterator[Refusal]:
     taken: dict[str, str] = {}
     for n, sink in enumerate(job.sinks):
-        if sink.files is None:
+        folder = sink.target.folder
+        if folder is None:
             continue
-        place, field = normpath(sink.files.path), path("spec", "sinks", n, "files", "path")
+        place, field = normpath(folder), path("spec", "sinks", n, sink.kind, "path")
         if place in taken:
-            what = f"the sink {taken[place]} writes to {sink.files.path} already; write another path"
+            what = f"the sink {taken[place]} writes to {folder} already; write another path"
             yield refuse("SharedPath", field, what)
         if ".." in PurePosixPath(place).parts:
-            yield refuse(
-                "InvalidPath", field, f"{sink.files.path} leads out of its folder; write a path without .."
-            )
+            yield refuse("InvalidPath", field, f"{folder} leads out of its folder; write a path without ..")
         taken[place] = sink.name

@@ -1,4 +1,4 @@
-"""Where a sink puts its tuples: each a line of JSON, in files or on standard output.
+"""The sink kind `files`: each tuple a line of JSON, in files of a folder.
 
 The files are their own log: every line carries the tuple's `_seq`. Only the last file, `part-NNNNN.jsonl`
 with the greatest number, is written to, and only behind its end; no file is ever truncated. The next file
@@ -23,21 +23,23 @@ import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import pyarrow as pa
 
 from understudy.process.clock import now_ms
 from understudy.sinks.disk import Disk
-from understudy.sinks.fence import Fence, Life, make
+from understudy.sinks.fence import Fence, make
+from understudy.sinks.jsonl import line as json_line
+from understudy.sinks.port import Life, Writer
 
 PART_BYTES: Final = 8 * 2**20  # it is copied and parsed at a start: about 0.2 s
 CHUNK_BYTES: Final = 2**20
 SYNC_BYTES: Final = 4 * 2**20  # written and synced at once: a slow disk is seen to make progress
 
 
-class LineLog:
-    """Tuples as JSON lines in files, durable before they are acked."""
+class LineLog(Writer):
+    """Tuples as JSON lines in files. Each write is durable when it returns."""
 
     def __init__(
         self, folder: Path, life: Life, part_bytes: int = PART_BYTES, disk: Disk | None = None
@@ -48,9 +50,7 @@ class LineLog:
         with self._disk.step(f"taking the folder {folder}"):
             make(folder)
             self._strict = self._fence.take(fresh=not _parts(folder))
-        self.age_ms = self._age_ms()
-        """How long ago an earlier life wrote; None if there was none. By the clock of whoever keeps the
-        files."""
+        self.age_ms = self._age_ms()  # by the clock of whoever keeps the files
         self._number, self._following, self._end, self._file = self._recover()
         self.next = self._following
 
@@ -133,8 +133,7 @@ class LineLog:
         """Raises Superseded; nothing of these rows counts then."""
         if not rows.num_rows:
             return
-        lines = (json.dumps(as_json(row), separators=(",", ":"), allow_nan=False) for row in rows.to_pylist())
-        text = "".join(f"{line}\n" for line in lines).encode()
+        text = "".join(json_line(row) for row in rows.to_pylist()).encode()
         first = rows["_seq"][0].as_py()
         self.check()
         if self._end >= self._part_bytes or (first != self._following and self._end):
@@ -144,6 +143,12 @@ class LineLog:
         self.check()
         self.next = self._following = first + rows.num_rows
         self._end += len(text)
+
+    def commit(self) -> None:
+        """Each write is durable already."""
+
+    def close(self) -> None:
+        os.close(self._file)
 
     def _write_and_sync(self, text: bytes) -> None:
         for start in range(0, len(text), SYNC_BYTES):
@@ -165,48 +170,6 @@ class LineLog:
             found = os.fstat(self._file).st_size
         if found != self._end:
             raise OSError(f"{self.path} has {found} bytes, and {self._end} were written")
-
-
-class ConsoleLog:
-    """Tuples as JSON lines on standard output. Nothing is kept: after a crash it goes on at the newest tuple
-    acked."""
-
-    def __init__(self, disk: Disk | None = None) -> None:
-        self.next, self._disk = 0, disk or Disk()
-        self.age_ms: int | None = None
-
-    def check(self) -> None:
-        """Nobody else writes to this process's output."""
-
-    def write(self, rows: pa.Table) -> None:
-        for row in rows.to_pylist():
-            with self._disk.step("a write to standard output"):
-                print(json.dumps(as_json(row), separators=(",", ":")), flush=True)
-        self.next += rows.num_rows
-
-
-def as_json(row: dict[str, Any]) -> dict[str, Any]:
-    """A tuple as JSON: its columns and `_seq`; times in ISO 8601; NaN and infinities as strings (JSON has
-    none)."""
-    return {k: _value(v) for k, v in row.items() if k != "_ts"}
-
-
-def _value(value: Any) -> Any:
-    match value:
-        case float() if value != value or value in (float("inf"), float("-inf")):
-            return str(value)
-        case None | bool() | int() | float() | str():
-            return value
-        case list():
-            return [_value(v) for v in value]
-        case dict():
-            return {k: _value(v) for k, v in value.items()}
-        case bytes():
-            return value.hex()
-        case _ if hasattr(value, "isoformat"):
-            return value.isoformat().replace("+00:00", "Z")
-        case _:
-            return str(value)
 
 
 def _write_at(file: int, text: bytes, at: int) -> None:

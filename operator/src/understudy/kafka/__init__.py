@@ -1,0 +1,1 @@
+"""Kafka topics, read and written with the guarantees of docs/kafka.md."""

@@ -1,0 +1,308 @@
+"""What a process says of itself: the status page (docs/architecture.md, "Status page").
+
+This is the only module that knows its JSON. Every field has a default, which means that nothing is known: so
+a page that was just begun, and a page of another minor version, are read as far as they go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from understudy.protocol.versioned import Format, NotUnderstood, Wire
+
+
+class State(StrEnum):
+    STARTING = "starting"
+    WARMING_UP = "rehearsing"
+    WAITING = "waiting"
+    READY = "ready"
+    FINISHED = "finished"
+    FAILED = "failed"
+    STALLED = "stalled"
+
+    @property
+    def serves(self) -> bool:
+        return self in (State.READY, State.FINISHED)
+
+
+class Role(StrEnum):
+    PRIMARY = "primary"
+    STANDBY = "standby"
+
+
+class Activity(StrEnum):
+    """Of an engine."""
+
+    WORKING = "working"
+    IDLE = "idle"
+    STALLED = "stalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a consumer is behind the end of its stream."""
+
+    tuples: int
+    milliseconds: int
+    """For how long the oldest of these tuples has been there."""
+
+    def __str__(self) -> str:
+        return f"{self.tuples:,} tuples, {self.milliseconds / 1000:.1f} s" if self.tuples else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Input(Wire):
+    position: int = 0
+    available: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """Tuples that are there but not processed yet."""
+        return self.available - self.position
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer(Wire):
+    """How far a consumer of an output queue has come."""
+
+    received: int = 0
+    released: int = 0
+    lag_tuples: Annotated[int | None, Field(alias="lag")] = None
+    lag_ms: int | None = None
+    """Only a primary knows how far its consumers are behind."""
+
+    @property
+    def lag(self) -> Lag | None:
+        """None where nobody knows."""
+        known = self.lag_tuples is not None and self.lag_ms is not None
+        return Lag(self.lag_tuples or 0, self.lag_ms or 0) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue(Wire):
+    """An output queue: what it holds, and how far each consumer has come."""
+
+    trimmed: int = 0
+    next: int = 0
+    bytes: int = 0
+    on_disk: int = 0
+    full: bool = False
+    """Whether a micro-batch waits for room in it."""
+    ended: bool = False
+    consumers: Mapping[str, Consumer] = field(default_factory=dict)
+
+    @property
+    def released(self) -> dict[str, int]:
+        return {name: consumer.released for name, consumer in self.consumers.items()}
+
+    @property
+    def slowest(self) -> str:
+        """The consumer for which it holds most."""
+        return min(self.released, key=self.released.__getitem__, default="nobody")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint(Wire):
+    """The newest one: as the primary shipped it, or as the standby holds it."""
+
+    number: int
+    at_ms: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent(Wire):
+    """Bytes so far."""
+
+    checkpoint_bytes: int = 0
+    ack_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost(Wire):
+    """What a take-over at this moment would process again, and lose."""
+
+    replay_tuples: int
+    replay_seconds: float
+    lost_tuples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batches(Wire):
+    count: int = 0
+    median_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Engine(Wire):
+    state: Activity
+    why: str | None = None
+    """Why it stands still, as it was when the stall was noticed."""
+    since_ms: int | None = None
+    quiet_ms: int = 0
+    timeout_ms: int = 0
+    """For how long it may stand still."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver(Wire):
+    """A take-over by the instance whose page this is. Times: milliseconds since 1970, None: not yet."""
+
+    gone: Annotated[str, Field(alias="from")] = ""
+    cause: str = ""
+    heard: Annotated[int | None, Field(alias="heardMs")] = None
+    """The last sign of life that the new primary had of the one that failed."""
+    stopped: Annotated[int | None, Field(alias="stoppedMs")] = None
+    """The last tuple that anybody had of the former primary, or the last sign of life if that was later."""
+    detected: Annotated[int | None, Field(alias="detectedMs")] = None
+    lease: Annotated[int | None, Field(alias="leaseMs")] = None
+    promoted: Annotated[int | None, Field(alias="promotedMs")] = None
+    restored: Annotated[int | None, Field(alias="restoredMs")] = None
+    first_output: Annotated[int | None, Field(alias="firstOutputMs")] = None
+    caught_up: Annotated[int | None, Field(alias="caughtUpMs")] = None
+    recovery_ms: int | None = None
+    """For how long output stood still, from `stopped` on; None: it still does."""
+    replayed: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    planned: bool = False
+    """The former primary handed over."""
+
+    @property
+    def recovery_seconds(self) -> float | None:
+        return None if self.recovery_ms is None else self.recovery_ms / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Departure(Wire):
+    """A move away from the instance whose page this is. Times as in `TakeOver`."""
+
+    target: Annotated[str, Field(alias="to")] = ""
+    why: str = ""
+    requested: Annotated[int | None, Field(alias="requestedMs")] = None
+    paused: Annotated[int | None, Field(alias="pausedMs")] = None
+    """No further micro-batch was begun; None: it never stood still."""
+    settled: Annotated[int | None, Field(alias="settledMs")] = None
+    """The last micro-batch was done."""
+    handed_over: Annotated[int | None, Field(alias="handedOverMs")] = None
+    left: Annotated[int | None, Field(alias="leftMs")] = None
+    """It stopped being primary."""
+    given_up: str | None = None
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loss(Wire):
+    """Input tuples that nobody will process any more."""
+
+    stream: str = ""
+    start: Annotated[int, Field(alias="from")] = 0
+    stop: Annotated[int, Field(alias="to")] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePage(Wire):
+    job: str = ""
+    subjob: str = ""
+    instance: str = ""
+    role: Role | None = None
+    epoch: int = 0
+    mode: str | None = None
+    """The mode that is in force."""
+    settings: str | None = None
+    """The digest of the `ha` that it was told of last."""
+    change: str | None = None
+    """What a change of mode waits for."""
+    state: State = State.STARTING
+    error: str | None = None
+    protected: bool = False
+    secondary: str | None = None
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    outputs: Mapping[str, Queue] = field(default_factory=dict)
+    checkpoint: Checkpoint | None = None
+    sent: Sent = Sent()
+    if_it_failed_now: Cost | None = None
+    """None where nobody could take over."""
+    batches: Batches = Batches()
+    engine: Engine | None = None
+    """None before Spark has started."""
+    take_over: Annotated[TakeOver | None, Field(alias="takeover")] = None
+    overload: str | None = None
+    """Why its machine can't carry it."""
+    departure: Departure | None = None
+    losses: tuple[Loss, ...] = ()
+    latencies: Mapping[str, float] = field(default_factory=dict)
+    """Address of another of the job's instances → milliseconds."""
+
+    @property
+    def leads(self) -> bool:
+        return self.role is Role.PRIMARY
+
+    @property
+    def place(self) -> dict[str, tuple[int, int]]:
+        """Input → the position, and how far there is to read."""
+        return {name: (at.position, at.available) for name, at in self.inputs.items()}
+
+    @property
+    def lost(self) -> int:
+        return sum(loss.stop - loss.start for loss in self.losses)
+
+    @property
+    def stalled(self) -> str | None:
+        """Why its engine stands still."""
+        return self.engine.why if self.engine and self.engine.state is Activity.STALLED else None
+
+    @property
+    def engine_timeout_ms(self) -> int:
+        """0 before Spark has started."""
+        return self.engine.timeout_ms if self.engine else 0
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPage(Wire):
+    job: str = ""
+    sink: str = ""
+    state: State = State.STARTING
+    stalled: str | None = None
+    """Why its disk stands still."""
+    error: str | None = None
+    tuples: int = 0
+    next: int | None = None
+    """The seq of the next tuple that it will write."""
+    lost: int = 0
+    quiet_ms: int | None = None
+    """Since the newest tuple came; None: none has come yet."""
+    lag: int = 0
+    lag_ms: int = 0
+    """As its producer said last. A sink that hangs hears nothing, so ask the producer's page."""
+    ended: bool = False
+    latencies: Mapping[str, float] = field(default_factory=dict)
+
+
+StatusPage = InstancePage | SinkPage
+
+_FORMAT: Final = Format[StatusPage](
+    "the status page", version=(1, 0), kinds={"subjob": InstancePage, "sink": SinkPage}
+)
+
+
+def to_bytes(page: StatusPage) -> bytes:
+    return _FORMAT.to_bytes(page)
+
+
+def from_bytes(raw: bytes) -> StatusPage | NotUnderstood:
+    return _FORMAT.from_bytes(raw)
+
+
+def to_json(page: StatusPage) -> dict[str, Any]:
+    """For files and answers that hold a page beside other things."""
+    return _FORMAT.to_json(page)
+
+
+def from_json(raw: object) -> StatusPage | NotUnderstood:
+    return _FORMAT.from_json(raw)

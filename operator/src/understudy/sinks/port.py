@@ -1,0 +1,79 @@
+"""What a kind of sink implements. The protocol around it, the same for all kinds, is in `sink.py`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from understudy.model.job import StreamJob
+from understudy.model.sinks import Sink
+from understudy.sinks.disk import Disk
+
+
+class Superseded(OSError):
+    """A later life of the sink has begun: stop, and say nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One life of a sink. A later one has a greater number; numbers of different runs can't be compared."""
+
+    run: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """All that a writer is made from."""
+
+    job: StreamJob
+    sink: Sink
+    output: Path
+    """The folder for what it keeps in files; on Kubernetes, where the volume is mounted."""
+    life: Life
+    disk: Disk = field(default_factory=Disk)
+    """Hears of every step that may hang."""
+
+
+class Writer(ABC):
+    """Puts the tuples of one stream where the sink wants them. To make one is to fence off all earlier lives;
+    that raises Superseded if a later life has begun.
+
+    `write`, `commit`, `skip` and `close` are never called at the same time. All but `close` may raise OSError,
+    which ends the sink with its text, or Superseded. A writer that has raised is not used again."""
+
+    commit_ms: int = 0
+    """How long tuples may wait to be committed together. 0: each message is committed by itself."""
+
+    age_ms: int | None = None
+    """How long before this life an earlier one wrote; None if there was none, or nobody knows."""
+
+    next: int
+    """All tuples before this seq are durable, also those that earlier lives wrote. They are acked, and no
+    producer holds them afterwards."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raises Superseded if a later life is known to have begun. Called before each ack, also during a
+        `write`."""
+
+    @abstractmethod
+    def write(self, rows: pa.Table) -> None:
+        """The next tuples, in the order of `_seq`. They count, and `next` is past them, when they are
+        durable: at once, or when `commit` returns."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """What was written is durable when this returns."""
+
+    def skip(self, to: int) -> None:
+        """The tuples before `to` that were not written were lost, or were given up by a renumbering. Nothing
+        waits for a commit then."""
+        self.next = max(self.next, to)
+
+    @abstractmethod
+    def close(self) -> None:
+        """The sink ends. What is not committed is dropped: its tuples come again."""

@@ -1,0 +1,60 @@
+"""What a kind of source implements. What all of them share is in `reading.py`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from understudy.protocol.ids import Range, Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """All that a reader is made from."""
+
+    source: str
+    """Its name."""
+    schema: pa.Schema
+    """The payload columns, without `_seq` and `_ts`."""
+    folder: Path = field(default_factory=Path)
+    """Where relative paths start."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What has come since the last look."""
+
+    upto: Seq
+    """The source has come so far: the seq after its last tuple."""
+    rows: pa.Table | None = None
+    """`_seq`, `_ts` and the payload, without a gap after the rows before; None if consumers compute them."""
+    ended: bool = False
+    """The stream has no tuples from `upto` on."""
+
+
+class Reader(ABC):
+    """Reads one source for one subjob. All calls come one at a time, under the instance's lock: none may wait
+    for a network. A reader that has to wait does so in a thread of its own."""
+
+    @abstractmethod
+    def begin(self, start: Seq | None, elapsed_ms: int) -> Seq:
+        """Give the tuples from `start` on; None: those that are newest. Returns where the reader begins: past
+        `start` if the tuples before that can't be read any more, which are reported as lost. May be called
+        again, for another start."""
+
+    @abstractmethod
+    def poll(self, elapsed_ms: int) -> News:
+        """`elapsed_ms`: since the start of the job. Called every few milliseconds between `begin` and the end
+        of the stream; a reader of rows only while there is room for more."""
+
+    @abstractmethod
+    def rows(self, wanted: Range) -> pa.Table | None:
+        """Tuples that were given before, in this life or in an earlier one, to restore a state with. None if
+        consumers compute them."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """The instance gives up its role. `begin` may follow."""
