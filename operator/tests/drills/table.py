@@ -31,8 +31,8 @@ meanwhile, on the same cores.
 MATRIX = """
 The table shows which promises were kept, by mode, class and fault, from the sections below: *kept*, and how
 often it was tried; *not run*, if no section holds it. If the result of a sink is weaker than promised, the
-promise counts as broken for each fault of a subjob on the sink's path. Replica backup and savepoint refuse arbitrary operators; savepoint
-keeps one element, which is deterministic here because of a Python function.
+promise counts as broken for each fault of a subjob on the sink's path. Replica backup and savepoint refuse
+arbitrary operators; savepoint keeps one element, which is deterministic here because of a Python function.
 
 - *Both, one after the other*: first a standby or a primary is killed, then the primary, as soon as the next
   standby protects it.
