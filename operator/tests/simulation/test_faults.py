@@ -20,7 +20,7 @@ EXCUSED = (5961, 9240, 12098, 13547, 16644, 18553, 82770)
 """Here a subjob waits for a neighbour that no longer acks, or that no instance runs."""
 BEYOND = (6810, 12328, 12633, 23085, 70846, 76148, 88138)
 """Divergent windows, a consumer that lost its position or is replaced too soon, a fenced standby."""
-SILENT = (629, 814, 956, 1008, 1291, 1301, 1872, 11525, 16801, 17967, 44802, 58477)
+SILENT = (629, 814, 956, 1008, 1301, 1872, 11525, 16801, 17967, 44802, 58477)
 """Here losses were silent once, as when consumers took the tuples of a restarted life for known ones."""
 SILENT_IN_UPSTREAM_BACKUP = (96, 192, 280, 430, 42459)
 """Neighbours fail together, with and without a log."""
