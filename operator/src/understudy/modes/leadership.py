@@ -1,11 +1,11 @@
 """Who leads: the Lease, the epoch, and what a standby does when it no longer hears the holder.
 
-`Leadership` is frozen. What is decided comes back as the next value and the commands that carry it out.
+`Leadership` is frozen. Each decision returns the next value and the commands that carry it out.
 
-A standby with state tries the Lease as soon as it suspects the holder. One without state asks the
-holder through the Lease first: silence proves nothing, and even a connection that was closed may have
-been reset on its way. If the holder's process has ended for certain, a standby without state waits 6 τ,
-so that one with state can win the Lease.
+A standby with state tries the Lease as soon as it suspects the holder. A standby without state first asks the
+holder through the Lease: silence proves nothing, and even a connection that was closed may have been reset by
+the network. If the holder's process has certainly ended, a standby without state waits 6 τ, so that one with
+state can win the Lease.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis
 from understudy.protocol.inquiry import Inquiry
 
-WAIT = 6  # times τ: so long a standby without state waits, so that one with state can win the Lease
+WAIT = 6  # times τ: a standby without state waits so long, so that one with state can win the Lease
 PATIENCE = 6_000  # milliseconds that a holder has to answer a question in its Lease; it looks every second
 NO_INQUIRY = Inquiry()
 
@@ -32,10 +32,10 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a standby may claim the Lease with."""
+    """On which grounds a standby may try the Lease."""
 
     could_continue: bool  # a take-over would lose nothing
-    needs_contact: bool  # it has nothing of the primary: it must have heard the primary to suspect it
+    needs_contact: bool  # it stores nothing of the primary: it may suspect only a primary that it has heard
     patience: int = PATIENCE
 
 
@@ -46,11 +46,11 @@ class Leadership:
     role: Role = Role.STANDBY
     epoch: Epoch = Epoch(0)
     lease: LeaseRecord | None = None
-    trying: bool = False  # the Lease is being tried, and nothing has come of it yet
+    trying: bool = False  # an attempt to take the Lease has no result yet
     in_contact: bool = False  # the connection to the primary has carried a keep-alive
-    inquiry: Inquiry = NO_INQUIRY  # as a standby that does not hear the holder
-    holder_ended: bool = False  # a standby with state has the first chance
-    ended_since: Millis | None = None  # by the first tick after that
+    inquiry: Inquiry = NO_INQUIRY  # a question to the holder, as a standby that does not hear it
+    holder_ended: bool = False  # the holder's process has ended: a standby with state may try the Lease first
+    ended_since: Millis | None = None  # time of the first tick after the holder ended
 
     @property
     def leads(self) -> bool:
@@ -85,14 +85,14 @@ class Leadership:
         return replace(self, role=Role.STANDBY, inquiry=NO_INQUIRY)
 
     def suspected_in_vain(self) -> Leadership:
-        """This instance was replaced, and lives: its machine is slow."""
+        """This instance was replaced although it is alive: its machine is slow, so τ grows."""
         return replace(self, detector=self.detector.on_false_suspicion())
 
     def not_watching(self) -> Leadership:
         return replace(self, detector=self.detector.forget())
 
     def watching_as(self, former: Detector) -> Leadership:
-        """With another mode's settings, what that mode has heard counts."""
+        """Another mode's settings, with the signs of life that the former mode has heard."""
         return replace(self, detector=replace(self.detector, heard=former.heard, ticked=former.ticked))
 
     def retuned(self, like: Detector) -> Leadership:
@@ -113,7 +113,7 @@ class Leadership:
         return self._with(self.detector.on_tick(now), self.epoch)
 
     def _with(self, detector: Detector, epoch: Epoch) -> Leadership:
-        """For every tick and keep-alive: `replace` takes three times as long."""
+        """Called for every tick and keep-alive: `replace` would take three times as long."""
         return Leadership(
             self.name,
             detector,
@@ -153,7 +153,7 @@ class Leadership:
         return self.tries(why) if claim.could_continue else (replace(self, holder_ended=True), ())
 
     def waits(self, now: Millis) -> tuple[Leadership, Commands]:
-        """The holder has ended, and there is no state here."""
+        """The holder has ended, and this standby has no state: tries the Lease after 6 τ."""
         since = now if self.ended_since is None else self.ended_since
         if now - since <= WAIT * self.detector.tau:
             return replace(self, ended_since=since), ()
@@ -178,7 +178,7 @@ class Leadership:
         return self, (do.ReadLease("to see whether the holder has answered"),)
 
     def tries(self, why: str, *, planned: bool = False) -> tuple[Leadership, Commands]:
-        """Whatever others have asked the holder."""
+        """Tries the Lease, even if another instance has put a question to the holder into it."""
         if self.trying:
             return self, ()
         expected = replace(self.lease, question=None) if self.lease is not None else None
