@@ -1,8 +1,8 @@
-"""Where a life without state begins: recovery requests (Koldehofe, Figure 7), and what sources keep.
+"""Where a life without state begins: recovery requests (Koldehofe, Figure 7), and the stored acks of sources.
 
-A request waits at its predecessor until that has recovered itself: that is the recovery notification. Sources
-are read inside the subjob, so the surroundings keep the acks to them (`protocol.keeping`). What is kept may
-be older than the newest ack: a source can be read again from wherever it says.
+A request waits at its predecessor until that one has recovered itself: this takes the place of the recovery
+notification. Sources are read inside the subjob, so the surroundings store the acks to them
+(`protocol.keeping`). A stored ack may be older than the newest one: a source can be read again from any seq.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Recovery:
         self._until_known(lambda: self._tree_of(command.stream))
 
     def replay(self, command: do.Replay) -> None:
-        """A source is held from where it was acked last."""
+        """A source is held from its last stored ack on."""
         self._until_known(lambda: self._start_of(command.stream))
 
     def _until_known(self, ask: Callable[[], Event | None]) -> None:
@@ -93,8 +93,9 @@ class Recovery:
         return on.Released(source, kept.released.get(source, Seq(0))) if kept is not None else None
 
     def _asked(self, stream: Stream) -> Event | None:
-        """The answer of whoever leads the producer; None if nobody does. All its instances are asked at the
-        same time: one may have been lost in the same failure, and would be waited for."""
+        """The answer of the instance that leads the producer; None if no instance does. All its instances are
+        asked at the same time: one of them may have been lost in the same failure, and would only answer with
+        a time-out."""
         addresses = self._context.surroundings.addresses(stream)
         answers: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         for address in addresses:
@@ -104,7 +105,7 @@ class Recovery:
         return next((event for event in found if event is not None), None)
 
     def _ask_at(self, address: str, stream: Stream, answers: queue.SimpleQueue[Event | None]) -> None:
-        """Whoever does not lead yet is waited for."""
+        """Asks one instance. An instance that does not lead yet answers only after a while."""
         said: Answer = NotLeading()
         try:
             with connect(address) as client:
@@ -115,10 +116,11 @@ class Recovery:
         finally:
             answers.put(on.RecoveryInformation(stream, said.tree) if isinstance(said, Recovered) else None)
 
-    # --- in place of consumers that are through
+    # --- in place of sinks that have finished
 
     def _answer_for_who_left(self) -> None:
-        """A sink that wrote its stream to the end answers no roll call. What it has is known."""
+        """A sink that has written its stream to the end answers no roll call. Its position is known, and is
+        posted here."""
         while not self._context.stopping.wait(ROLL_SECONDS):
             if self._context.core.roll_open and self._context.leading:
                 self._answer_roll_call()
@@ -148,12 +150,12 @@ class Recovery:
         return self._keeper.kept is not None
 
     def forget_acks(self) -> None:
-        """The life that gave them has ended, or another mode begins. Called under the lock."""
+        """The life that sent these acks has ended, or another mode begins. Called under the lock."""
         self._acks = SourceAcks()
         self._keeper.forget()
 
     def keep_last(self) -> None:
-        """The process stops: the next life begins where this one ended."""
+        """When the process stops: the next life begins where this one ended."""
         self._keep(Phase.LEAVING)
 
     def _keep_forever(self) -> None:
