@@ -59,7 +59,7 @@ class Probe(threading.Thread):
         try:
             self.tasks = self._count()
             return self._ask()
-        except Exception as error:  # whatever py4j raises when the other end of its socket is gone
+        except Exception as error:  # py4j raises various exceptions when the other end of its socket is gone
             return f"the JVM is gone: {error}"
 
 

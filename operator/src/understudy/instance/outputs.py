@@ -40,7 +40,7 @@ class Outputs:
         for (
             name,
             store,
-        ) in context.stores.items():  # until a micro-batch has shown better: as many rows as tuples
+        ) in context.stores.items():  # until the first micro-batch: as many rows as tuples
             context.inboxes[name].take_at_most(store.share)
             for reader in context.core.wiring.readers(Stream(name)):
                 context.inboxes[reader].take_at_most(store.share, of=name)

@@ -64,8 +64,8 @@ class Subscribe(Wire):
     """A second reader that sends nothing: its subscription does not count as an ack."""
     ages: tuple[Age, ...] = ()
     meant: Epoch | None = None
-    """The epoch of the producer that is meant. A producer of a later epoch must not take this subscription
-    for an answer to its roll call."""
+    """The epoch of the producer that the subscription is meant for. A producer of a later epoch refuses
+    it."""
 
 
 @dataclass(frozen=True, slots=True)
