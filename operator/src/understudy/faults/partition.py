@@ -50,7 +50,7 @@ def _cut(seconds: float) -> None:
     for _ in range(2):  # a connection accepted in the meantime has the limit of its listener
         for fd, _inode in _sockets():
             _limit(fd, WHOLE)
-    log.warning("the cut is over", sockets=len(cut))
+    log.warning("partition ended", sockets=len(cut))
 
 
 def _watch(end: float) -> None:

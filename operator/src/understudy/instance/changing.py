@@ -75,7 +75,7 @@ class Changing:
     def tell(self, ha: Ha) -> None:
         with self._context.lock:
             if ha != self._context.wanted:
-                log.info("told of a change", mode=ha.mode)
+                log.info("mode change received", mode=ha.mode)
             self._context.wanted = ha
 
     def poll(self) -> None:
@@ -105,7 +105,7 @@ class Changing:
             core.retune(successor)
             self._put_in_force(ha)
         elif successor.sources_keep_acks:
-            log.info("changing", to=ha.mode)
+            log.info("mode change begun", to=ha.mode)
             self._inputs.forget_trees()
             self._recovery.forget_acks()
             self._change, self._towards, self._asked = Change(core, successor), ha, False
@@ -145,7 +145,7 @@ class Changing:
     def _switch(self, successor: Instance, ha: Ha) -> None:
         """From here on the successor mode decides. The query, the queues and the connections stay."""
         context, secondary = self._context, self._peers.secondary
-        log.info("changed", mode=ha.mode, before=context.subjob.ha.mode, epoch=context.core.epoch)
+        log.info("mode changed", mode=ha.mode, before=context.subjob.ha.mode, epoch=context.core.epoch)
         context.core = successor
         self._put_in_force(ha)
         if secondary is not None:
@@ -183,7 +183,7 @@ class Changing:
             self._become(successor, self._towards)
 
     def _become(self, successor: Instance, ha: Ha) -> None:
-        log.info("changed as standby", mode=ha.mode, before=self._context.subjob.ha.mode)
+        log.info("mode changed as standby", mode=ha.mode, before=self._context.subjob.ha.mode)
         successor.follow_after(self._context.core)
         self._context.core = successor
         self._in_force(ha)

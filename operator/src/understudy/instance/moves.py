@@ -26,12 +26,12 @@ class Moves:
         """Notes whether a move has begun or ended. Called under the lock, after each event."""
         move = self._context.core.move
         if move is not None and not self._under_way:
-            log.info("asked to move", target=move.target, why=move.why)
+            log.info("move requested", target=move.target, why=move.why)
             self._context.story.departure = Departure(move.target, move.why, requested=steady_ms())
         self._under_way = move is not None
 
     def pause(self, command: do.Pause) -> None:
-        log.info("standing still", why=command.why)
+        log.info("pausing", why=command.why)
         self._pausing = True
         for inbox in self._context.inboxes.values():
             inbox.hold()
@@ -49,7 +49,7 @@ class Moves:
         self._context.post(on.Paused())
 
     def resume(self, command: do.Resume) -> None:
-        log.warning("going on", why=command.why)
+        log.warning("resuming", why=command.why)
         self._go_on()
         if (departure := self._context.story.departure) is not None:
             departure.given_up = command.why

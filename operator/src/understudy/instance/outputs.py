@@ -80,7 +80,7 @@ class Outputs:
             vain = vain + 1 if held_from is not None else 0
             if vain == IN_VAIN or (vain and held_from == self._overdrawn.get(element)):
                 log.warning(
-                    "output queue beyond its bound: its consumers need more to go on", element=element
+                    "output queue exceeds its bound: its consumers are starved", element=element
                 )
                 self._overdrawn[element] = held_from
                 return

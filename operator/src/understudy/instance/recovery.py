@@ -130,7 +130,7 @@ class Recovery:
         try:
             ends = context.surroundings.ends(subjob)
         except Unreachable as error:
-            log.warning("ends of sinks unknown", error=str(error))
+            log.warning("positions of finished sinks unknown", error=str(error))
             return
         for sink, at in ends.items():
             with context.lock:
@@ -184,7 +184,7 @@ class Recovery:
         try:
             return read_kept(self._context.surroundings, self._context.subjob.name)
         except Unreachable as error:
-            log.warning("kept acks unreachable", error=str(error))
+            log.warning("stored acks unreachable", error=str(error))
             return None
 
     def _note_kept(self) -> None:

@@ -90,7 +90,7 @@ class Shell:
             self._carry_out_all(commands)
             if was_open and not self.context.core.roll_open:
                 late = sorted(consumer for _, consumer in self.context.core.numbering.late)
-                log.info("the roll call is over", late=late)
+                log.info("roll call ended", late=late)
                 self.context.role_changed.notify_all()
 
     def _decide(self, event: Event) -> Commands:
@@ -178,7 +178,7 @@ class Shell:
             case do.NotifyRecovered():
                 self.context.role_changed.notify_all()
             case do.ReportMovement():
-                log.info("this life has made progress", epoch=command.epoch)
+                log.info("savepoint advanced", epoch=command.epoch)
             case do.Publish():
                 self.outputs.publish(command)
             case do.Trim():

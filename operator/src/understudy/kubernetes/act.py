@@ -150,7 +150,7 @@ class Actor:
         try:
             self._writer.order(self._owner.name, intent.certificate, intent.ip, said)
         except Unreachable as error:
-            log.warning("not told", pod=intent.pod, error=str(error))
+            log.warning("mode change not delivered", pod=intent.pod, error=str(error))
 
     # ---- requests
 

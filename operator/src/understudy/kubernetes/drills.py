@@ -113,7 +113,7 @@ def _kill(writer: Writer, pod: Pod) -> None:
     if found["metadata"]["uid"] == pod.uid:
         writer.delete(CORE, "pods", pod.name, force=True)
     else:
-        log.info("another pod of that name", pod=pod.name)
+        log.info("pod was replaced", pod=pod.name)
 
 
 def _order(writer: Writer, owner: Owner | None, pod: Pod, harm: Harm, seconds: float) -> None:

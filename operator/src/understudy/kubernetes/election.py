@@ -60,7 +60,7 @@ class Election:
         try:
             request()
         except (Unreachable, ApiError) as error:
-            log.warning("election", error=str(error))
+            log.warning("election failed", error=str(error))
 
     def look(self) -> None:
         """Reads the Lease; renews it, or takes it if it is free."""

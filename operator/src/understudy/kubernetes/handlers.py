@@ -49,7 +49,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     tasks: list[asyncio.Task[None]] = []
 
     def silent(why: str) -> None:
-        log.error("watch is silent", why=why)
+        log.error("watch silent", why=why)
         give_up()
 
     def rounds(

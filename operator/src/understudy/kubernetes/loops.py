@@ -71,7 +71,7 @@ class Loops:
             log.warning("no longer the leader", namespace=key[0], job=key[1])
             return None
         except Outdated as error:
-            log.info("looked at again", namespace=key[0], job=key[1], why=str(error))
+            log.info("reconciled again", namespace=key[0], job=key[1], why=str(error))
             return 0.0
         except (Unreachable, ApiError) as error:
             log.warning("not reconciled", namespace=key[0], job=key[1], error=str(error))

@@ -140,7 +140,7 @@ class SinkProcess(Handler):
             try:
                 return self._surroundings.note_end(self.sink.input, self.sink.name, self.writer.next)
             except Unreachable as error:
-                log.warning("end not noted", error=str(error))
+                log.warning("end of stream not recorded", error=str(error))
                 self._stop.wait(RETRY_SECONDS)
 
     def stop(self) -> None:

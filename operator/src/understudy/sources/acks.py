@@ -49,7 +49,7 @@ class AckKeeper:
         try:
             self._at.keep_acks(self._subjob, text, epoch)
         except Unreachable as error:
-            log.warning("acks not kept", error=str(error))
+            log.warning("acks not stored", error=str(error))
             return 0
         if self._keeping is before:  # otherwise they were dropped in the meantime
             self._keeping = before.written(acks, self._clock())
