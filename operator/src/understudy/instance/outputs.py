@@ -79,9 +79,7 @@ class Outputs:
             held_from = self._held_in_vain(element)
             vain = vain + 1 if held_from is not None else 0
             if vain == IN_VAIN or (vain and held_from == self._overdrawn.get(element)):
-                log.warning(
-                    "output queue exceeds its bound: its consumers are starved", element=element
-                )
+                log.warning("output queue exceeds its bound: its consumers are starved", element=element)
                 self._overdrawn[element] = held_from
                 return
 
