@@ -79,7 +79,7 @@ class Changing:
             self._context.wanted = ha
 
     def poll(self) -> None:
-        """Called every few milliseconds, under the lock."""
+        """Begins or continues a change. Called every few milliseconds, under the lock."""
         context, core = self._context, self._context.core
         if core.role is not Role.PRIMARY or core.lease is None or core.lease.holder != core.name:
             context.story.change = None
@@ -177,7 +177,8 @@ class Changing:
                 self._awaited = like
 
     def before_state(self) -> None:
-        """A state of the primary's current mode is about to arrive. Called under the lock."""
+        """Changes the mode of a standby that waited for a state of the new mode, because that state is about
+        to arrive. Called under the lock."""
         if self._awaited is not None:
             successor, self._awaited = self._awaited, None
             self._become(successor, self._towards)

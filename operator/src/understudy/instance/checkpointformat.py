@@ -39,7 +39,7 @@ _FORMAT: Final = Format[Header]("the checkpoint", version=(1, 0), brief=True, ki
 
 
 def header_to_bytes(header: Header) -> bytes:
-    """Compressed, because names and zeros are most of it."""
+    """The header, compressed, because names and zeros are most of it."""
     return zlib.compress(_FORMAT.to_bytes(header))
 
 

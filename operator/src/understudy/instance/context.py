@@ -187,7 +187,7 @@ class Context:
         return replace(self.told, sent={s: Seq(upto) for s, upto in least.items()})
 
     def note_growth(self) -> None:
-        """Called every few milliseconds, under the lock."""
+        """Notes the end of each output queue. Called every few milliseconds, under the lock."""
         for stream, queue in self.core.ledger.queues.items():
             self.growth[stream].note(queue.received_by_all, queue.next, steady_ms())
 

@@ -64,8 +64,8 @@ class Probe(threading.Thread):
 
 
 class EngineWatcher:
-    """`look` is called a few times a second by the main thread of the process, which never waits for the
-    JVM."""
+    """Decides whether the engine has stalled. `look` is called a few times a second by the main thread of the
+    process, which never waits for the JVM."""
 
     def __init__(self, context: Context, inboxes: Mapping[str, Inbox], probe: Probe) -> None:
         self._context, self._inboxes, self._probe = context, inboxes, probe
@@ -129,7 +129,7 @@ class EngineWatcher:
         return f"the engine stands still: {why}"
 
     def status(self) -> Engine:
-        """For the status page."""
+        """The engine's part of the status page."""
         watch = self._watch
         idle = all(inbox.keeps_waiting for inbox in self._inboxes.values())
         state = Activity.STALLED if watch.stalled else Activity.IDLE if idle else Activity.WORKING

@@ -50,7 +50,7 @@ class Inputs(Handler):
         threading.Thread(target=self._await_start, name="start-time", daemon=True).start()
 
     def poll(self) -> None:
-        """Called every few milliseconds."""
+        """Polls sources and watches readers. Called every few milliseconds."""
         with self._context.lock:
             self._sources.poll()
         for reader in list(self._readers.values()):
@@ -195,7 +195,8 @@ class Inputs(Handler):
             self._context.inboxes[name].take_at_most(share, of=stream)
 
     def _range(self, stream: str, message: Incoming) -> Range:
-        """A message without rows may carry information about the last tuple before it."""
+        """The seqs of a message's rows. A message without rows may carry information about the last tuple
+        before it."""
         if not message.rows.num_rows:
             at = self._context.core.ledger.received(Stream(stream))
             return Range(at, at)

@@ -30,7 +30,7 @@ LAST_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """The Lease in the surroundings."""
+    """The subjob's Lease, reached through the surroundings."""
 
     surroundings: Surroundings
     subjob: str
@@ -78,7 +78,7 @@ class LeaseKeeper(threading.Thread):
         self._orders.put((self._withdrawals, command))
 
     def withdraw(self) -> None:
-        """Withdraws attempts to take the Lease that are still waiting, for example while the store is
+        """Cancels attempts to take the Lease that are still waiting, for example while the store is
         unreachable: an instance that stepped down has no state to lead with."""
         self._withdrawals += 1
 

@@ -107,7 +107,8 @@ class Outputs:
         return until is not None and plan.stop <= until
 
     def _count_repeated(self, element: str, before: Mapping[Stream, Seq], emitted: int) -> None:
-        """Counts whole batches, up to the position that the earlier life is known to have reached."""
+        """Counts output that an earlier life may have sent as duplicated: whole batches, up to the position
+        that life is known to have reached."""
         take_over, there = self._context.story.take_over, self._context.story.primary_positions
         if element not in self._repeating or take_over is None:
             return
@@ -126,7 +127,8 @@ class Outputs:
         )
 
     def _note(self, element: str, plan: BatchPlan, emitted: int, took: int) -> None:
-        """`took`: milliseconds of the engine's work, without the wait for room."""
+        """Notes a finished micro-batch. `took`: milliseconds of the engine's work, without the wait for
+        room."""
         story = self._context.story
         story.note_batch(plan.stop - plan.start, took)
         if story.take_over is not None and emitted and element == self._context.subjob.name:
@@ -169,7 +171,8 @@ class Outputs:
                 self._feed(name, inbox.position.progress)
 
     def feed_all(self) -> None:
-        """After a restore: queues inside the subjob may hold tuples that their readers have not processed."""
+        """Feeds all elements after a restore: queues inside the subjob may hold tuples that their readers
+        have not processed."""
         for name in self._context.inboxes:
             self._feed(name, None)
 

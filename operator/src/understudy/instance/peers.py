@@ -110,12 +110,12 @@ class Peers:
         return self._secondary
 
     def _detector(self) -> Detector:
-        """A detector for the secondary that counts it as heard now."""
+        """A new detector for the secondary, which counts as heard now."""
         fresh = Detector.of(self._interval, max(SILENCE, LEAST_SILENCE_MS // self._interval))
         return fresh.on_keep_alive(steady_ms())
 
     def leave(self) -> None:
-        """Leaves the role: follows nobody, ships to nobody."""
+        """Leaves the role: stops following and shipping."""
         if self._follower is not None:
             self._follower.stop()
         self._follower = None
@@ -144,7 +144,8 @@ class Peers:
         self._follower.start()
 
     def report_progress(self, command: do.ReportProgress) -> None:
-        """To the other instance, whether this one follows it or is followed by it."""
+        """Sends this instance's positions to the other instance, whether this one follows it or is followed
+        by it."""
         if self._follower is not None:
             self._follower.say(Progress(epoch=command.epoch, positions=command.positions))
         if self._outbox is not None:
@@ -337,7 +338,7 @@ class Peers:
             self._outbox.put(said)
 
     def extend_backup(self, command: do.ExtendBackup) -> None:
-        """Input that has arrived but is not processed."""
+        """Sends input that has arrived but is not processed, as an extension of a backup."""
         if self._outbox is None:
             return
         name = next(iter(self._context.core.wiring.readers(command.stream)))

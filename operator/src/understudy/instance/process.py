@@ -161,7 +161,7 @@ class SubjobProcess:
         return self._failure is not None or self._stop.is_set()
 
     def _stand(self) -> Stand:
-        """Until the shell exists, no other process depends on this one."""
+        """What this instance means for the subjob. Until the shell exists, no other process depends on it."""
         shell = self._serving.shell
         return shell.stand() if shell is not None else Stand(leads=False, covered=False, needed=False)
 

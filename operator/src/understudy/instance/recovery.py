@@ -51,7 +51,8 @@ class Recovery:
     # --- as predecessor
 
     def requested(self, stream: str, consumer: str) -> Tree | None:
-        """A consumer restarts. Called under the lock, while this instance leads."""
+        """Answers a consumer that restarts with its savepoint tree. Called under the lock, while this
+        instance leads."""
         self._context.post(on.RecoveryRequested(Stream(stream), Consumer(consumer)))
         return self._answer
 
@@ -65,7 +66,7 @@ class Recovery:
         self._until_known(lambda: self._tree_of(command.stream))
 
     def replay(self, command: do.Replay) -> None:
-        """A source is held from its last stored ack on."""
+        """Asks where the input begins that a source holds for this life: at its last stored ack."""
         self._until_known(lambda: self._start_of(command.stream))
 
     def _until_known(self, ask: Callable[[], Event | None]) -> None:
@@ -119,8 +120,8 @@ class Recovery:
     # --- in place of sinks that have finished
 
     def _answer_for_who_left(self) -> None:
-        """A sink that has written its stream to the end answers no roll call. Its position is known, and is
-        posted here."""
+        """Posts the positions of sinks that have written their stream to the end: they answer no roll
+        call."""
         while not self._context.stopping.wait(ROLL_SECONDS):
             if self._context.core.roll_open and self._context.leading:
                 self._answer_roll_call()
@@ -142,7 +143,7 @@ class Recovery:
     # --- in place of the sources
 
     def acked(self, command: do.SendAck) -> None:
-        """An ack to a source. Called under the lock."""
+        """Notes an ack to a source. Called under the lock."""
         self._acks = self._acks.acked(command.stream, command.upto, command.tree)
 
     @property
@@ -155,7 +156,7 @@ class Recovery:
         self._keeper.forget()
 
     def keep_last(self) -> None:
-        """When the process stops: the next life begins where this one ended."""
+        """Stores the acks when the process stops, so that the next life begins where this one ended."""
         self._keep(Phase.LEAVING)
 
     def _keep_forever(self) -> None:

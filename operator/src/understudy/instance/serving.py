@@ -123,7 +123,7 @@ class InstanceServing:
         yield from self._send(context, request, start, generation)
 
     def _send(self, context: Context, request: Subscribe, start: _Start, generation: int) -> Batches:
-        """A stream for a silent second reader is a copy, and does not count as output."""
+        """Sends a stream. For a silent second reader it is a copy, and does not count as output."""
         stream, consumer, counts = request.stream, request.consumer, not request.replica
         store, seen, asked, at = context.stores[stream], None, 0, start.at
         shift, first, told = context.core.numbering.theirs(stream, consumer, Seq(0)), True, None
@@ -266,7 +266,7 @@ def _begin(context: Context, request: Subscribe) -> _Start:
 
 
 def _change(shell: Shell, ha: Mapping[str, Any]) -> Answer:
-    """The manifest's current `ha` of this subjob. Only processes of the same job may send it."""
+    """Takes over the manifest's current `ha` of this subjob. Only processes of the same job may send it."""
     try:
         shell.changing.tell(Ha.model_validate(ha))
     except ValueError as error:
@@ -312,7 +312,8 @@ def _ack(context: Context, ack: Ack) -> Answer:
 
 
 def _recover(shell: Shell, request: Recover) -> Answer:
-    """Waits a limited time until this instance leads: one that is recovering itself has no answer yet."""
+    """Answers a consumer that recovers. Waits a limited time until this instance leads: one that is
+    recovering itself has no answer yet."""
     with shell.context.role_changed:
         if not shell.context.role_changed.wait_for(lambda: shell.context.leading, RECOVER_SECONDS):
             return NotLeading()
@@ -339,7 +340,7 @@ def _note_life(context: Context, ages: Iterable[Age], asked_at: int) -> None:
 
 
 def _drill(drill: Drill) -> Answer:
-    """Only for the operator, which has shown the job's certificate."""
+    """Does a fault to this process. Only the operator may order it, which has shown the job's certificate."""
     if own() is None:
         return Refused("a drill is taken from nobody without certificates")
     log.warning("drill", fault=drill.harm, seconds=drill.seconds)

@@ -240,14 +240,14 @@ class Shell:
         self.context.role_changed.notify_all()
 
     def _aim_at_what_is_there(self) -> None:
-        """For an instance that ran in parallel with the primary. Input that only the primary had processed
-        does not count as replayed."""
+        """Sets the positions at which a take-over has caught up, for an instance that ran in parallel with
+        the primary. Input that only the primary had processed does not count as replayed."""
         story = self.context.story
         for stream, position in self.context.positions().items():
             story.aim(stream, story.available.get(stream, position))
 
     def _run(self, command: do.Run) -> None:
-        """As an active secondary: the same state and the same input, but nothing is published."""
+        """Runs as an active secondary: with the same state and the same input, but nothing is published."""
         log.info("running beside the primary", epoch=command.epoch)
         self._reset(command.checkpoint, follows=command.waits_for_choices)
 
@@ -257,7 +257,8 @@ class Shell:
             self.recovery.acked(command)
 
     def _replay(self, command: do.Replay) -> None:
-        """Until the seqs are settled, the elements take input but make no output."""
+        """Reads an input from where its producer holds it. Until the seqs are settled, the elements take
+        input but make no output."""
         for name in self.context.core.wiring.readers(command.stream):
             self.context.inboxes[name].follow(())
         if command.stream in self.context.core.wiring.replayable:
@@ -325,7 +326,7 @@ class Shell:
         self.recovery.request(command)
 
     def _begin_anew(self) -> None:
-        """As a standby in a new mode: drops the state of the former mode."""
+        """Drops the state of the former mode, as a standby in a new mode."""
         self.context.generation += 1
         self.inputs.stop()
         self.context.shelf = self.context.shelf.emptied()

@@ -79,7 +79,7 @@ def _output(context: Context, queue: OutputQueue) -> page.Queue:
 
 
 def _consumers(context: Context, queue: OutputQueue) -> dict[str, page.Consumer]:
-    """Only the primary knows how far consumers are behind."""
+    """The consumers of a queue. Only the primary knows how far they are behind."""
     if context.core.role is not Role.PRIMARY:
         return {c: page.Consumer(a.received, a.released) for c, a in queue.acks.items()}
     return {

@@ -55,7 +55,7 @@ class TakeOver:
 
     @property
     def recovery_ms(self) -> int | None:
-        """None while output stands still."""
+        """How long the recovery took; None while output stands still."""
         flows = self.flows
         if flows is None:
             return None
@@ -66,29 +66,31 @@ class TakeOver:
         return 0 if self.over else now - (self.detected if self.stopped is None else self.stopped)
 
     def note_life(self, at: Millis | None) -> None:
-        """A consumer received a tuple of the former primary, or a sign of life. The report may come late."""
+        """Notes when a consumer last received a tuple or a sign of life of the former primary. The report may
+        come late."""
         if at is not None and (self.flows is None or at <= self.flows):
             self.stopped = at if self.stopped is None else max(self.stopped, at)
 
     def note_output(self, now: Millis) -> None:
-        """New output is available to consumers. If no consumer asks for it because the only sink is gone,
-        that is the sink's failure."""
+        """Notes that new output is available to consumers. If no consumer asks for it because the only sink
+        is gone, that is the sink's failure."""
         if self.first_output is None and self.promoted is not None:
             self.first_output = now
 
     def note_received(self, at: Millis | None) -> None:
-        """A consumer that was running before the failure reports when the first tuple came that was new to
+        """Notes when a consumer, running since before the failure, received the first tuple that was new to
         it."""
         if at is not None and self.first_output is not None and not self.received:
             self.first_output, self.received = max(self.first_output, at), True
 
     def note_idle(self, now: Millis) -> None:
-        """No input waits to be processed, and no consumer lacks a tuple."""
+        """Notes that no input waits to be processed, and no consumer lacks a tuple."""
         if self.idle is None and self.caught_up is not None and not self.over:
             self.idle = now
 
     def note_positions(self, positions: Mapping[str, int], now: Millis) -> None:
-        """Caught up: every input is processed up to what was available when this instance took over."""
+        """Notes when the take-over has caught up: every input is processed up to what was available when this
+        instance took over."""
         known = self.promoted is not None and positions.keys() <= self.targets.keys()
         if self.caught_up is None and known and all(n >= self.targets[s] for s, n in positions.items()):
             self.caught_up = now

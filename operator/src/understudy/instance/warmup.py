@@ -34,7 +34,8 @@ def warm_up(
     surroundings: Surroundings,
     given_up: Callable[[], bool],
 ) -> None:
-    """Returns early once `given_up` returns true: a query has failed, or the process is to stop."""
+    """Runs the query over real tuples, and discards the output. Returns early once `given_up` returns true: a
+    query has failed, or the process is to stop."""
     sources = {s.name for s in job.sources}
     held = {i: _peek(i, surroundings) for i in subjob.inputs if i not in sources}
     for _ in range(ROUNDS):

@@ -194,8 +194,8 @@ class ActiveStandby(Instance):
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
     def sent_as_new(self) -> Commands:
-        """A secondary that joined during the roll call has the log under the old seqs, so it gets a new
-        state."""
+        """The held tuples got new seqs. A secondary that joined during the roll call has them under the old
+        seqs, so it gets a new state."""
         self._offered = self._peer = None
         return self._confirming.begin_again()
 
@@ -227,7 +227,8 @@ class ActiveStandby(Instance):
         return self.resuming.hear(event)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """Gives it the state. Where determinants are logged, a former secondary is fenced off first."""
+        """Gives the secondary its state. Where determinants are logged, a former secondary is fenced off
+        first."""
         self._offered = self._peer = None
         return (*self._confirming.joined(event.name), *self.moves.handle(event))
 
@@ -353,8 +354,8 @@ class ActiveStandby(Instance):
         return found
 
     def _input_before(self, stream: Stream, position: Seq) -> dict[Stream, Seq]:
-        """Like `_certain`, for a position on the stream of an element: where the step that made the tuple
-        there began."""
+        """Like `_certain`, for a position on the stream of an element: the input positions at which the step
+        began that made the tuple there."""
         step = self.logs[stream].find(position)
         if step is not None:
             return dict(step.at)

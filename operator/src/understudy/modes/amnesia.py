@@ -90,7 +90,8 @@ class Amnesia(Instance):
         return found
 
     def lost(self, stream: Stream, missing: Range) -> Commands:
-        """A consumer that has itself restarted has no watermark: then the loss at a source is unknown."""
+        """Reports the loss, unless it is unknown: a consumer that has restarted itself has no watermark, so
+        the loss at a source can't be computed."""
         unknown = self._untold and stream in self._sources
         return super().lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
 

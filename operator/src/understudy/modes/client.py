@@ -26,8 +26,8 @@ class Client(Instance):
         life: Epoch = Epoch(1),
         begins: Seq = Seq(0),
     ) -> None:
-        """`life`: the number of this life, which fences off earlier lives; `begins`: the end of what those
-        have written already."""
+        """`life`: the number of this life, which fences off earlier lives; `begins`: the seq after the last
+        tuple that earlier lives have written."""
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.leadership = self.leadership.in_role(Role.PRIMARY).in_epoch(life)

@@ -26,8 +26,8 @@ RESEND = 40  # intervals after which an unconfirmed message counts as lost
 
 
 class Confirming:
-    """`begin` ships a secondary its initial state; `awaits`: whether there are determinants that need
-    confirming."""
+    """Holds output back until the secondary has confirmed its determinants. `begin` ships a secondary its
+    initial state; `awaits`: whether there are determinants to confirm."""
 
     def __init__(self, core: Instance, begin: Callable[[str], Commands], *, awaits: bool = True) -> None:
         self._core, self._begin, self._awaits = core, begin, awaits

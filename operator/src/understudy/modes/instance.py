@@ -172,7 +172,7 @@ class Instance:
         return (do.Lead(record.epoch, checkpoint, why), *self.start_inputs(checkpoint))
 
     def lease_renewed(self, event: on.LeaseWon) -> Commands:
-        """Remains primary in the new epoch: the instance that was to be fenced off can no longer win the
+        """Remains primary in the new epoch. The instance that was to be fenced off can no longer win the
         Lease."""
         self.leadership = self.leadership.renewed(event.record)
         return (*self.renewed(), *self.moves.handle(event))
@@ -218,7 +218,7 @@ class Instance:
         return self.heard(event)
 
     def heard(self, event: on.KeepAlive) -> Commands:
-        """Counts as a sign of life, unless it comes from an older epoch."""
+        """Counts the keep-alive as a sign of life, unless it comes from an older epoch."""
         if event.epoch < self.epoch:
             return ()
         self.leadership = self.leadership.heard(event.now, event.epoch)
@@ -257,7 +257,7 @@ class Instance:
         return (*done, *self._after_roll_call(), *self.moves.handle(event), *self.moves.watch_load(event.now))
 
     def newer_epoch(self, event: on.NewerEpoch) -> Commands:
-        """If the epoch is newer than its own, steps down and drops all its state."""
+        """If the reported epoch is newer than this instance's, steps down and drops all its state."""
         return self._step_down(event.epoch)
 
     def _step_down(self, epoch: Epoch) -> Commands:
@@ -360,7 +360,7 @@ class Instance:
         return self.moves.handle(event)
 
     def paused(self, event: on.Paused) -> Commands:
-        """Continues the move: processing has paused."""
+        """Continues the move, because processing has paused."""
         return self.moves.handle(event)
 
     def another_producer(self, event: on.Redirected) -> None:
@@ -383,7 +383,7 @@ class Instance:
         return ()
 
     def _after_roll_call(self) -> Commands:
-        """When the roll call is over, the seqs are settled: acks that came early are applied now."""
+        """Applies the acks that came early, once the roll call is over and the seqs are settled."""
         if self.roll_open or not self.numbering.early:
             return ()
         self.numbering, early = self.numbering.settled()
@@ -400,7 +400,8 @@ class Instance:
         return True
 
     def _late_answer(self, event: on.Subscribed) -> Commands:
-        """A late consumer subscribes again. The seqs were settled without it."""
+        """A late consumer subscribes again, after the seqs were settled without it: serves it as it is, or
+        with a shift if its tuples differ."""
         self.numbering = self.numbering.back((event.stream, event.consumer))
         first, held = self.numbering.diverged_at.get(event.stream), self.ledger.queues[event.stream].held
         if event.start < held.start if first is None else event.start > first:
@@ -427,7 +428,7 @@ class Instance:
 
     def producer_diverges(self, event: on.Arrived) -> Commands:
         """If the producer has diverged from what an earlier life of this subjob received, the output made
-        from these tuples is new, too."""
+        from its tuples is new, too: marks this life's state as lost."""
         overlooked, resumed = self._overlooked(event), self.numbering.resumed.get(event.stream)
         if self.numbering.lossy or event.anew is None or resumed is None or event.anew < resumed:
             return overlooked
@@ -443,9 +444,9 @@ class Instance:
         return (do.ReportLoss(event.stream, taken),) if taken else ()
 
     def goes_on_from(self, stream: Stream) -> Seq:
-        """Where a subscription begins. During a move it begins at the position: input that was received but
-        not processed does not go to the target. So a producer that loses its state now has to make that input
-        again."""
+        """Where a subscription begins: after the received tuples; during a move at the position, because
+        input that was received but not processed does not go to the target. So a producer that loses its
+        state now has to make that input again."""
         return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
 
     def diverged_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
@@ -477,7 +478,7 @@ class Instance:
                 return (do.Take(stream, new),) if len(new) else ()
 
     def lost(self, stream: Stream, missing: Range) -> Commands:
-        """Continues after input that no process holds any longer."""
+        """Reports input that no process holds any longer, and continues after it."""
         skip = do.Skip(stream, missing.stop)
         return (do.ReportLoss(stream, missing), skip) if len(missing) else (skip,)
 
@@ -500,8 +501,8 @@ class Instance:
         return event.start > self.ledger.received(event.stream)
 
     def _rebase(self) -> Commands:
-        """After state was lost, the former tuples can't be made again: new tuples must not take their
-        seqs."""
+        """After a loss of state, lets new tuples take seqs that no consumer has received: the former tuples
+        can't be made again."""
         if self.resuming is not None:
             self.resuming.call_roll_if_lossy()
             if self.roll is not None:
@@ -571,7 +572,7 @@ class Instance:
         self.taken_up()
 
     def follow_after(self, former: Instance) -> None:
-        """As a standby that has no state of the new mode yet."""
+        """Becomes a standby that has no state of the new mode yet."""
         self.same_lease_as(former)
         self.leadership = self.leadership.watching_as(former.detector)
 
@@ -622,11 +623,11 @@ class Instance:
         return None
 
     def could_continue(self) -> bool:
-        """Whether a take-over by this standby would lose nothing."""
+        """As a standby: whether a take-over by this instance would lose nothing."""
         return True
 
     def ready_for(self, target: str) -> bool:
-        """Whether a move to this instance can begin."""
+        """As a primary: whether a move to this instance can begin."""
         return self.moves.follower == target and not self.roll_open and not self.numbering.late
 
     def replays_from(self, stream: Stream, told: Told) -> Seq:
@@ -634,12 +635,13 @@ class Instance:
         return self.ledger.position(stream)
 
     def move_state(self) -> Commands:
-        """Processing has paused: gives the state to the target. A live state has number 0, because it is no
-        checkpoint."""
+        """Called when processing has paused: gives the state to the target. A live state has number 0,
+        because it is no checkpoint."""
         return self.moves.hand_over(replace(self.state(0), steps=self.steps()))
 
     def kept_back(self) -> Checkpoint | None:
-        """After a hand-over: the state that this instance can continue from if the target fails at once."""
+        """As a primary that has handed over: the state from which it can continue if the target fails at
+        once."""
         return None
 
     def keep(self, checkpoint: Checkpoint | None) -> None:
@@ -655,8 +657,8 @@ class Instance:
         return (*resent, *(do.ReadInput(s, checkpoint.covers(s) or Seq(0)) for s in self.wiring.entering))
 
     def redirected(self, stream: Stream) -> Commands:
-        """A new producer of an input has not received earlier acks. Sends again those that are not repeated
-        regularly."""
+        """Sends a new producer of an input the acks that are not repeated regularly: it has not received
+        earlier ones."""
         return ()
 
     @property
@@ -678,7 +680,7 @@ class Instance:
         return ()
 
     def forget(self) -> None:
-        """Drops what belonged to an earlier role."""
+        """Drops all state of an earlier role."""
         self.roll = None
         if self.resuming is not None:
             self.resuming.forget()

@@ -81,7 +81,7 @@ class Leadership:
         return replace(self, lease=lease)
 
     def left(self) -> Leadership:
-        """A primary becomes a standby."""
+        """The primary has become a standby."""
         return replace(self, role=Role.STANDBY, inquiry=NO_INQUIRY)
 
     def suspected_in_vain(self) -> Leadership:
@@ -101,7 +101,7 @@ class Leadership:
     # --- signs of life
 
     def connected(self, epoch: Epoch) -> Leadership:
-        """The connection has carried a keep-alive of this epoch."""
+        """Notes that the connection has carried a keep-alive of this epoch."""
         if epoch < self.epoch or (self.in_contact and self.inquiry is NO_INQUIRY):
             return self
         return replace(self, in_contact=True, inquiry=NO_INQUIRY)
@@ -113,7 +113,8 @@ class Leadership:
         return self._with(self.detector.on_tick(now), self.epoch)
 
     def _with(self, detector: Detector, epoch: Epoch) -> Leadership:
-        """Called for every tick and keep-alive: `replace` would take three times as long."""
+        """A copy with a new detector and epoch, made for every tick and keep-alive: `replace` would take
+        three times as long."""
         return Leadership(
             self.name,
             detector,
@@ -128,7 +129,7 @@ class Leadership:
         )
 
     def holder_lives(self) -> Leadership:
-        """Another instance hears the holder."""
+        """Ends the attempt: another instance hears the holder."""
         return replace(self, trying=False, inquiry=NO_INQUIRY)
 
     # --- the Lease
@@ -137,7 +138,7 @@ class Leadership:
         return replace(self, lease=record, trying=False, holder_ended=False, ended_since=None)
 
     def follows(self, record: LeaseRecord | None, claim: Claim) -> tuple[Leadership, Commands]:
-        """What a standby does about the Lease that it has read."""
+        """Decides what a standby does about the Lease that it has read."""
         question = record.question if record is not None else None
         inquiry = self.inquiry.look(question, self.detector.ticked)
         seen = replace(self.saw(record), in_contact=False, inquiry=inquiry)
@@ -161,7 +162,8 @@ class Leadership:
         return waited.tries("no standby that has the state of the primary before took over")
 
     def suspects(self, why: str, claim: Claim, *, closed: bool = False) -> tuple[Leadership, Commands]:
-        """The holder is not heard. `closed`: its connection was closed."""
+        """Decides what a standby does when it no longer hears the holder. `closed`: its connection was
+        closed."""
         unwatched = self.not_watching()
         if claim.could_continue and (closed or self.in_contact or not claim.needs_contact):
             return unwatched.tries(why)

@@ -215,7 +215,7 @@ class LoggedBackup(UpstreamBackup):
     # --- primary
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """Gives it the log, or only when the roll call is over if one is open."""
+        """Gives the standby the log. If a roll call is open, the standby gets it afterwards."""
         joined: Commands = ()
         if self.roll is None:
             self._informed = False

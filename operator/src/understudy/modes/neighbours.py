@@ -85,14 +85,14 @@ class Neighbours:
     # --- producers that were replaced
 
     def producer_replaced(self, stream: Stream, received: Seq, goes_on_from: Seq | None) -> None:
-        """`goes_on_from`: where the subscription at the successor begins, if this life has had another
-        producer."""
+        """Notes which input came from the replaced producer. `goes_on_from`: where the subscription at its
+        successor begins, if this life has had another producer."""
         self._unreplayable_before[stream] = received
         if goes_on_from is not None:
             self._received_from_old[stream] = goes_on_from
 
     def producer_spoke(self, stream: Stream) -> None:
-        """The first tuples of the successor have arrived."""
+        """Notes that the first tuples of the successor have arrived."""
         self._received_from_old.pop(stream, None)
 
     def awaits_successor(self, stream: Stream) -> bool:

@@ -368,7 +368,7 @@ class PassiveStandby(Instance):
         return self._secondary
 
     def replays_from(self, stream: Stream, told: Told) -> Seq:
-        """Where a replay on the input would begin: the secondary's checkpoint covers everything before."""
+        """After a take-over, input is replayed from the end of what the secondary's checkpoint covers."""
         found = self._confirmed.covers(stream) if self._confirmed else None
         return found or Seq(0)
 

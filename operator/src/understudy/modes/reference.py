@@ -43,7 +43,7 @@ Entries = Mapping[tuple[Any, type[Any]], Handler | Ignored]
 
 
 def transition_files() -> Mapping[str, str]:
-    """Path in the repository → text."""
+    """Path in the repository → text of the generated file."""
     sections: list[tuple[str, Entries]] = [
         ("every mode", Instance.TRANSITIONS),
         ("a move, at the primary", moving.TRANSITIONS),

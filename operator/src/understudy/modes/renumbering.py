@@ -82,6 +82,7 @@ class Numbering:
         return replace(self, early={**self.early, key: newest})
 
     def settled(self) -> tuple[Numbering, tuple[on.Acked, ...]]:
-        """When the roll call is over: the early acks that count now. Those of late consumers keep waiting."""
+        """Ends the wait when the roll call is over: returns the early acks that count now. Those of late
+        consumers keep waiting."""
         waiting = {key: ack for key, ack in self.early.items() if key[:2] in self.late}
         return replace(self, early=waiting), tuple(a for key, a in self.early.items() if key not in waiting)

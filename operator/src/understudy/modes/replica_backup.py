@@ -68,7 +68,7 @@ class ReplicaBackup(Instance):
         return (*elected, *(self.moves.handle(event) if record.holder == self.name else ()))
 
     def lease_won_first(self, event: on.LeaseWon) -> Commands:
-        """Starts empty."""
+        """Begins as the first replica, with empty state."""
         self.leadership = self.leadership.renewed(event.record)
         return self.started(on.Started(event.record.epoch, fresh=True))
 
@@ -224,7 +224,7 @@ class ReplicaBackup(Instance):
         return self.resuming.hear(event)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """Gives it the state, or only when the roll call is over if one is open."""
+        """Gives the joining replica the state. If a roll call is open, the replica gets it afterwards."""
         self._peer, self._secondary = None, event.name
         offer = self._offer() if not self.roll_open else ()
         return (*offer, *self.moves.handle(event))
@@ -249,7 +249,7 @@ class ReplicaBackup(Instance):
         return (do.Ship(self._offered, None),)
 
     def sent_as_new(self) -> Commands:
-        """A replica that joined during the roll call waits for a state with the settled seqs."""
+        """Gives a replica that joined during the roll call its state, now that the seqs are settled."""
         return self._offer() if self._secondary is not None else ()
 
     def tick_joining(self, event: on.Tick) -> Commands:

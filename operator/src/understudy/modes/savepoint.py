@@ -222,8 +222,8 @@ class SavepointMode(Instance):
     # --- a live change
 
     def taken_up(self) -> None:
-        """Steps from before the change are in no log: an ACK can be mapped to a step only when all output of
-        those steps is acked."""
+        """Steps from before the change are in no log. So the first ACK is sent when all output of those steps
+        is acked."""
         self._oldest = {s: queue.next for s, queue in self.ledger.queues.items()}
 
     @property
@@ -252,8 +252,8 @@ class SavepointMode(Instance):
         return (*acks, *progress)
 
     def _ack(self, stream: Stream, element: str, tree: Tree) -> do.SendAck:
-        """For another element of the same subjob the tree is stored here directly; the ACK makes that element
-        ACK in turn."""
+        """The ACK for one input. For another element of the same subjob the tree is stored here directly; the
+        ACK makes that element ACK in turn."""
         if stream in self.logs:
             self.neighbours.put_tree(stream, Consumer(element), tree)
         return do.SendAck(stream, 1, tree.root.selection[stream], None if stream in self.logs else tree)

@@ -208,7 +208,7 @@ class SynchronizedBackup(PassiveStandby):
         return super().secondary_joined(event)
 
     def secondary_left(self, event: on.SecondaryLeft) -> Commands:
-        """Stops shipping."""
+        """Stops shipping backups."""
         self._forget_requests_under_way()
         return super().secondary_left(event)
 
@@ -273,7 +273,7 @@ def _covered(backup: Checkpoint | None, stream: Stream) -> Seq:
 
 
 def _is(backup: Checkpoint, event: on.BackupExtended) -> bool:
-    """Whether the extension belongs to this backup and leaves no hole."""
+    """Whether the extension belongs to this backup, and follows its input without a hole."""
     same = (backup.epoch, backup.number) == (event.epoch, event.number)
     return same and _covered(backup, event.stream) == event.range.start
 

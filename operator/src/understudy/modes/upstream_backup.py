@@ -196,7 +196,7 @@ class UpstreamBackup(Instance):
         return tuple(do.Skip(s, position) for s, position in behind.items())
 
     def _pass_over(self, stream: Stream, upto: Seq) -> None:
-        """Input before `upto` is not taken, although upstream holds it."""
+        """Skips input before `upto`, although upstream holds it."""
         if stream in self._starts:
             self._passed_over[stream] = Range(self._starts[stream], max(upto, self._starts[stream]))
             self._starts[stream] = upto
@@ -229,7 +229,8 @@ class UpstreamBackup(Instance):
         return event.anew if event.stream not in self._others else None
 
     def another_producer(self, event: on.Redirected) -> None:
-        """The former producer's report on released input says nothing about the tuples of its successor."""
+        """Drops the former producer's report on released input: it does not hold for the tuples of its
+        successor."""
         super().another_producer(event)
         if self.neighbours.awaits_successor(event.stream):
             self._had.pop(event.stream, None)
@@ -302,8 +303,8 @@ class UpstreamBackup(Instance):
         )
 
     def _skip_sources(self, roll: RollCall) -> Commands:
-        """Positions on sources are acked only now and then; watermarks from consumers say more exactly where
-        to read."""
+        """Determines where to read each source. Stored acks are old; watermarks from consumers are more
+        exact."""
         marks = [e.mark.entering() for s in self.wiring.leaving for e in roll.answers(s)[:1] if e.mark]
         skips: list[do.Command] = []
         for source in (s for s in self.wiring.entering if s in self.wiring.replayable):
@@ -322,8 +323,8 @@ class UpstreamBackup(Instance):
 
     @property
     def warmed_up(self) -> bool:
-        """Consumers have received output of this mode with watermarks, and no element needs tuples that
-        another mode made."""
+        """Whether consumers have received output of this mode with watermarks, and no element needs tuples
+        that another mode made."""
         leaving = (self.ledger.queues[s].received_by_all > self._unlogged[s] for s in self.wiring.leaving)
         inner = (s for s in self.logs if s not in self.wiring.leaving)
         return all(leaving) and all(self.ledger.queues[s].trimmed >= self._unlogged[s] for s in inner)

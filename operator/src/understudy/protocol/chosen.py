@@ -80,7 +80,7 @@ class Chosen:
             yield Seq(self._changes[place]), self._progress[place]
 
     def _at(self, seq: Seq) -> int:
-        """The index of the run that contains a tuple."""
+        """The index of the run that contains the tuple."""
         return bisect_right(self._firsts, seq) - 1
 
     def runs(self, wanted: Range) -> Iterator[Numbered]:

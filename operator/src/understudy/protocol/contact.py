@@ -41,7 +41,7 @@ class End(Enum):
 
 
 class Verdict(Enum):
-    """What the secondary may conclude."""
+    """What the secondary may conclude from the end of a connection."""
 
     CLOSED = "the process is dead"
     UNREACHABLE = "nothing is known"
@@ -50,7 +50,8 @@ class Verdict(Enum):
 
 
 def verdict(end: End, *, heard: bool) -> Verdict:
-    """`heard`: whether this very connection had carried a keep-alive."""
+    """What follows from the end of a connection. `heard`: whether this very connection had carried a
+    keep-alive."""
     match end:
         case End.TRANSPORT:
             return Verdict.CLOSED if heard else Verdict.UNREACHABLE

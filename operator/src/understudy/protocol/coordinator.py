@@ -83,7 +83,7 @@ class Coordinator:
         return found
 
     def move(self, operator: str, why: str) -> list[Decision]:
-        """A planned move: a replacement is started elsewhere, and the current life stays until the
+        """Begins a planned move: a replacement is started elsewhere, and the current life stays until the
         replacement makes progress."""
         watched = self._watched.get(operator)
         if watched is None or watched.leaving or watched.newest in watched.suspected:

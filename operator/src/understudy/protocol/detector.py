@@ -40,8 +40,8 @@ class Detector:
         return self.interval * self.misses + self.grace
 
     def retuned(self, like: Detector) -> Detector:
-        """With another detector's settings. What is known of the peer stays; so does τ, unless the settings
-        differ."""
+        """This detector with the settings of `like`. What is known of the peer stays; so does τ, unless the
+        settings differ."""
         if (like.interval, like.misses, like.grace) == (self.interval, self.misses, self.grace):
             return self
         return Detector(like.interval, like.misses, like.first, self.heard, self.ticked, grace=like.grace)
@@ -68,5 +68,5 @@ class Detector:
         return replace(self, tau=max(self.tau, grown), calm=0)
 
     def forget(self) -> Detector:
-        """Watches nobody until the next keep-alive."""
+        """Watches no peer until the next keep-alive."""
         return replace(self, heard=None)

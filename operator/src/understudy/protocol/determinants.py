@@ -88,7 +88,7 @@ class Pending:
         return not self._made and not self._waiting
 
     def drop(self) -> Free:
-        """There is no secondary any more: frees everything."""
+        """Frees everything, because there is no secondary any more."""
         rest = Free(tuple(self._unsent), self._made)
         known = [*(free for _, free in self._waiting), rest]
         self._waiting, self._unsent, self._made = [], [], {}

@@ -26,7 +26,7 @@ class DiskWatch:
     """Why the sink counts as failed: a sentence from the moment of detection. None while its steps end."""
 
     def look(self, now: Millis, steps: Mapping[int, str]) -> DiskWatch:
-        """`steps`: the steps that run now, each with its own number."""
+        """Judges the disk. `steps`: the steps that run now, each with its own number."""
         passed = min(max(0, now - self.looked), LONGEST_LOOK_MS) if self.looked is not None else 0
         waited = {number: self.waited[number] + passed if number in self.waited else 0 for number in steps}
         longest = max(waited, key=waited.__getitem__, default=None)

@@ -184,7 +184,8 @@ def _of_others(name: str, signs: Signs) -> int:
 
 
 def _no_step(element: str, silent: int, but: str) -> str:
-    """With advice: the query may have waited for a service, or may have had more work than ever before."""
+    """The sentence about a query that has stalled, with advice: the query may have waited for a service, or
+    may have had more work than ever before."""
     advice = "if it may take so long, raise ha.engineTimeout"
     return f"the query of {element} made no step for {_seconds(silent)}{but}; {advice}"
 

@@ -24,7 +24,7 @@ class Inquiry:
     unanswered: int = 0  # milliseconds
 
     def look(self, question: str | None, now: Millis | None) -> Inquiry:
-        """`question`: the one that is in the Lease now."""
+        """Notes a look at the Lease. `question`: the one that the Lease has now."""
         if question is None or question != self.question:
             return Inquiry(question, now)
         passed = now - self.looked if now is not None and self.looked is not None else 0

@@ -37,7 +37,7 @@ class LeaseStore(Protocol):
     def answer(self) -> None: ...
 
     def heard(self, lease: LeaseRecord) -> str | None:
-        """Another instance that hears the holder, if there is one."""
+        """The name of another instance that hears the holder, if there is one."""
 
 
 def carry_out(order: Order, store: LeaseStore, me: str, *, leads: bool) -> News:

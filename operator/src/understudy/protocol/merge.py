@@ -70,7 +70,7 @@ def _settled(place: int, pending: Pending, inputs: Sequence[Pending]) -> int:
 
 
 def merge(greatest: Sequence[Times]) -> Places:
-    """For each tuple of the merged sequence, the input it comes from. Tuples of one input keep their
+    """For each tuple of the merged sequence, the input from which it comes. Tuples of one input keep their
     order."""
     places = np.repeat(np.arange(len(greatest), dtype=np.int16), [len(g) for g in greatest])
     order = np.lexsort((places, np.concatenate(greatest))) if len(greatest) else np.empty(0, np.int64)

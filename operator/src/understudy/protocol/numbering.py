@@ -119,7 +119,7 @@ class Numbering:
     progress: Micros | None = None
 
     def place(self, partition: int) -> Place:
-        """A partition that was added later begins with its first record."""
+        """The state of a partition. One that was added later begins with its first record."""
         return self.places.get(partition, Place())
 
     def fits(self, entry: LogEntry) -> bool:

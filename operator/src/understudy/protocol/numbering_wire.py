@@ -36,7 +36,7 @@ def to_bytes(entry: LogEntry) -> bytes:
 
 
 def from_bytes(data: bytes) -> LogEntry:
-    """Raises NotUnderstood."""
+    """The entry in these bytes. Raises NotUnderstood."""
     try:
         found = json.loads(data)
         if found["v"] != VERSION:

@@ -133,7 +133,7 @@ FromProducer = Waiting | SubscriptionRefused | Batch
 
 @dataclass(frozen=True, slots=True)
 class Peek(Wire):
-    """Asks for a few of the newest held tuples, to warm up with."""
+    """A standby asks for a few of the newest held tuples, for its warm-up."""
 
     stream: Stream
     count: int
@@ -207,7 +207,7 @@ class Recovered(Wire):
 
 @dataclass(frozen=True, slots=True)
 class NotLeading(Wire):
-    """Another instance has to answer, or this one a little later."""
+    """This instance does not lead: another instance has to answer, or this one a little later."""
 
 
 # --- a standby and its primary
@@ -303,7 +303,7 @@ class Piece(Word):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped(Word):
-    """Sent with a checkpoint."""
+    """A checkpoint: sent with its rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ Trees = Mapping[Stream, Mapping[Consumer, Tree]]  # for each consumer of each st
 
 
 def latest(trees: Iterable[Tree | None]) -> Tree | None:
-    """Of the answers of all predecessors, the tree with the highest next seq (Koldehofe §7.1.1)."""
+    """The tree with the highest next seq, among the answers of all predecessors (Koldehofe §7.1.1)."""
     known = [t for t in trees if t is not None]
     return max(known, key=lambda t: t.root.progress) if known else None
 

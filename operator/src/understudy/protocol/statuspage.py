@@ -79,7 +79,7 @@ class Consumer(Wire):
 
     @property
     def lag(self) -> Lag | None:
-        """None if it is not known."""
+        """How far the consumer is behind; None if it is not known."""
         known = self.lag_tuples is not None and self.lag_ms is not None
         return Lag(self.lag_tuples or 0, self.lag_ms or 0) if known else None
 
@@ -256,12 +256,12 @@ class InstancePage(Wire):
 
     @property
     def stalled(self) -> str | None:
-        """Why its engine stands still."""
+        """Why the engine has stalled; None if it has not."""
         return self.engine.why if self.engine and self.engine.state is Activity.STALLED else None
 
     @property
     def engine_timeout_ms(self) -> int:
-        """0 before Spark has started."""
+        """The engine timeout; 0 before Spark has started."""
         return self.engine.timeout_ms if self.engine else 0
 
 
@@ -303,7 +303,7 @@ def from_bytes(raw: bytes) -> StatusPage | NotUnderstood:
 
 
 def to_json(page: StatusPage) -> dict[str, Any]:
-    """For files and answers that contain a page among other things."""
+    """The page as JSON, for files and answers that contain other things, too."""
     return _FORMAT.to_json(page)
 
 
