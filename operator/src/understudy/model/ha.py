@@ -99,7 +99,7 @@ class OnPermanentFailure(Value):
     """What to do when a subjob has failed for good and no node can take it."""
 
     alternative: Name | None = None
-    """The subjob that takes its place. It reads the same inputs, gives the same columns, is read by nobody,
+    """The subjob that takes its place. It reads the same inputs, emits the same columns, has no consumers,
     and does not run before it is needed."""
 
     process: FailureProcess | None = None

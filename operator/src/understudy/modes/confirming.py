@@ -48,7 +48,7 @@ class Confirming:
         if self.holds:
             self.pending.add(step, stream, made)
 
-    # --- who is there
+    # --- the secondary
 
     def joined(self, name: str) -> Commands:
         """A secondary joins. If output waits for an earlier secondary (also the same one), that one is fenced

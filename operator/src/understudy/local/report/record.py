@@ -17,7 +17,7 @@ from understudy.protocol.statuspage import Departure, InstancePage, Lag, StatusP
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A process that ended without being told to."""
+    """A process that ended by itself or by a fault."""
 
     process: Process
     at_ms: int
