@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ from understudy_lab.broker.topics import committed
 
 pytestmark = pytest.mark.broker
 Make = Callable[..., str]
+TESTS = Path(__file__).parents[2]
 COUNT = 6_000
 STEP = 200
 
@@ -28,7 +31,7 @@ def life(
 ) -> subprocess.Popen[bytes]:
     more = [str(stop_at)] if stop_at is not None else []
     command = [sys.executable, "-m", "tests.kafka.copier", broker.address, from_, to, str(number), *more]
-    return subprocess.Popen(command)
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(TESTS)})
 
 
 @pytest.mark.parametrize("seed", [1])

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.local.jobs import job
+from understudy.control.giving_up import CRASHES
+from understudy.control.replacing import TOO_MANY
 from understudy.local.run.decide import (
-    CRASHES,
     PATIENCE_MS,
-    Dismiss,
     Done,
     Fail,
     Finish,
@@ -22,6 +22,7 @@ from understudy.local.run.decide import (
     Observed,
     Open,
     Resume,
+    Retire,
     Schedule,
     Seen,
     StandIn,
@@ -419,18 +420,20 @@ def test_an_instance_that_missed_an_edit_receives_it_once() -> None:
 
 def test_a_standby_goes_when_its_primary_does_without() -> None:
     members = replace(CAST, instances={**CAST.instances, "beats": 1})
-    before = running(*all_say(mode="passiveStandby"))
+    before = running(*all_say(mode="passiveStandby", secondary="beats-1"))
     assert decide(members, Schedule(), 2, before) == []
-    after = running(*all_say(mode="amnesia"))
-    assert decide(members, Schedule(), 2, after) == [Dismiss(subjob("beats", 1))]
-    moving = replace(after, moving=frozenset({subjob("beats", 1)}))
+    after = running(*all_say(mode="amnesia", secondary="beats-1"))
+    assert decide(members, Schedule(), 2, after) == [Retire(subjob("beats", 1), TOO_MANY)]
+    moving = replace(after, under_way=frozenset({"beats"}))
     assert decide(members, Schedule(), 2, moving) == [], "it is a side of a move that is not over"
 
 
-def killed(number: int, at: int, code: int = -9) -> Seen:
-    """A primary that ended by itself at this place."""
+def killed(number: int, at: int, code: int = -9, caught_up: bool = False) -> Seen:
+    """A primary that ended by itself at this place; the first has no predecessor."""
+    story = TakeOver(caught_up=1 if caught_up else None) if number else None
     inputs = {"ecg": Input(at, at + 50)}
-    return says(seen(subjob("beats", number), exit_code=code), role=Role.PRIMARY, inputs=inputs)
+    dead = seen(subjob("beats", number), exit_code=code)
+    return says(dead, role=Role.PRIMARY, inputs=inputs, take_over=story)
 
 
 def test_primaries_that_are_killed_at_the_same_place_are_a_poison_plan() -> None:
@@ -441,8 +444,12 @@ def test_primaries_that_are_killed_at_the_same_place_are_a_poison_plan() -> None
 
 @pytest.mark.parametrize(
     "mates",
-    [[killed(0, 1_200)], [killed(0, 1_200), killed(1, 1_300)], [killed(0, 1_200, 1), killed(1, 1_200, 1)]],
-    ids=["one", "further on", "another end"],
+    [
+        [killed(0, 1_200)],
+        [killed(0, 1_200), killed(1, 1_300, caught_up=True)],
+        [killed(0, 1_200, 1), killed(1, 1_200, 1)],
+    ],
+    ids=["one", "it had caught up", "another end"],
 )
 def test_other_ends_are_no_poison_plan(mates: list[Seen]) -> None:
     assert poison_of(CAST, mates) is None

@@ -606,7 +606,9 @@ class ProtectsLate(PassiveStandby):
 
 class IgnoresOrders(PassiveStandby):
     def handle(self, event: Event) -> Commands:
-        return () if isinstance(event, on.MigrationRequested) else super().handle(event)
+        if isinstance(event, on.LeaseSeen) and event.record is not None:
+            event = on.LeaseSeen(replace(event.record, successor=None))
+        return super().handle(event)
 
 
 class AsksForItsInputForEver(PassiveStandby):

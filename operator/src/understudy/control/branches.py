@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from understudy.control import names
+from understudy.control.giving_up import give_up, means_of
 from understudy.control.health import NO_ROOM_MS
 from understudy.control.intents import Emit, Intent, Reason, Record, RunProcess, Severity
 from understudy.control.observed import Observed, Phase, Pod, Run
 from understudy.control.room import has_room
 from understudy.control.views import SubjobView
 from understudy.model.job import Subjob
-from understudy.protocol import failures
-from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent
+from understudy.protocol.failures import AlternativeBranch, FailureProcess
 
 
 def plan_branches(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
@@ -46,8 +46,8 @@ def _give_up(seen: Observed, view: SubjobView) -> tuple[Intent, ...]:
     why, subjob = _no_place(seen, view), view.subjob
     if why is None:
         return ()
-    phase = failures.Phase.RUNNING if seen.started else failures.Phase.ACTIVATION
-    match failures.handle(Permanent(why), phase, True, _means(subjob)):
+    covered = view.serving or bool(view.ready_standbys)
+    match give_up(why, started=seen.started, covered=covered, means=means_of(subjob)):
         case AlternativeBranch(alternative, reason):
             return _stand_in(seen, subjob.name, alternative, reason)
         case FailureProcess(reason):
@@ -56,14 +56,9 @@ def _give_up(seen: Observed, view: SubjobView) -> tuple[Intent, ...]:
             return ()
 
 
-def _means(subjob: Subjob) -> Means:
-    declared = subjob.ha.on_permanent_failure
-    return Means(None, declared.alternative, declared.process is not None) if declared else Means(None)
-
-
 def _no_place(seen: Observed, view: SubjobView) -> str | None:
     """Why no node can take any instance, if that has been so for long."""
-    if view.serving or view.ready_standbys or not view.pods:
+    if not view.pods:
         return None
     since, declared = seen.status_since("Ready", "False"), view.subjob.ha.on_permanent_failure
     if since is None or declared is None or seen.now_ms - since < declared.after.total_seconds() * 1000:

@@ -26,9 +26,9 @@ from understudy.control.intents import (
 from understudy.control.moves import is_to_move
 from understudy.control.observed import Observed, Phase, Pod, Run, Spread
 from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
+from understudy.control.replacing import TOO_MANY, Instances, surplus
 from understudy.control.revision import Digests, digests_before_live_edits, digests_of
 from understudy.control.views import SubjobView
-from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.model.status import Role
 
@@ -52,16 +52,12 @@ def plan_instances(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[In
     removals = [
         _remove(pod, doomed[pod.name]) for pod in view.pods if pod.name in doomed and not pod.terminating
     ]
-    surplus = () if is_to_move(seen, view) else _surplus(view, live)
+    extra = () if is_to_move(seen, view) else _surplus(view, live)
     return (
         *(intent for pair in removals for intent in pair),
-        *(
-            intent
-            for pod in surplus
-            for intent in _remove(pod, Loss("there is one instance more than is needed"))
-        ),
+        *(intent for pod in extra for intent in _remove(pod, Loss(TOO_MANY))),
         *_creation(seen, job, view, live, digests, bool(crowded)),
-        *_labels(view, [pod for pod in live if pod not in surplus]),
+        *_labels(view, [pod for pod in live if pod not in extra]),
         *_changes(seen, view, live),
     )
 
@@ -102,13 +98,13 @@ def _changes(seen: Observed, view: SubjobView, live: Sequence[Pod]) -> tuple[Int
 
 
 def _surplus(view: SubjobView, live: Sequence[Pod]) -> tuple[Pod, ...]:
-    """More than needed, as when a node that was given up returns. The primary does not go, nor its secondary,
-    unless none is wanted and the mode in force does without."""
-    if view.page is None or len(live) <= view.wanted:
+    """The primary does not go."""
+    if view.page is None:
         return ()
-    kept = view.page.secondary if view.wanted > 1 or view.mode is not Mode.AMNESIA else None
-    spare = [pod for pod in live if pod in view.standbys and pod.name != kept]
-    return tuple(spare[view.wanted - len(live) :])
+    standbys = [pod for pod in live if pod in view.standbys]
+    names = [pod.name for pod in standbys]
+    extra = surplus(Instances(view.wanted, len(live), names, view.page.secondary, view.mode))
+    return tuple(pod for pod in standbys if pod.name in extra)
 
 
 # ---- new instances ---------------------------------------------------------------------------------------

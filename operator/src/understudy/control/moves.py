@@ -1,17 +1,11 @@
-"""Planned moves of a subjob's primary (Brettlecker §4.2): ordered by a person or a Migration; because its
-node is to be emptied, or is overloaded.
+"""Planned moves on a cluster: ordered by a person or a Migration; because the primary's node is to be
+emptied, or it is overloaded.
 
 | seen | done |
 |---|---|
 | an order, no move under way | the target is found or made, the move written down, the order taken away |
 | a move under way whose order still stands | that is taken away |
-| the target is warm, another standby lives | that standby is removed: a primary has one at a time |
-| the target is warm, no other standby lives | the Lease names it as successor; the primary does the rest |
-| the target holds the Lease | what it cost is written down |
-| another leads, and the move was ordered | it goes on from that one |
-| another leads, and it was to leave its node | why it is over is written down |
-| the target is lost, or the move is over its limit, and the Lease names it | the Lease no longer does |
-| the same, and the Lease does not name it | why is written down |
+| a move under way | the steps of `planned_move` are carried out |
 
 Cut anywhere, it goes on: what was not written down is ordered still, and what was is seen through.
 """
@@ -19,7 +13,7 @@ Cut anywhere, it goes on: what was not written down is ordered still, and what w
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, assert_never
 
 from understudy.control import names
 from understudy.control.certificates import certificate_for
@@ -38,16 +32,30 @@ from understudy.control.intents import (
 )
 from understudy.control.observed import Move, Moved, Observed, Order, Pod, Run, Spread
 from understudy.control.placement import usable_nodes
+from understudy.control.planned_move import (
+    WARM,
+    Fail,
+    Finish,
+    Follow,
+    MakeTarget,
+    MoveTo,
+    MoveView,
+    Name,
+    Refuse,
+    Retire,
+    Step,
+    Where,
+    Withdraw,
+    begin,
+    next_steps,
+)
 from understudy.control.record import move_to_text, moved_to_text
 from understudy.control.revision import digests_of
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
-from understudy.protocol.moves import is_overdue, too_late
-from understudy.protocol.statuspage import Departure, State, TakeOver
+from understudy.protocol.statuspage import Departure, TakeOver
 
 REST_MS: Final = 120_000  # between two moves because of overload: the new place gets a chance
-FIGURES_MS: Final = 15_000  # how long the figures of a move that is over are waited for
-WARM: Final = (State.WAITING, State.READY, State.FINISHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +66,16 @@ class _Goal:
     node: str | None = None
     by: str = ""
     dropped: bool = False
-    must: bool = False
-    """A new instance is made if no standby can take it."""
+    where: Where = Where.STANDBY
     resource: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What source and target have told of a move."""
+
+    arrival: TakeOver | None = None
+    departure: Departure | None = None
 
 
 def plan_moves(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent, ...]:
@@ -76,7 +91,9 @@ def plan_moves(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent
 def is_to_move(seen: Observed, view: SubjobView) -> bool:
     """Or moves already: one instance more may be the target, written down or not."""
     goal = _goal(seen, view)
-    return (seen.run is not None and view.subjob.name in seen.run.moves) or (goal is not None and goal.must)
+    return (seen.run is not None and view.subjob.name in seen.run.moves) or (
+        goal is not None and goal.where is Where.ANYWHERE
+    )
 
 
 # ---- beginning -------------------------------------------------------------------------------------------
@@ -85,10 +102,11 @@ def is_to_move(seen: Observed, view: SubjobView) -> bool:
 def _goal(seen: Observed, view: SubjobView) -> _Goal | None:
     order = seen.orders.get(view.subjob.name)
     if order is not None:
-        return _Goal(_ordered(order), order.node, order.by, dropped=True, must=order.node is not None)
+        where = Where.STANDBY if order.node is None else Where.ANYWHERE
+        return _Goal(_ordered(order), order.node, order.by, dropped=True, where=where)
     node = seen.node(view.primary.node) if view.primary and view.primary.node else None
     if node is not None and node.cordoned:
-        return _Goal(f"its node {node.name} is cordoned", must=True)
+        return _Goal(f"its node {node.name} is cordoned", where=Where.ANYWHERE)
     last = seen.run.moved.get(view.subjob.name) if seen.run else None
     rested = last is None or seen.now_ms - last.ended_ms >= REST_MS
     if rested and view.page is not None and view.page.overload:
@@ -106,14 +124,17 @@ def _begin(seen: Observed, job: StreamJob, view: SubjobView, goal: _Goal) -> tup
         return ()  # it is failing over, or still starting: the order stands
     if goal.node is not None and (refusal := _refusal(seen, view.primary, goal.node)):
         return _refused(seen, view, view.primary, goal, refusal)
-    target = next((pod for pod in view.ready_standbys if _suits(seen, pod, goal)), None)
-    if target is not None and view.protected:
-        return _write_down(seen, view, view.primary, target.name, goal)
-    if not goal.must:
-        return _refused(seen, view, view.primary, goal, "no standby is ready to take over")
-    if there := next((pod for pod in view.standbys if _suits(seen, pod, goal)), None):
-        return _write_down(seen, view, view.primary, there.name, goal)  # it will be ready soon
-    return _make_target(seen, job, view, view.primary, goal)
+    ready = [pod.name for pod in view.ready_standbys if view.protected and _suits(seen, pod, goal)]
+    warming = [pod.name for pod in view.standbys if _suits(seen, pod, goal)]
+    match begin(goal.where, ready, warming):
+        case MoveTo(target):
+            return _write_down(seen, view, view.primary, target, goal)
+        case MakeTarget():
+            return _make_target(seen, job, view, view.primary, goal)
+        case Refuse(why):
+            return _refused(seen, view, view.primary, goal, why)
+        case beginning:
+            assert_never(beginning)
 
 
 def _refusal(seen: Observed, primary: Pod, node: str) -> str | None:
@@ -205,66 +226,64 @@ def _take_away(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ..
 
 
 def _go_on(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
-    holder = view.lease.holder if view.lease else None
-    if holder == move.target:
-        return _arrived(seen, view, move)
-    if failure := _failure(seen, view, move, holder):
-        return _give_up(seen, view, move, failure)
-    if holder is not None and holder != move.source:
-        return _follow(view, move, holder)
+    told = _told(seen, view, move)
     page = seen.instance_page(move.target) if fresh(seen, move.target) else None
-    if page is None or page.state not in WARM:
-        return ()
-    others = [pod for pod in view.live if pod.name not in (move.target, move.source)]
-    if others:
-        return tuple(
-            DeletePod(pod.name, False, f"{pod.name} is removed: {move.target} takes its place")
-            for pod in others
+    steps = next_steps(
+        MoveView(
+            now_ms=seen.now_ms,
+            began_ms=move.at_ms,
+            source=move.source,
+            target=move.target,
+            why=move.why,
+            ordered=move.ordered,
+            holder=view.lease.holder if view.lease else None,
+            successor=view.lease.successor if view.lease else None,
+            living=tuple(pod.name for pod in view.live),
+            warm=page is not None and page.state in WARM,
+            told=told.arrival is not None and told.departure is not None,
+            arrived_ms=(told.arrival.promoted if told.arrival else None) or move.at_ms,
         )
-    if view.lease is None or holder != move.source or view.lease.successor == move.target:
-        return ()
-    why = f"{move.source} is to hand over to it: {move.why}"
-    return (NameSuccessor(view.subjob.name, move.source, move.target, why),)
+    )
+    return tuple(intent for step in steps for intent in _intents(seen, view, move, told, step))
 
 
-def _follow(view: SubjobView, move: Move, holder: str) -> tuple[Intent, ...]:
+def _intents(seen: Observed, view: SubjobView, move: Move, told: _Told, step: Step) -> tuple[Intent, ...]:
+    subjob = view.subjob.name
+    match step:
+        case Retire(instance, why):
+            return (DeletePod(instance, False, f"{instance} is removed: {why}"),)
+        case Name(source, target, why):
+            return (NameSuccessor(subjob, source, target, why),)
+        case Withdraw(target, why):
+            said = f"{subjob} is not to move to {target} any more: {why}"
+            return (WithdrawSuccessor(subjob, target, said),)
+        case Follow(source, why):
+            return _follow(view, move, source, why)
+        case Fail(why):
+            return _ended(view, _result(seen, move, _Told(), why))
+        case Finish():
+            return _ended(view, _result(seen, move, told, None))
+        case _:
+            assert_never(step)
+
+
+def _follow(view: SubjobView, move: Move, holder: str, why: str) -> tuple[Intent, ...]:
     subjob, node = view.subjob.name, next((pod.node for pod in view.pods if pod.name == holder), None)
     entry = move_to_text(replace(move, source=holder, from_node=node or ""))
-    why = f"{subjob} moves from {holder} to {move.target}: it leads instead of {move.source}"
-    return Record({f"move.{subjob}": entry}, why), Emit(Severity.NORMAL, Reason.MOVE_STARTED, why)
+    said = f"{subjob} moves from {holder} to {move.target}: {why}"
+    return Record({f"move.{subjob}": entry}, said), Emit(Severity.NORMAL, Reason.MOVE_STARTED, said)
 
 
-def _failure(seen: Observed, view: SubjobView, move: Move, holder: str | None) -> str | None:
-    if move.target not in {pod.name for pod in view.live}:
-        return f"{move.target} is lost"
-    if holder is not None and holder != move.source and not move.ordered:
-        return f"{holder} took over meanwhile"
-    return too_late() if is_overdue(move.at_ms, seen.now_ms) else None
-
-
-def _give_up(seen: Observed, view: SubjobView, move: Move, failure: str) -> tuple[Intent, ...]:
-    """It has failed when it can't take place any more: when the Lease no longer names the target."""
-    if view.lease is not None and view.lease.successor == move.target:
-        why = f"{view.subjob.name} is not to move to {move.target} any more: {failure}"
-        return (WithdrawSuccessor(view.subjob.name, move.target, why),)
-    return _ended(view, _result(seen, move, None, None, failure))
-
-
-def _arrived(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
+def _told(seen: Observed, view: SubjobView, move: Move) -> _Told:
     arrival, source = view.page.take_over if view.page else None, seen.instance_page(move.source)
     departure = source.departure if source else None
     told = arrival is not None and arrival.gone == move.source and arrival.restored is not None
     left = departure is not None and departure.target == move.target and departure.left is not None
-    promoted = arrival.promoted if arrival is not None and told else None
-    if not (told and left) and seen.now_ms - (promoted or move.at_ms) < FIGURES_MS:
-        return ()
-    return _ended(view, _result(seen, move, arrival if told else None, departure if left else None, None))
+    return _Told(arrival if told else None, departure if left else None)
 
 
-def _result(
-    seen: Observed, move: Move, arrival: TakeOver | None, departure: Departure | None, failure: str | None
-) -> Moved:
-    pause = None
+def _result(seen: Observed, move: Move, told: _Told, failure: str | None) -> Moved:
+    arrival, departure, pause = told.arrival, told.departure, None
     if arrival is not None and departure is not None and arrival.restored is not None:
         pause = max(0, arrival.restored - departure.paused) if departure.paused is not None else 0
     return Moved(

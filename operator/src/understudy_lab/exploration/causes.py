@@ -39,7 +39,6 @@ class Vacancy:
 class Order:
     source: str  # the life that has to move
     since: int
-    ignorable: bool  # it may have reached the primary during another move: there is one at a time
 
 
 class Causes:
@@ -49,7 +48,6 @@ class Causes:
         self._faults: dict[str, list[tuple[int, int]]] = defaultdict(list)  # subjob: from when to when
         self._vacant: dict[str, Vacancy] = {}
         self._orders: dict[tuple[str, str], Order] = {}  # by subjob and target
-        self._busy: dict[str, int] = {}  # subjob: until when its primary may be busy with a move
         self._see: dict[type, Callable[[Any], str | None]] = {
             seen.Disturbed: self._disturbed,
             seen.EngineHung: self._hung,
@@ -168,9 +166,7 @@ class Causes:
     # --- ordered moves
 
     def _ordered(self, event: seen.Ordered) -> None:
-        ignorable = self._now <= self._busy.get(event.subjob, -1)
-        self._orders[event.subjob, event.target] = Order(event.source, self._now, ignorable)
-        self._busy[event.subjob] = self._now + LINGERS
+        self._orders[event.subjob, event.target] = Order(event.source, self._now)
 
     def _given_up(self, event: seen.GivenUp) -> None:
         self._touch(event.subjob, self._now)
@@ -187,6 +183,5 @@ class Causes:
         for (subjob, target), order in self._orders.items():
             life = self.lives.of[order.source]
             hampered = any(until > order.since for _, until in self._faults[subjob])
-            willing = life.alive and life.leads and life.secondary == target
-            if willing and not hampered and not order.ignorable:
+            if life.alive and life.leads and life.secondary == target and not hampered:
                 yield f"the move of {subjob} to {target} neither took place nor was given up"

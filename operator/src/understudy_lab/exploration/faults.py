@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from understudy.control.planned_move import Where
 from understudy.protocol.failures import LoadWatch
 from understudy_lab.exploration.fault import Fault
 from understudy_lab.exploration.history import Timed
@@ -211,7 +212,8 @@ class Nemesis:
         """A planned move, and what happens in the middle of it."""
         found = self._processes(fault.subjob)
         soon = fault.lasts // 4
-        self.cluster.control.migrate(fault.subjob, "planned", elsewhere=bool(fault.other))
+        where = Where.NEW if fault.other else Where.ANYWHERE
+        self.cluster.control.migrate(fault.subjob, "planned", where)
         match during:
             case "source dies" if found:
                 self.world.at(soon, self.cluster.crash, found[0], fault.silent, fault.lasts)
@@ -226,7 +228,7 @@ class Nemesis:
 
     def _order(self, fault: Fault, during: str) -> None:
         """A planned move by the Lease that is given up soon, and what happens to its target meanwhile."""
-        self.cluster.orders.order(fault.subjob, fault.lasts)
+        self.cluster.orders.order(fault.subjob, limit=fault.lasts)
         for target in self._processes(fault.subjob)[1:2]:
             if during == "target stops":
                 target.paused = max(target.paused, self.world.now + 2 * fault.lasts)

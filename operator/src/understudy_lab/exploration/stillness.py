@@ -17,7 +17,7 @@ WINDOW = 100  # milliseconds in which messages are counted
 ASKING = frozenset(
     (
         *("rx_subscribe", "rx_follow", "rx_refused", "rx_recovery_request", "rx_recovery", "TryLease"),
-        *("rx_resumes", "rx_held", "rx_hand_over", "rx_migrate", "rx_data", "rx_ended", "rx_closed"),
+        *("rx_resumes", "rx_held", "rx_hand_over", "rx_data", "rx_ended", "rx_closed"),
     )
 )  # what nobody says again when it has been answered
 ASKED = 2  # of these, in a window when all is quiet

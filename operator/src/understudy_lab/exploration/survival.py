@@ -69,6 +69,8 @@ class Survival:
             self._failed_together(spec)  # a wrongly suspected primary is replaced as if it had died
             if (life.name, event.epoch) in self._without_log:
                 self.divergent.add(spec.name)
+        if spec.passive:
+            self._led_by_a_former_secondary(life, spec)
         if spec.mode != "savepoint" and not event.live and not self._moved(life):
             self._served_by_a_new_life(spec)
 
@@ -186,6 +188,14 @@ class Survival:
                 self.exceeded.setdefault(
                     spec.name, f"its producer of {stream} failed before it had received the tuples again"
                 )
+
+    def _led_by_a_former_secondary(self, life: Life, spec: SubjobSpec) -> None:
+        """A primary releases what its secondary has stored. A standby that was its secondary before has less,
+        and may take the Lease from it."""
+        for former in (other for other in self.lives.leading(spec.name) if other is not life):
+            if former.confirmed is not None and former.secondary not in (None, life.name):
+                why = f"{life.name} took over though {former.secondary} was the secondary of {former.name}"
+                self.exceeded.setdefault(spec.name, why)
 
     def _moved(self, life: Life) -> bool:
         """Whether the former primary handed over, which is no failure."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+from understudy.control.planned_move import Where
 from understudy_lab.exploration.fault import Fault
 from understudy_lab.simulation.world import MS
 
@@ -96,9 +97,8 @@ class Weather:
             case "paused sink":
                 self._pause_sink(fault)
             case "paused control":
-                self.cluster.control.migrate(
-                    fault.subjob, "planned", elsewhere=fault.silent, late=fault.lasts
-                )
+                where = Where.NEW if fault.silent else Where.ANYWHERE
+                self.cluster.control.migrate(fault.subjob, "planned", where, late=fault.lasts)
             case "clock":
                 for source in self.cluster.sources.values():
                     source.set_clock(fault.lasts if fault.silent else -fault.lasts)

@@ -296,7 +296,7 @@ class Cluster:
             self._start(spec)
         for sink, stream in sinks.items():
             self._start_sink(sink, stream)
-        self.control.begin()
+        self.control.papers.begin()
 
     def wiring(self, spec: SubjobSpec) -> Wiring:
         inner = {
@@ -328,7 +328,7 @@ class Cluster:
         for i in range(count):
             event = None if spec.family == "lease" else fresh
             process = self.launch(spec, f"{spec.name}-{i}", f"host-{spec.name}-{i}", event)
-            self.control.deployed(process, 1)
+            self.control.papers.deployed(process, 1)
         if spec.family == "replica":
             for process in self.running[spec.name]:
                 self.world.at(1, process.post, on.KeepAlive(process.millis, Epoch(1), None))

@@ -17,14 +17,11 @@ class Moves:
     def __init__(self, process: Process) -> None:
         self.process, self.cluster, self.world = process, process.cluster, process.world
         process.carry |= {
-            do.RequestMigration: lambda c: self.cluster.control.migrate(process.spec.name, c.why),
+            do.RequestMigration: lambda c: self.cluster.control.relieve(process.spec.name, c.why),
             do.Pause: self._pause,
             do.Resume: self._resume,
             do.HandOver: self._hand_over,
         }
-
-    def rx_migrate(self, target: str, why: str) -> None:
-        self.process.post(on.MigrationRequested(target, why))
 
     def _pause(self, command: do.Pause) -> None:
         self.world.note(f"{self.process.name} pauses: {command.why}")

@@ -147,7 +147,7 @@ class Process(Endpoint):
         if self.spec.family == "lease":
             self.peers.keep_alive()
         elif self.spec.family == "savepoint":
-            self.cluster.control.beat(self)
+            self.cluster.control.papers.beat(self)
         if self.cluster.lossy and self.serving:
             for sub in self.outputs.subscriptions.values():
                 at = self.core.numbering.theirs(Stream(sub.stream), Consumer(sub.consumer), sub.next)
@@ -164,7 +164,7 @@ class Process(Endpoint):
         if self.spec.family == "lease":
             self.leases.try_it(do.TryLease(command.expected, command.why))
         else:
-            self.cluster.control.elect(self, command.why)
+            self.cluster.control.papers.elect(self, command.why)
 
     def _lead(self, command: do.Lead) -> None:
         self.cluster.monitor.leads(self, command)
@@ -226,7 +226,7 @@ class Process(Endpoint):
         self.outputs.forget()
         self.peers.step_down(command.keep)
         self._clear()
-        self.cluster.control.stepped_down(self)
+        self.cluster.control.papers.stepped_down(self)
 
 
 __all__ = ["Endpoint", "Process"]

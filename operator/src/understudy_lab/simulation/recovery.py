@@ -25,7 +25,7 @@ class Recovery:
             do.RequestRecovery: self._request,
             do.AnswerRecovery: self._answer,
             do.NotifyRecovered: self._notify,
-            do.ReportMovement: lambda c: self.cluster.control.progressed(process),
+            do.ReportMovement: lambda c: self.cluster.control.papers.progressed(process),
         }
 
     def _request(self, command: do.RequestRecovery) -> None:

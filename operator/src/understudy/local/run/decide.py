@@ -5,21 +5,21 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from understudy.control.giving_up import Attempt, give_up, kills_of, why_given_up
+from understudy.control.replacing import TOO_MANY, Crew, Instances, Post, next_starts, surplus
 from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
 from understudy.model.ha import Mode
 from understudy.modes.build import sink_consumer
 from understudy.protocol.engine import not_started
-from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means, Permanent, Phase, handle
-from understudy.protocol.poison import TWICE, Kills, sentence
+from understudy.protocol.failures import AlternativeBranch, FailureProcess, Means
+from understudy.protocol.poison import sentence
 from understudy.protocol.statuspage import InstancePage, Lag, Role, SinkPage, State, StatusPage
 
 PATIENCE_MS: Final = 300_000  # a cold Spark session takes under a minute; a move has its own limit
-CRASHES: Final = 2  # so many of one owner's processes that ended before they were ready end the run
-STUCK: Final = 3  # so many primaries of a subjob in a row that ended by themselves at the same place
 START_DELAY_MS: Final = 500
 
 
@@ -89,6 +89,10 @@ class Observed:
     killed: frozenset[Process] = frozenset()
     """Those that were killed because they stood still. One that waits for a disk dies only when that comes
     back."""
+    successors: Mapping[str, str] = field(default_factory=dict)
+    """The instance that each subjob's Lease names as the target of a move."""
+    under_way: frozenset[str] = frozenset()
+    """Subjobs that are about to move."""
     moving: frozenset[Process] = frozenset()
     """Both sides of every move that is not over, and the targets of those that have failed."""
 
@@ -171,10 +175,11 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
-class Dismiss:
-    """The mode has no use for this instance any more."""
+class Retire:
+    """Nobody needs this standby."""
 
     process: Process
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +213,7 @@ class Finish:
     """Whether every stream came to its end."""
 
 
-Intent = Start | Open | Hurt | Kill | Resume | Tell | Dismiss | StandIn | LastResort | Fail | Finish
+Intent = Start | Open | Hurt | Kill | Resume | Tell | Retire | StandIn | LastResort | Fail | Finish
 
 
 class Nemesis(Protocol):
@@ -307,7 +312,7 @@ def decide(members: Members, nemesis: Nemesis, at_once: int, observed: Observed)
     intents: list[Intent] = list(_starts(members, at_once, observed))
     if observed.started_ms is None and not intents and _all_ready(members, observed):
         intents.append(Open(observed.now_ms + START_DELAY_MS))
-    edits: list[Intent] = [*_tells(members, observed), *_dismissals(members, observed)]
+    edits: list[Intent] = [*_tells(members, observed), *_surplus(members, observed)]
     return [*intents, *edits, *_kills(observed), *_resumes(observed), *nemesis.strike(observed)]
 
 
@@ -318,13 +323,17 @@ def _tells(members: Members, observed: Observed) -> Iterator[Tell]:
             yield Tell(seen.process, wanted)
 
 
-def _dismissals(members: Members, observed: Observed) -> Iterator[Dismiss]:
-    """Standbys go when the primary is known to do without."""
-    for subjob in (name for name, wanted in members.instances.items() if wanted == 1):
+def _surplus(members: Members, observed: Observed) -> Iterator[Retire]:
+    for subjob in (name for name in members.subjobs if name not in observed.under_way):
         primary = observed.primary(subjob)
-        if primary is not None and primary.instance.mode == Mode.AMNESIA:
-            others = (s for s in observed.living(Kind.SUBJOB, subjob) if s is not primary)
-            yield from (Dismiss(s.process) for s in others if not s.hurt and s.process not in observed.moving)
+        mode = primary.instance.mode if primary else None
+        if primary is None or mode is None:
+            continue
+        living = observed.living(Kind.SUBJOB, subjob)
+        standbys = {s.process.name: s.process for s in living if s is not primary}
+        wanted, secondary = members.instances[subjob], primary.instance.secondary
+        found = surplus(Instances(wanted, len(living), tuple(standbys), secondary, Mode(mode)))
+        yield from (Retire(standbys[name], TOO_MANY) for name in found)
 
 
 def _kills(observed: Observed) -> Iterator[Kill]:
@@ -397,53 +406,46 @@ def _death(members: Members, seen: Seen, observed: Observed) -> Fail | StandIn |
         return Fail(3, f"{said}: this machine lacks something", seen.process)
     mates = observed.of(seen.process.kind, seen.process.owner)
     present = [s for s in mates if s.process.number >= members.since.get(s.process.owner, 0)]
-    crashed = [s for s in present if s.exit_code is not None and not s.hurt and not s.was_ready]
-    if len(crashed) >= CRASHES:
-        last, how = crashed[-1], "before it was ready, not the first to"
-    elif len(stuck := _stuck(present)) >= STUCK:
-        last, how = stuck[-1], f"and so did {len(stuck) - 1} before it that came no less far"
-    else:
+    given_up = why_given_up([_attempt(s) for s in present])
+    if given_up is None:
         return None
-    why = f"{last.process.name} ended with {_how(last.exit_code)} {how}"
-    if poison := poison_of(members, present):
-        why = f"{why}: {poison}"
-    return _for_good(members, last.process, why, observed)
+    dead = [s.process for s in present if s.exit_code is not None and s.process.name == given_up.last]
+    poison = poison_of(members, present)
+    why = f"{given_up.why}: {poison}" if poison else given_up.why
+    return _for_good(members, dead[-1], why, observed)
+
+
+def _attempt(seen: Seen) -> Attempt:
+    """A SIGKILL that we did not send comes from the kernel, which has no memory left, or from a person."""
+    page = seen.instance
+    return Attempt(
+        name=seen.process.name,
+        ended=_how(seen.exit_code) if seen.exit_code is not None and not seen.hurt else None,
+        was_ready=seen.was_ready,
+        led=page.leads,
+        processed=page.leads or bool(page.inputs),
+        caught_up=page.take_over is None or page.take_over.caught_up is not None,
+        reached={f"in {stream}": at.position for stream, at in page.inputs.items()}
+        | {f"out {stream}": queue.next for stream, queue in page.outputs.items()},
+        out_of_memory=seen.exit_code == -signal.SIGKILL and not seen.hurt,
+        place=page.place,
+    )
 
 
 def poison_of(members: Members, mates: list[Seen]) -> str | None:
-    """What is said of a subjob whose primaries were killed at the same place. A SIGKILL that we did not send
-    comes from the kernel, which has no memory left, or from a person."""
-    killed = [s for s in _stuck(mates) if s.exit_code == -signal.SIGKILL]
-    if len(killed) < TWICE:
+    """What is said of a subjob that is killed at the same place again and again."""
+    kills = kills_of(map(_attempt, mates))
+    if not kills.poisonous:
         return None
-    owner, place = killed[-1].process.owner, killed[-1].instance.place
+    owner = mates[-1].process.owner
     limit = f"{members.memory.get(owner, 'nothing')} declared, and what this machine has"
-    return sentence(owner, Kills(len(killed), place), limit)
-
-
-def _stuck(mates: list[Seen]) -> list[Seen]:
-    """The primaries that ended by themselves since one of the subjob last came further than all before it."""
-    furthest: dict[str, int] = {}
-    found: list[Seen] = []
-    for seen in (s for s in mates if s.instance.leads):
-        reached = _reached(seen)
-        if any(at > furthest.get(stream, -1) for stream, at in reached.items()):
-            found = []
-        furthest = {s: max(furthest.get(s, 0), reached.get(s, 0)) for s in {*furthest, *reached}}
-        if seen.exit_code is not None and not seen.hurt and seen.was_ready:
-            found.append(seen)
-    return found
-
-
-def _reached(primary: Seen) -> dict[str, int]:
-    """How far it has come on its inputs, and with its output."""
-    inputs = {f"in {stream}": at.position for stream, at in primary.instance.inputs.items()}
-    return inputs | {f"out {stream}": queue.next for stream, queue in primary.instance.outputs.items()}
+    return sentence(owner, kills, limit)
 
 
 def _for_good(members: Members, last: Process, why: str, observed: Observed) -> Fail | StandIn | LastResort:
-    phase = Phase.RUNNING if observed.started_ms is not None else Phase.ACTIVATION
-    match handle(Permanent(why), phase, True, members.means.get(last.owner, Means(None))):
+    """A run without a standby would not be what was asked for, even if the primary serves."""
+    means = members.means.get(last.owner, Means(None))
+    match give_up(why, started=observed.started_ms is not None, covered=False, means=means):
         case AlternativeBranch(subjob, reason):
             return StandIn(last.owner, subjob, reason)
         case FailureProcess(reason):
@@ -458,26 +460,16 @@ def _how(exit_code: int | None) -> str:
 
 def _starts(members: Members, at_once: int, observed: Observed) -> Iterator[Start]:
     warming = sum(s.alive and s.process.kind is Kind.SUBJOB and not s.was_ready for s in observed.seen)
-    numbers = {(kind, owner): len(observed.of(kind, owner)) for kind, owner, _ in members.order()}
-    living = {(kind, owner): len(observed.living(kind, owner)) for kind, owner, _ in members.order()}
-    running = observed.started_ms is not None
-
-    def patience(post: tuple[Kind, str, int]) -> tuple[bool, int]:
-        """Who has nobody comes first; then who was replaced least, so that nobody waits for ever behind the
-        others."""
-        return (living[post[0], post[1]] > 0, numbers[post[0], post[1]]) if running else (False, 0)
-
-    for kind, owner, wanted in sorted(members.order(), key=patience):
-        is_sink = kind is Kind.SINK
-        bare = running and not living[kind, owner]  # the stream stands still until there is one
-        if living[kind, owner] >= wanted or (is_sink and _written(observed, owner)):
-            continue
-        if not is_sink and not bare and warming >= at_once:
-            return
-        warming += not is_sink
-        yield Start(Process(kind, owner, numbers[kind, owner]))
-        numbers[kind, owner] += 1
-        living[kind, owner] += 1
+    posts = [
+        Post((kind, owner), count, has_session=kind is Kind.SUBJOB)
+        for kind, owner, count in members.order()
+        if kind is Kind.SUBJOB or not _written(observed, owner)
+    ]
+    made = {post.owner: len(observed.of(*post.owner)) for post in posts}
+    crews = {owner: Crew(len(observed.living(*owner)), count) for owner, count in made.items()}
+    for owner in next_starts(posts, crews, at_once - warming, observed.started_ms is not None):
+        yield Start(Process(*owner, made[owner]))
+        made[owner] += 1
 
 
 def _all_ready(members: Members, observed: Observed) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from understudy.model.job import StreamJob, Subjob
+from understudy.control.giving_up import means_of
+from understudy.model.job import StreamJob
 from understudy.model.network import in_order
 from understudy.protocol.failures import Means
 
@@ -52,7 +53,7 @@ class Members:
             subjobs=tuple(s.name for s in in_order(job)),
             instances={s.name: s.ha.instances for s in job.subjobs},
             settings={s.name: s.ha.digest for s in job.subjobs},
-            means={s.name: _means(s) for s in job.subjobs},
+            means={s.name: means_of(s) for s in job.subjobs},
             memory={s.name: s.spark.driver.memory for s in job.subjobs},
         )
 
@@ -64,8 +65,3 @@ class Members:
             (Kind.SUBJOB, s, rank) for rank in ranks for s in self.subjobs if self.instances[s] >= rank
         ]
         return [*((Kind.SINK, s, 1) for s in self.sinks), *instances]
-
-
-def _means(subjob: Subjob) -> Means:
-    declared = subjob.ha.on_permanent_failure
-    return Means(None, declared.alternative, declared.process is not None) if declared else Means(None)

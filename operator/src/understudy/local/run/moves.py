@@ -1,15 +1,10 @@
-"""Observe → decide: planned moves of a primary to a new instance, one at a time for each subjob.
+"""Planned moves of a primary to a new instance, one at a time for each subjob: what processes, Leases and
+status pages say of a move, for `control.planned_move` to decide.
 
 | seen | done |
 |---|---|
 | it is time, and the subjob has a primary | a new instance is started: the target |
-| the target is warm, another standby lives | that standby is retired: a primary has one at a time |
-| the target is warm, no other standby lives | the Lease names it as successor, until it leads |
-| the target holds the Lease, the source has reported the cost | over; a surplus instance is retired |
-| another than the target has taken over | the move goes on from that one |
-| the same, and it was to move because of an overload | it is given up |
-| the target is gone, or the move is over its limit | the Lease no longer names it: it has failed |
-| a move has failed, and its target is one too many | the target is retired |
+| a move under way | the steps of `planned_move` are carried out |
 """
 
 from __future__ import annotations
@@ -17,15 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from understudy.local.run.decide import Observed, Seen
+from understudy.control.planned_move import WARM, MoveView, Step, next_steps
+from understudy.local.run.decide import Observed
 from understudy.local.run.faults import Planned
 from understudy.local.run.members import Kind, Members, Process
-from understudy.protocol.moves import is_overdue, too_late
-from understudy.protocol.statuspage import State
-
-ASK_MS = 1_000
-FIGURES_MS = 15_000  # how long the source is waited for to tell what its leaving cost
-WARM = (State.WAITING, State.READY, State.FINISHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +27,7 @@ class Underway:
     target: Process
     began_ms: int
     asked_ms: int | None = None
+    """When the Lease named the target last."""
     ended_ms: int | None = None
     failure: str | None = None
 
@@ -48,72 +39,53 @@ class Underway:
         return (self.target,) if self.failure is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """Start the target."""
-
-    move: Underway
-
-
-@dataclass(frozen=True, slots=True)
-class Follow:
-    """Another leads: it is who is to move now."""
-
-    move: Underway
-    source: Process
+def steps(moves: Sequence[Underway], observed: Observed) -> Iterator[tuple[Underway, Step]]:
+    """What to do now about the moves that are under way."""
+    for move in moves:
+        if move.ended_ms is None:
+            yield from ((move, step) for step in next_steps(_view(move, observed)))
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Write into the Lease that the primary is to move to the target."""
-
-    move: Underway
-
-
-@dataclass(frozen=True, slots=True)
-class Retire:
-    """Nobody needs it any more."""
-
-    process: Process
-    why: str
-    by_force: bool = False
-    """It may not be able to end by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """It has taken place."""
-
-    move: Underway
+def _view(move: Underway, observed: Observed) -> MoveView:
+    subjob = move.planned.subjob
+    living = observed.living(Kind.SUBJOB, subjob)
+    target = next((s for s in living if s.process == move.target), None)
+    return MoveView(
+        now_ms=observed.now_ms,
+        began_ms=move.began_ms,
+        source=move.source.name,
+        target=move.target.name,
+        why=move.planned.why,
+        ordered=not move.planned.resource,
+        holder=observed.holders.get(subjob),
+        successor=observed.successors.get(subjob),
+        living=tuple(s.process.name for s in living),
+        warm=target is not None and target.state in WARM,
+        told=_has_told(move, observed),
+        arrived_ms=move.asked_ms or move.began_ms,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """Take the target out of the Lease; if it holds the Lease already, the move goes on. Else it has
-    failed."""
-
-    move: Underway
-    failure: str
-
-
-Step = Begin | Follow | Ask | Retire | GiveUp | End
+def _has_told(move: Underway, observed: Observed) -> bool:
+    """Whether the page of the source says what its leaving cost: a page is a little behind. A target that
+    took over before the Lease named it has cost nothing."""
+    living = observed.living(Kind.SUBJOB, move.planned.subjob)
+    source = next((s for s in living if s.process == move.source), None)
+    departure = source.instance.departure if source else None
+    left = departure is not None and departure.target == move.target.name and departure.left is not None
+    return source is None or left or move.asked_ms is None
 
 
-def steps(
-    members: Members, planned: Sequence[Planned], moves: Sequence[Underway], observed: Observed
-) -> Iterator[Step]:
-    under_way = [m for m in moves if m.ended_ms is None]
-    for move in under_way:
-        yield from _next(members, move, observed)
-    yield from _left_over(members, moves, observed)
-    busy = {m.planned.subjob for m in under_way}
+def begun(planned: Sequence[Planned], moves: Sequence[Underway], observed: Observed) -> Iterator[Underway]:
+    """The moves for which it is time."""
+    busy = {m.planned.subjob for m in moves if m.ended_ms is None}
     for plan in planned:
-        if plan.subjob not in busy and plan not in [m.planned for m in moves] and _is_due(plan, observed):
-            source = observed.primary(plan.subjob)
-            if source is not None:
-                busy.add(plan.subjob)
-                target = Process(Kind.SUBJOB, plan.subjob, len(observed.of(Kind.SUBJOB, plan.subjob)))
-                yield Begin(Underway(plan, source.process, target, observed.now_ms))
+        source = observed.primary(plan.subjob)
+        due = source is not None and plan.subjob not in busy and _is_due(plan, observed)
+        if due and source is not None and plan not in [m.planned for m in moves]:
+            busy.add(plan.subjob)
+            target = Process(Kind.SUBJOB, plan.subjob, len(observed.of(Kind.SUBJOB, plan.subjob)))
+            yield Underway(plan, source.process, target, observed.now_ms)
 
 
 def overloaded(members: Members, moves: Sequence[Underway], observed: Observed) -> Iterator[Planned]:
@@ -126,58 +98,3 @@ def overloaded(members: Members, moves: Sequence[Underway], observed: Observed) 
 
 def _is_due(plan: Planned, observed: Observed) -> bool:
     return observed.started_ms is not None and observed.now_ms - observed.started_ms >= plan.at_ms
-
-
-def _next(members: Members, move: Underway, observed: Observed) -> Iterator[Step]:
-    subjob, living = move.planned.subjob, observed.living(Kind.SUBJOB, move.planned.subjob)
-    target = next((s for s in living if s.process == move.target), None)
-    primary, too_many = observed.primary(subjob), len(living) > members.instances[subjob]
-    if target is None:
-        yield GiveUp(move, f"{move.target.name} is gone")
-    elif primary is target:
-        source = next((s for s in living if s.process == move.source), None)
-        if source is None or _has_told(move, source, observed.now_ms):
-            yield End(move)
-            yield from (Retire(s.process, "it has moved") for s in living if too_many and s is source)
-    elif is_overdue(move.began_ms, observed.now_ms):
-        yield GiveUp(move, too_late())
-    elif primary is not None and primary.process != move.source:
-        yield _succeeded(move, primary)
-    elif target.state in WARM:
-        yield from _hand_over(move, primary, [s for s in living if s not in (target, primary)], observed)
-
-
-def _left_over(members: Members, moves: Sequence[Underway], observed: Observed) -> Iterator[Step]:
-    """Targets of moves that have failed, where there are more instances than the mode needs."""
-    for move in moves:
-        subjob = move.planned.subjob
-        living, primary = observed.living(Kind.SUBJOB, subjob), observed.primary(subjob)
-        target = next(
-            (s for s in living if s.process == move.target and not s.hurt and s is not primary), None
-        )
-        if move.failure is not None and target is not None and len(living) > members.instances[subjob]:
-            yield Retire(target.process, "its move has failed", by_force=True)
-
-
-def _has_told(move: Underway, source: Seen, now_ms: int) -> bool:
-    """Its page is a little behind."""
-    departure = source.instance.departure
-    left = departure is not None and departure.target == move.target.name and departure.left is not None
-    return left or move.asked_ms is None or now_ms - move.asked_ms >= FIGURES_MS
-
-
-def _succeeded(move: Underway, primary: Seen) -> Step:
-    if move.planned.resource:
-        return GiveUp(
-            move, f"{move.source.name} is no longer primary: {primary.process.name} has taken over instead"
-        )
-    return Follow(move, primary.process)
-
-
-def _hand_over(
-    move: Underway, primary: Seen | None, others: list[Seen], observed: Observed
-) -> Iterator[Step]:
-    if others:
-        yield from (Retire(s.process, f"{move.target.name} takes its place") for s in others if not s.hurt)
-    elif primary is not None and (move.asked_ms is None or observed.now_ms - move.asked_ms >= ASK_MS):
-        yield Ask(move)

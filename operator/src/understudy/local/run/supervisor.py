@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, assert_never
 
+from understudy.control import planned_move
 from understudy.faults.cuts import FOLDER, ME
 from understudy.local.effective import write
 from understudy.local.environment import cores, for_children
@@ -20,7 +21,6 @@ from understudy.local.report.arrivals import ArrivalWatch
 from understudy.local.report.record import Record, Stall
 from understudy.local.run.code import finding
 from understudy.local.run.decide import (
-    Dismiss,
     Done,
     Fail,
     Finish,
@@ -31,6 +31,7 @@ from understudy.local.run.decide import (
     Observed,
     Open,
     Resume,
+    Retire,
     Seen,
     StandIn,
     Start,
@@ -42,7 +43,7 @@ from understudy.local.run.failure_process import run_process
 from understudy.local.run.faults import Fault, Harm, Planned
 from understudy.local.run.jobfile import JobFile, Refused
 from understudy.local.run.members import Kind, Members, Process
-from understudy.local.run.moves import Ask, Begin, End, Follow, GiveUp, Retire, Underway, overloaded, steps
+from understudy.local.run.moves import Underway, begun, overloaded, steps
 from understudy.local.run.orders import tell
 from understudy.local.run.pages import PageReader
 from understudy.local.run.partitions import Partition, Partitions
@@ -72,6 +73,7 @@ class _Running:
     reader: PageReader
     began_ms: int
     hurt: bool = False
+    retired: bool = False
     gone: bool = False
     ready_at: int | None = None
 
@@ -141,8 +143,8 @@ class Supervisor:
                     self._resume(intent.done)
                 case Tell():
                     self._tell(intent)
-                case Dismiss():
-                    self._dismiss(intent.process)
+                case Retire():
+                    self._retire(intent.process.name, intent.why)
                 case StandIn():
                     self._stand_in(intent)
                 case LastResort():
@@ -155,45 +157,47 @@ class Supervisor:
             self._move(observed)
 
     def _move(self, observed: Observed) -> None:
+        for move, step in steps(self.record.moves, observed):
+            self._take_step(move, step, observed.now_ms)
         planned = (*self._planned, *overloaded(self._members, self.record.moves, observed))
-        for step in steps(self._members, planned, self.record.moves, observed):
-            match step:
-                case Begin(move):
-                    self._audience.note(
-                        f"{move.source.name} is to move to {move.target.name}: {move.planned.why}"
-                    )
-                    self.record.moves.append(move)
-                    self._start(move.target)
-                case Follow(move, source):
-                    self._change(move, replace(move, source=source, asked_ms=None))
-                    self._audience.note(f"{move.source.name} leads no more: {source.name} is to move")
-                case Ask(move):
-                    self._change(move, replace(move, asked_ms=observed.now_ms))
-                    self._surroundings.set_successor(move.planned.subjob, move.source.name, move.target.name)
-                case Retire():
-                    self._retire(step)
-                case GiveUp():
-                    self._give_up(step, observed.now_ms)
-                case End(move):
-                    self._change(move, replace(move, ended_ms=observed.now_ms))
-                    self._audience.note(f"{move.source.name} has moved to {move.target.name}")
-                case _:
-                    assert_never(step)
+        for move in begun(planned, self.record.moves, observed):
+            self._audience.note(f"{move.source.name} is to move to {move.target.name}: {move.planned.why}")
+            self.record.moves.append(move)
+            self._start(move.target)
 
-    def _give_up(self, step: GiveUp, now: int) -> None:
-        move = step.move
-        if self._surroundings.take_successor_away(move.planned.subjob, move.target.name):
-            self._change(move, replace(move, ended_ms=now, failure=step.failure))
-            self._audience.note(f"{move.source.name} does not move: {step.failure}")
+    def _take_step(self, move: Underway, step: planned_move.Step, now: int) -> None:
+        subjob = move.planned.subjob
+        match step:
+            case planned_move.Retire(instance, why):
+                self._retire(instance, why)
+            case planned_move.Name(source, target):
+                self._surroundings.set_successor(subjob, source, target)
+                self._change(move, replace(move, asked_ms=now))
+            case planned_move.Withdraw(target):
+                self._surroundings.take_successor_away(subjob, target)
+            case planned_move.Follow(source):
+                leads = next(r.process for r in self._running if r.process.name == source)
+                self._change(move, replace(move, source=leads, asked_ms=None))
+                self._audience.note(f"{move.source.name} leads no more: {source} is to move")
+            case planned_move.Fail(why):
+                self._change(move, replace(move, ended_ms=now, failure=why))
+                self._audience.note(f"{move.source.name} does not move: {why}")
+            case planned_move.Finish():
+                self._change(move, replace(move, ended_ms=now))
+                self._audience.note(f"{move.source.name} has moved to {move.target.name}")
+            case _:
+                assert_never(step)
 
     def _change(self, old: Underway, new: Underway) -> None:
         self.record.moves[self.record.moves.index(old)] = new
 
-    def _retire(self, step: Retire) -> None:
-        retired = next(r for r in self._running if r.process == step.process)
-        retired.hurt = True
-        retired.child.kill() if step.by_force else retired.child.ask_to_stop()
-        self._audience.note(f"retired: {step.process.name}, {step.why}")
+    def _retire(self, instance: str, why: str) -> None:
+        """One that was never ready may be unable to end by itself."""
+        running = next(r for r in self._running if r.process.name == instance)
+        if not running.retired:
+            running.retired = running.hurt = True
+            running.child.kill() if running.ready_at is None else running.child.ask_to_stop()
+            self._audience.note(f"retired: {instance}, {why}")
 
     # --- observe
 
@@ -201,13 +205,14 @@ class Supervisor:
         now = self.record.clock.wall_now()
         for watch in self._watches.values():
             watch.look(now)
+        found = {s: lease for s in self._members.subjobs if (lease := self._surroundings.read_lease(s))}
         return Observed(
             now_ms=now,
             started_ms=self.record.started_ms,
             seen=tuple(self._see(r, now) for r in self._running),
-            holders={
-                s: lease.holder for s in self._members.subjobs if (lease := self._surroundings.read_lease(s))
-            },
+            holders={subjob: lease.holder for subjob, lease in found.items()},
+            successors={s: lease.successor for s, lease in found.items() if lease.successor},
+            under_way=frozenset(m.planned.subjob for m in self.record.moves if m.ended_ms is None),
             done=tuple(self.record.done),
             resumed=frozenset(self._resumed),
             asked_to_stop=self._asked_to_stop,
@@ -381,12 +386,6 @@ class Supervisor:
         if subjob is not None and found is not None:
             self._told = {(who, what) for who, what in self._told if who != intent.process} | {order}
             tell(found.address, subjob.ha, lambda: self._told.discard(order))
-
-    def _dismiss(self, process: Process) -> None:
-        running = next(r for r in self._running if r.process == process)
-        running.hurt = True
-        running.child.ask_to_stop()
-        self._audience.note(f"{process.name} is not needed any more")
 
     def tail_of(self, process: Process, count: int = 15) -> list[str]:
         running = next(r for r in self._running if r.process == process)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from understudy.protocol.coordinator import Coordinator, Recall, StartReplacement
 from understudy.protocol.ids import Millis
+from understudy_lab.simulation.coordinator import Coordinator, Recall, StartReplacement
 
 BEAT, MISSES = 100, 3
 TAU = BEAT * MISSES
