@@ -36,7 +36,8 @@ class Determinant:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Logged steps and output that need not wait any longer: the output positions up to which may be sent."""
+    """What need not wait any longer: logged steps, and for each stream the seq up to which output may be
+    sent."""
 
     steps: tuple[Determinant, ...] = ()
     upto: Mapping[Stream, Seq] = field(default_factory=dict)
