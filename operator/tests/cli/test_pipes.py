@@ -12,7 +12,8 @@ import pytest
 from tests.local.jobs import TWO_SUBJOBS
 
 CLOSED = 141
-GONE = "exec 0<&-"  # long before Python has started
+GONE = "exec 0<&-"
+UNTIL_GONE = "trap '' PIPE; while printf x; do sleep 0.05; done 2>/dev/null; trap - PIPE"
 BIN = Path(sys.executable).parent
 KUBECTL = """#!/bin/sh
 case "$*" in
@@ -25,7 +26,8 @@ esac
 
 def piped(reader: str, program: str, *words: str, path: Path | None = None) -> tuple[int, str, str]:
     """The exit code of the program, what the reader printed, and what the program said on standard error."""
-    script = f'set -o pipefail; "$@" | {reader}'
+    first = UNTIL_GONE if reader == GONE else ":"
+    script = f'set -o pipefail; {{ {first}; "$@"; }} | {reader}'
     found = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else {**os.environ}
     command = ["bash", "-c", script, "bash", str(BIN / program), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=found, timeout=120)

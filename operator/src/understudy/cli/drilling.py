@@ -41,7 +41,7 @@ def manifest(args: argparse.Namespace, number: int) -> Json:
 
 
 def follow(create: Callable[[str], None], look: Callable[[str], Json], args: argparse.Namespace) -> int:
-    """0 passed, 1 failed or without an end."""
+    """0: passed; 1: failed, or not finished in time."""
     body = manifest(args, int(time.time()))
     name = body["metadata"]["name"]
     create(json.dumps(body))

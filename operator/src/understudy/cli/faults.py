@@ -1,4 +1,4 @@
-"""What happens to a job while it runs, as the command line asks for it; and what of that did not happen."""
+"""The faults and changes of a run that the command line asks for, and those of them that did not happen."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ class Programme:
     planned: tuple[Planned, ...]
     partitions: tuple[Partition, ...]
     seed: int | None
-    """Which the moments were drawn from; None if none was."""
+    """The seed from which the times were drawn; None if no time was drawn."""
 
     @property
     def moments(self) -> list[tuple[str, int]]:
-        """What happens when, in milliseconds since the job's start."""
+        """(what happens, when), in milliseconds since the job's start."""
         moves = [(f"migration of {p.subjob}", p.at_ms) for p in self.planned]
         cuts = [(f"cut between {p}", p.at_ms) for p in self.partitions]
         return [*((str(f), f.at_ms) for f in self.faults), *moves, *cuts]
 
     @property
     def overloaded(self) -> frozenset[str]:
-        """The subjobs whose primary is to get less of the processor."""
+        """The subjobs whose primary is to get less processor time."""
         hidden = (Target.STANDBY, Target.SINK)
         return frozenset(f.owner for f in self.faults if f.harm is Harm.THROTTLE and f.target not in hidden)
 
     def drawn(self) -> str:
-        """The moments and where they are from, so that they can be had again."""
+        """The times and their seed, so that they can be repeated."""
         return (
             f"--seed {self.seed}: {', '.join(f'{what} at {_moment(at_ms)}' for what, at_ms in self.moments)}"
         )
 
 
 def programme_of(args: argparse.Namespace, job: StreamJob) -> Programme | str:
-    """Or why it cannot be."""
+    """The programme, or a sentence why it is impossible."""
     seed = random.randrange(1 << 31) if args.seed is None else args.seed
     drawn = random.Random(seed)
     parsers = (
@@ -90,7 +90,7 @@ def _too_late(programme: Programme, end: timedelta | None) -> str | None:
 
 
 def undone(programme: Programme, record: Record) -> Iterator[str]:
-    """What was asked for and did not happen, a sentence for each."""
+    """A sentence for each request that did not happen."""
     for fault in _without(programme.faults, [done.fault for done in record.done]):
         yield f"the {fault} was not {fault.done}: the job was over before it could be"
     for plan in _without(programme.planned, [move.planned for move in record.moves]):
@@ -100,7 +100,7 @@ def undone(programme: Programme, record: Record) -> Iterator[str]:
 
 
 def _without(asked: Sequence[Asked], happened: Sequence[Asked]) -> list[Asked]:
-    """What was asked for twice has to happen twice. More may have happened than was asked for."""
+    """A request that was made twice has to happen twice. More may have happened than was requested."""
     left = list(asked)
     for one in happened:
         if one in left:

@@ -1,9 +1,9 @@
 """`kubectl understudy failover` and `fence`: take an instance away for good, and wait until the Lease says
 so.
 
-Neither needs the operator. A pod's name is never used again, its token dies with it, so that it can not take
-the Lease, and receivers refuse the epoch that is over: even a process that lives on behind a broken cable
-writes no more.
+Neither needs the operator. A pod's name is never used again, and its token ends with it, so that it can not
+take the Lease; and receivers refuse the epoch that is over. So even a process that lives on behind a broken
+cable writes no more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATIENCE_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What is asked of the cluster and done to it."""
+    """How the commands read and change the cluster."""
 
     job: Callable[[], Json]
     lease: Callable[[], Json]
@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser, *, pod: bool) -> None:
 
 
 def failover(hands: Hands, args: argparse.Namespace) -> int:
-    """0: another instance leads; 1: refused, or nobody took over."""
+    """0: another instance leads; 1: refused, or no instance took over."""
     lead = Lead.of(hands.lease())
     if lead.holder is None:
         print(f"{args.subjob} has no primary")
@@ -63,7 +63,7 @@ def failover(hands: Hands, args: argparse.Namespace) -> int:
 
 
 def fence(hands: Hands, args: argparse.Namespace) -> int:
-    """0: the instance is gone and can not write again; 1: refused, or nobody took over from it."""
+    """0: the instance is gone and can not write again; 1: refused, or no instance took over from it."""
     lead, there = Lead.of(hands.lease()), hands.pods()
     if args.pod not in there:
         print(f"{args.pod} is no instance of {args.subjob}; it has {', '.join(there) or 'none'}")
@@ -105,8 +105,8 @@ def _subjob(job: Json, name: str) -> Json:
 
 
 def _until(hands: Hands, gone: str, epoch: int) -> Lead | None:
-    """Who leads when it is another one, in this epoch or a later one. Replicas lead side by side with one
-    epoch, so one that is taken away is fenced off only when the other has begun the next."""
+    """The new leader, once another instance leads in this epoch or a later one. Replicas lead side by side in
+    one epoch, so a replica that is taken away is fenced off only when the other has begun the next epoch."""
     end = time.monotonic() + hands.patience
     while time.monotonic() < end:
         lead = Lead.of(hands.lease())

@@ -1,4 +1,4 @@
-"""What a run shows while it runs: a live table on a terminal, plain lines elsewhere."""
+"""The output of a run while it runs: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ STYLES: Final = {"ready": "green", "finished": "dim", "failed": "red", "dead": "
 
 
 def audience(stream: IO[str] | None = None) -> LiveTable | Lines:
-    """Standard error unless told: standard output stays free for `--json`."""
+    """Standard error by default: standard output stays free for `--json`."""
     console = Terminal(file=stream or sys.stderr)
     return LiveTable(console) if console.is_terminal else Lines(console)
 
 
 class Lines:
-    """Every event, and a line for all of it now and then."""
+    """Prints every event, and now and then a line about the whole job."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -85,7 +85,7 @@ def _primary_words(seen: Seen) -> str:
 
 
 class LiveTable:
-    """One line per process, redrawn; events stay above it."""
+    """One line per process, redrawn; events stay above the table."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -158,11 +158,11 @@ def _row(seen: Seen, observed: Observed, tuples: Mapping[str, int]) -> list[Text
     return [seen.process.name, page.role or "", said, epoch, f"{_lag(page):,}", queued, protected, produced]
 
 
-# --- what a status page says
+# --- content of a status page
 
 
 def _lag(page: InstancePage) -> int:
-    """Input that is there but not processed yet."""
+    """Input that has arrived but is not processed yet."""
     return sum(stream.waiting for stream in page.inputs.values())
 
 
@@ -171,7 +171,7 @@ def _queued(page: InstancePage) -> int:
 
 
 def _full(page: InstancePage) -> list[str]:
-    """Streams whose queue has no room: what fills it waits."""
+    """Streams whose queue has no room: their producers wait."""
     return [name for name, queue in page.outputs.items() if queue.full]
 
 

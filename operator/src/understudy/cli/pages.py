@@ -13,7 +13,7 @@ from understudy.protocol.statuspage import Lag
 Json = Mapping[str, Any]
 
 RECENT: Final = 5
-AWAY_MS: Final = 180_000  # the operator confirms what it wrote every two minutes at the latest
+AWAY_MS: Final = 180_000  # the operator confirms its status every two minutes at the latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
 
 
 def _verdict(status: Json) -> tuple[bool, str]:
-    """Is it safe to lose something now?"""
+    """Whether it is safe to lose a process now, and a sentence about it."""
     conditions = _conditions(status)
     ready, protected = conditions.get("Ready", {}), conditions.get("Protected", {})
     if not conditions:
@@ -64,7 +64,7 @@ def _verdict(status: Json) -> tuple[bool, str]:
 
 
 def _not_known(seconds: int) -> str:
-    """An old status is no word on what is so now."""
+    """An old status says nothing about the present."""
     since = f"The operator has not looked at it for {seconds} s (is it running?)"
     return f"NOT KNOWN. {since}; what follows is from then"
 
@@ -108,7 +108,7 @@ def _sinks(sinks: Sequence[Json]) -> Part:
 
 
 def _changes(status: Json) -> str | None:
-    """What was done on purpose, and how long that stopped the output."""
+    """Planned changes of the primary, and how long they stopped the output."""
     found = [(s["name"], last) for s in status.get("subjobs") or () if (last := s.get("lastChange"))]
     lines = [
         f"{name}: {last['to']} for {last['from']}, {_pause(last)}; {last['cause']}" for name, last in found
@@ -127,7 +127,7 @@ def _sink(sink: Json) -> tuple[str, ...]:
 
 
 def lag(sink: Json) -> str:
-    """By how much a sink is behind, and for how long."""
+    """How many tuples a sink is behind, and for how long."""
     tuples, seconds = sink.get("lag"), sink.get("lagSeconds")
     return "-" if tuples is None or seconds is None else str(Lag(tuples, round(seconds * 1000)))
 
@@ -176,7 +176,7 @@ def _incident(spec: Json, status: Json) -> tuple[str, ...]:
 
 
 def _failed(spec: Json) -> str:
-    """Who, and who took over; what it was if nobody had to."""
+    """Which pod failed, and which took over; what the pod was if no other had to take over."""
     role = spec.get("role", "primary")
     if role == "primary":
         return f"{spec.get('from', '?')} → {spec.get('to', '?')}"

@@ -1,4 +1,4 @@
-"""A program whose output nobody reads any further ends without a word, as in `understudy plan JOB.yaml | head
+"""A program ends silently when the reader of its output is gone, as in `understudy plan JOB.yaml | head
 -1`."""
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import IO, Final
 
 CLOSED: Final = 141
-"""128 + SIGPIPE: what a shell says of any program that ends so."""
+"""128 + SIGPIPE: the exit code that a shell reports for a program that ends in this way."""
 
 
 def until_closed(program: Callable[[], int]) -> int:
-    """Run the program. Its exit code, or CLOSED if its standard output or standard error is closed by the
-    reader."""
+    """Runs the program. Its exit code, or CLOSED if the reader has closed its standard output or standard
+    error."""
     try:
         try:
             return program()
@@ -24,14 +24,14 @@ def until_closed(program: Callable[[], int]) -> int:
     except BrokenPipeError:
         closed = [stream for stream in (sys.stdout, sys.stderr) if _is_closed(stream)]
         if not closed:
-            raise  # it was some other pipe or connection
+            raise  # another pipe or connection was broken
         for stream in closed:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return CLOSED
 
 
 def _is_closed(stream: IO[str]) -> bool:
-    """Whether nobody can read what is written there."""
+    """Whether the reader of this stream is gone."""
     poll = select.poll()
-    poll.register(stream.fileno(), 0)  # errors are told unasked
+    poll.register(stream.fileno(), 0)  # errors are reported without being asked for
     return bool(poll.poll(0))

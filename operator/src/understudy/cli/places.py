@@ -1,4 +1,4 @@
-"""What the processes of a job have in common on the command line."""
+"""Command-line arguments that the processes of a job share."""
 
 from __future__ import annotations
 

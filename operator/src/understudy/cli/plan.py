@@ -1,5 +1,5 @@
-"""What each subjob of a job is, what each high-availability mode would guarantee it and cost it, which mode
-it takes and why. Reads the manifest only: no Spark, no cluster."""
+"""For each subjob of a job: its class, what each high-availability mode would guarantee and cost, which mode
+it runs in and why. Reads the manifest only: no Spark, no cluster."""
 
 from __future__ import annotations
 

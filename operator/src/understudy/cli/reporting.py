@@ -1,8 +1,8 @@
-"""`kubectl understudy report`: what a local run's `report.json` tells, of a job on the cluster.
+"""`kubectl understudy report`: the content of a local run's `report.json`, for a job on the cluster.
 
-Nothing is compared here: how many tuples were lost or came twice is what the take-overs say of themselves,
-and of a sink only the number of tuples is known, and how far it is behind. Times are in milliseconds since
-the last sign of life of the one that failed.
+Nothing is compared here: the take-overs themselves report how many tuples were lost or duplicated, and of a
+sink only the number of tuples is known, and how far it is behind. Times are in milliseconds since the last
+sign of life of the instance that failed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _move(subjob: str, move: Json) -> dict[str, Any]:
 
 
 def parts(report: Json) -> tuple[Part, ...]:
-    """A headline and tables; - is what is not known."""
+    """A headline and tables; - stands for what is not known."""
     steps = [f"{step}Ms" for step in STEPS]
     tables = [
         _section("SUBJOB", report["subjobs"], ("mode", "operatorClass", "guarantee")),

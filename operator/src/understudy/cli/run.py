@@ -1,8 +1,8 @@
 """Runs a StreamJob on this machine: a process for every subjob instance and sink, with the same runtime and
-the same protocols as on Kubernetes. It can kill what it started, replaces it as the operator would, and says
-what came of it. A fault that was asked for and did not happen, because the job was over before, makes it exit
-with 1; so does a take-over that kept output away for longer than the subjob's `maxRecovery`. The file is
-watched: an edit of `ha`, the mode included, is applied to the running job.
+the same protocols as on Kubernetes. It can kill these processes, replaces them as the operator would, and
+reports the result. It exits with 1 if a requested fault did not happen because the job ended before, or if a
+take-over stopped the output for longer than the subjob's `maxRecovery`. The file is watched: an edit of `ha`,
+the mode included, is applied to the running job.
 
 Leaves in --output: report.json, report.html, sinks/NAME/*.jsonl, job.yaml (the job as it was run), run.json,
 logs/.

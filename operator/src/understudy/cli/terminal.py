@@ -1,5 +1,4 @@
-"""What commands print tables and colours with: by rich, and as plain lines where nobody looks at a
-terminal."""
+"""How commands print tables and colours: by rich, and as plain lines if the output is not a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-UNBROKEN: Final = 10_000  # columns, where nobody's terminal says how many there are: no line is broken
+UNBROKEN: Final = 10_000  # columns, if no terminal tells the width: no line is broken
 
 Part = str | Table
 """Sentences, or a table."""
@@ -24,7 +23,7 @@ class Terminal(Console):
             self.width = UNBROKEN
 
     def show(self, *parts: Part) -> None:
-        """With a blank line between two."""
+        """Prints the parts, with a blank line between two."""
         if not self.is_terminal:
             self.file.write(plain(*parts) + "\n")
             return
@@ -34,12 +33,13 @@ class Terminal(Console):
             self.print(Text(part) if isinstance(part, str) else part, soft_wrap=isinstance(part, str))
 
     def on_broken_pipe(self) -> None:
-        """Leave it to the program's entry (`pipes`); rich would exit as if the command had failed."""
+        """Left to the program's entry (`pipes`), because rich would exit as if the command had failed."""
         raise BrokenPipeError
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> Table:
-    """Cells are shown as they are, and whole: what is too long for the terminal goes on in the next line."""
+    """Cells are shown unchanged and complete: text that is too long for the terminal continues in the next
+    line."""
     found = Table(
         title=Text(title) if title else None,
         title_justify="left",
@@ -57,7 +57,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], title: str | None
 
 
 def plain(*parts: Part) -> str:
-    """As scripts and files get it: no colours, no line broken, none that ends with spaces."""
+    """The text for scripts and files: without colours, without broken lines, without spaces at the end of a
+    line."""
     console = Console(file=io.StringIO(), width=UNBROKEN, color_system=None)
     return "\n\n".join(part if isinstance(part, str) else _lines(console, part) for part in parts)
 

@@ -3,8 +3,8 @@
 | module | what it knows |
 |---|---|
 | lane, sequence | the tuples of one input; several inputs as one merged sequence |
-| cutting, plan, choices | where a plan ends, what it reads, how it is split; who decides that |
-| intake, inbox | all of that for one element; the same for many threads, with numbered plans and warm_ups |
+| cutting, plan, choices | where a plan ends, what it reads, how it is split; which process decides that |
+| intake, inbox | all of that for one element; the same for many threads, with numbered plans and warm-ups |
 | assemble, serve, source | a plan's rows; served by the process's Flight server; read by the data source |
 | inputs, frame, windows, join, sql, compile | the element's operators as one Spark plan over a plan's rows |
 | computation, query | a plan's output, in order; the streaming query that asks for plans and emits output |

@@ -45,7 +45,8 @@ def assemble(
 
 
 def _passed(lane: Lane, sequence: Sequence, rule: Rule, start: int, stop: int, pos: Times) -> Times | None:
-    """Per row the greatest event time before it: on the merged input for windows, on its own for joins."""
+    """For each row the greatest event time before it: on the merged input for windows, on its own stream for
+    joins."""
     match rule:
         case TimeWindow():
             first, last = int(pos[0]), int(pos[-1])
@@ -58,7 +59,7 @@ def _passed(lane: Lane, sequence: Sequence, rule: Rule, start: int, stop: int, p
 
 
 def _times(rule: Rule, sequence: Sequence, part: Part, pos: Times) -> pa.Array:
-    """Per row the event time of each window that it counts for and that closes in this part."""
+    """For each row the event times of the windows that contain it and close in this part."""
     assert isinstance(rule, CountWindow)
     first, times = window_times(rule, sequence, part.opened, part.shut)
     lowest = np.maximum(np.maximum((pos - rule.size) // rule.slide + 1, 0), first)

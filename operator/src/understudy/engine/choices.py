@@ -1,4 +1,4 @@
-"""Who decides what the next plan is: this process, or the one whose determinants it follows."""
+"""Which process decides what the next plan is: this one, or the one whose determinants it follows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from understudy.engine.plan import Choice
 
 
 class PlanClock:
-    """The time of plans, in microseconds since 1970. It never goes back, whoever chose the last one."""
+    """The time of plans, in microseconds since 1970. It never decreases, whichever process chose the last
+    one."""
 
     def __init__(self, read: Callable[[], int]) -> None:
         self._read = read
@@ -24,13 +25,14 @@ class PlanClock:
 
 
 class Choices:
-    """Choices made elsewhere come first, in their order; then, unless we only follow, our own."""
+    """Determinants of another process come first, in their order; after them, unless this process only
+    follows, its own choices."""
 
     def __init__(self, salt: Callable[[], int], clock: PlanClock | None = None) -> None:
         self.salt = salt
-        """What is left to chance in a plan."""
+        """The random number of a plan."""
         self._clock = clock
-        """None: nobody asks what time it is."""
+        """None: the element does not use the time."""
         self._theirs: deque[Choice] = deque()
         self._follows = False
 
@@ -40,8 +42,8 @@ class Choices:
 
     @property
     def leave_order(self) -> bool:
-        """Whether inputs are merged as they come: by our own choice, or because the next one says nothing of
-        it."""
+        """Whether inputs are merged in order of arrival: by a choice of this process, or because the next
+        determinant has no order."""
         return self.are_ours or (bool(self._theirs) and not self._theirs[0].runs)
 
     @property
@@ -49,7 +51,7 @@ class Choices:
         return self._theirs[0] if self._theirs else None
 
     def time_of(self, choice: Choice) -> int | None:
-        """The time that a plan has: as it was chosen, or as it is now."""
+        """The time of a plan: as the determinant says, or now."""
         if self._clock is None:
             return None
         if choice.clock is None:
@@ -58,7 +60,7 @@ class Choices:
         return choice.clock
 
     def drop_done(self, upto: int) -> bool:
-        """Forget choices of plans that are cut; True if from now on the choices are ours."""
+        """Drops determinants of plans that are cut. True if from now on this process chooses."""
         before = self.are_ours
         while self._theirs and self._theirs[0].stop <= upto:
             self._theirs.popleft()

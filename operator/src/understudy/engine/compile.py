@@ -41,11 +41,11 @@ from understudy.model.operators import (
 
 @dataclass(frozen=True)
 class Shape:
-    """What a compiled plan tells without running."""
+    """What is known of a compiled plan without running it."""
 
     payload: pa.Schema
     order: int
-    """How many order columns come first in the result."""
+    """How many of the first columns of the result are order columns."""
 
 
 def raw_type(element: Element, inputs: Sequence[InputSpec]) -> StructType:
@@ -55,8 +55,8 @@ def raw_type(element: Element, inputs: Sequence[InputSpec]) -> StructType:
 def compile_element(
     element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame], call: Call = called
 ) -> DataFrame:
-    """Rows of a plan → order columns, `_ts`, payload. `raws`: one frame, or one per input with its rows
-    only."""
+    """Rows of a plan → order columns, `_ts`, payload. `raws`: one frame, or one per input with only its
+    rows."""
     return _frame(element, inputs, raws, call).result()
 
 
@@ -67,7 +67,7 @@ def shape_of(compiled: DataFrame) -> Shape:
 
 
 def reads_apart(element: Element) -> bool:
-    """Whether the inputs are read one by one."""
+    """Whether the inputs are read separately."""
     return any(isinstance(op, Join) for op in element.operators)
 
 
@@ -120,7 +120,8 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], call: Call
 
 
 def sampled(fraction: float, seed: int | None, place: Sequence[str] = ("_seq",)) -> str:
-    """A function of seed and `_seq`; without a seed, of the plan's salt and the row's place."""
+    """A condition that depends on seed and `_seq` only; without a seed, on the plan's salt and the row's
+    place."""
     salt = f"'{seed}'" if seed is not None else "cast(_salt AS string)"
     places = ", ".join(f"cast({quoted(column)} AS string)" for column in place)
     return f"crc32(cast(concat_ws(':', {salt}, {places}) AS binary)) / 4294967296D < {float(fraction)!r}D"

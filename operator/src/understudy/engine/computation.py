@@ -1,9 +1,9 @@
-"""What an element makes of a batch plan.
+"""How an element computes the output of a batch plan.
 
-A query is analysed, planned and compiled once for each part that a plan can have: a plan over one partition
-without an exchange, executed again for each batch plan and reading whatever plan is under way. Parts are
-computed at the same time. Only where rows of different parts meet, in a join of a big plan, is the result
-computed from the micro-batch's own rows and planned anew.
+A query is analysed, planned and compiled once for each part that a plan can have: as a plan over one
+partition without an exchange, which is executed again for each batch plan and reads the plan that is running.
+Parts are computed at the same time. Only if rows of different parts meet, in a join of a big plan, is the
+result computed from the micro-batch's own rows and planned again each time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Computation:
         self._lacks_times = counted and not uses_window_times(element)
 
     def _prepare(self, part: int) -> DataFrame:
-        """The query over one part of whatever plan is under way."""
+        """The query over one part of the plan that is running."""
         element, inputs = self._inbox.element, self._inbox.inputs
         reader = self._spark.read.format(NAME).schema(raw_type(element, inputs))
         reader = reader.options(**self._options, part=str(part))
@@ -49,7 +49,7 @@ class Computation:
         return compile_element(element, inputs, raws)
 
     def run(self, plan: BatchPlan, rows: DataFrame) -> pa.Table:
-        """`_ts` and payload columns, in output order. `rows`: the micro-batch's own."""
+        """`_ts` and payload columns, in output order. `rows`: the micro-batch's own rows."""
         parts = len(plan.parts)
         if parts > len(self._prepared):
             return self._finished(
@@ -80,12 +80,13 @@ class Computation:
 
 
 def _in_order(keys: pa.Table) -> bool:
-    """Whether it is plain to see: row by row, Spark keeps the order."""
+    """Whether the output is certainly in order: row by row, Spark keeps the order."""
     return keys.num_rows < 2 or (
         keys.num_columns == 1 and bool((np.diff(keys.column(0).to_numpy()) >= 0).all())
     )
 
 
 def _can_repeat(query: DataFrame) -> bool:
-    """Spark keeps what an exchange has moved: executed again, it would give the first plan's rows."""
+    """Spark keeps what an exchange has moved: executed again, the query would return the first plan's
+    rows."""
     return "Exchange" not in query._jdf.queryExecution().executedPlan().toString()

@@ -17,17 +17,18 @@ from understudy.protocol.selection import UNKNOWN, CountWindow, EachRow, Rule, T
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Rows count once for each window that holds them: that is what a plan costs in time and memory."""
+    """Limits of a plan. A row counts once for each window that contains it: that is its cost in time and
+    memory."""
 
     max_rows: int
-    """New rows in a plan, unless no window closes among so few."""
+    """The most new rows of a plan, unless no window closes among so few."""
     parallelism: int
-    """Parts of a plan."""
+    """The most parts of a plan."""
     part_rows: int
-    """A part has at least so many rows."""
+    """The least rows of a part."""
 
     def in_tuples(self, rule: Rule) -> Limits:
-        """The same limits, each tuple counting once."""
+        """The same limits, with each tuple counted once."""
         copies = -(-rule.size // rule.slide) if isinstance(rule, CountWindow | TimeWindow) else 1
         return Limits(max(self.max_rows // copies, 1), self.parallelism, max(self.part_rows // copies, 1))
 
@@ -44,7 +45,7 @@ class Cutter:
 
     def target(self, position: int, most: int | None = None) -> int | None:
         """The end of the next plan, of at most so many tuples unless no window closes among them; None while
-        nothing could come of one."""
+        a plan would make no output."""
         stop, limit = self.sequence.stop, self.limits.max_rows
         near = min(stop, position + (limit if most is None else min(limit, most)))
         match self.rule:
@@ -76,7 +77,7 @@ class Cutter:
     # --- what is needed
 
     def needed(self, position: int) -> tuple[int, ...]:
-        """Per input the first tuple that the state at `position` needs."""
+        """For each input the first tuple that the state at `position` needs."""
         match self.rule:
             case EachRow():
                 return self.sequence.seqs(position)
@@ -109,7 +110,7 @@ class Cutter:
         return tuple(self._part(a, b) for a, b in pairwise(edges))
 
     def _part(self, start: int, stop: int) -> Part:
-        """A part is a plan of its own: no group of a window is ever computed from two parts."""
+        """A part is computed like a plan of its own: no group of a window is ever computed from two parts."""
         reads = tuple(zip(self.needed(start), self.sequence.seqs(stop), strict=True))
         match self.rule:
             case CountWindow():
@@ -149,12 +150,14 @@ def _slice(start: int, stop: int, n: int, count: int) -> tuple[int, int]:
 
 
 def window_times(windows: CountWindow, sequence: Sequence, start: int, stop: int) -> tuple[int, Times]:
-    """The first window that closes in (start, stop], and the greatest event time of each that does."""
+    """The first window that closes in (start, stop], and the greatest event times of all windows that close
+    there."""
     first, last = windows.first_open(start), windows.first_open(stop) - 1
     if last < first:
         return first, np.empty(0, np.int64)
     start, stop = first * windows.slide, last * windows.slide + windows.size
-    lost = max(sequence.start - start, 0)  # after a loss a window can begin before what is at hand
+    # after a loss a window can begin before the first tuple that is held
+    lost = max(sequence.start - start, 0)
     times = np.concatenate((np.full(lost, UNKNOWN, np.int64), sequence.times(start + lost, stop)))
     return first, sliding_greatest(times, windows.size, windows.slide)
 

@@ -1,4 +1,4 @@
-"""Determinants (Hwang §6) of a Spark element are its batch plans: what was taken in which order, salt,
+"""The determinants (Hwang §6) of a Spark element are its batch plans: the tuples and their order, salt,
 clock."""
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from understudy.protocol.ids import Seq, Stream, positions
 
 
 def leaves_to_chance(element: Element) -> bool:
-    """Whether a replica of the element has to be told what was chosen."""
+    """Whether another instance needs the element's determinants to repeat its steps."""
     return class_of_element(element).operator_class is OperatorClass.ARBITRARY
 
 
 def determinant_of(
     element: Element, before: Mapping[Stream, Seq], plan: BatchPlan, at: Position
 ) -> Determinant | None:
-    """What the step that took `plan` chose; `before`: the positions it started from."""
+    """What was chosen for the step that took `plan`; `before`: the positions at its beginning."""
     if not leaves_to_chance(element):
         return None
     return Determinant(element.name, before, positions(at.seqs), plan.choice().to_ints())
 
 
 def follow(inboxes: Mapping[str, Inbox]) -> None:
-    """Non-deterministic elements wait for the choices of the primary."""
+    """Lets non-deterministic elements wait for the determinants of the primary."""
     for inbox in inboxes.values():
         if leaves_to_chance(inbox.element):
             inbox.follow(())
@@ -40,7 +40,7 @@ def lead(inboxes: Mapping[str, Inbox]) -> None:
 
 
 def heard_of(inboxes: Mapping[str, Inbox], determinants: Iterable[Determinant]) -> None:
-    """A standby that only keeps them knows by them how far the primary's time has come."""
+    """From determinants that a standby only stores, it learns how far the primary's clock has come."""
     for step in determinants:
         if step.choice:
             inboxes[step.element].heard_of(Choice.of(step.choice))

@@ -1,5 +1,5 @@
-"""Executors in pods of their own. The operator says how, in the environment of the driver; without, tasks run
-there."""
+"""Executors in pods of their own. The operator configures them in the environment of the driver; without
+that, tasks run in the driver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 EXECUTORS: Final = "UNDERSTUDY_EXECUTORS"
-"""JSON: `conf`, settings for Spark, and `template`, what an executor's pod is made from."""
+"""JSON: `conf`, settings for Spark, and `template`, after which executors' pods are modelled."""
 
 
 def remote_conf(scratch: Path) -> dict[str, str]:
@@ -25,7 +25,7 @@ def remote_conf(scratch: Path) -> dict[str, str]:
 
 
 def tasks_running(spark: SparkSession) -> int:
-    """How many tasks Spark has running now, over all stages. A few short calls of the JVM."""
+    """How many tasks Spark runs now, over all stages. Takes a few short calls to the JVM."""
     tracker = spark.sparkContext.statusTracker()
     stages = (tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds())
     return sum(stage.numActiveTasks for stage in stages if stage is not None)

@@ -47,19 +47,20 @@ class Frame:
         return Frame.of(df, self.table, self.control, columns, self.order)
 
     def in_order(self) -> Frame:
-        """In one partition, by place: what an aggregate makes of floating-point numbers depends on their
-        order."""
+        """In one partition, in order of place: the result of an aggregate of floating-point numbers depends
+        on the order."""
         df = self.df.coalesce(1).sortWithinPartitions("_pos").alias(self.table)
         return Frame(df, self.table, self.control, self.payload, self.order)
 
     def rows(self, *more: str) -> DataFrame:
-        """The payload, more columns, and in one struct `_row` where each row came from: what a query or a
-        function that makes rows of rows gets, and hands on."""
+        """The payload, more columns, and the struct `_row`, which tells where each row came from. A query or
+        a function that makes rows from rows gets `_row`, and passes it on."""
         row = ", ".join(f"'{name}', {quoted(name)}" for name in self.control)
         return self.df.selectExpr(*map(quoted, (*self.payload, *more)), f"named_struct({row}) AS {ROW}")
 
     def of_rows(self, made: DataFrame, payload: Sequence[str], seq: str = "_seq") -> Frame:
-        """What came of `rows`; `seq`: the column of `_row` that is each row's `_seq` from now on."""
+        """The result of such a query over `rows`; `seq`: the field of `_row` that becomes each row's
+        `_seq`."""
         taken = [
             f"{ROW}.{quoted(seq if name == '_seq' else name)} AS {quoted(name)}" for name in self.control
         ]

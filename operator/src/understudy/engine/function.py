@@ -1,9 +1,9 @@
-"""The `python` operator: a function of the user's, DataFrame in, DataFrame out, that makes rows of rows.
+"""The `python` operator: a function of the user's, DataFrame in, DataFrame out, that makes rows from rows.
 
-Where a row came from must survive the function as it does a query: it is in the column `_row`, which the
-function hands on. What it makes of a row may depend on that row alone, or results would change with where
-micro-batches begin and end; so a function whose plan groups, sorts or joins rows is refused. Only the
-subjob's own processes call it: the others go by the columns that are declared.
+As in a query, the origin of each row must survive the function: it is in the column `_row`, which the
+function passes on. The output for a row may depend on that row alone, or results would change with the
+borders of micro-batches; so a function whose plan groups, sorts or joins rows is refused. Only the subjob's
+own processes call the function: other processes use the declared columns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def called(frame: Frame, operator: Python) -> Frame:
 
 
 def declared(frame: Frame, operator: Python) -> Frame:
-    """The same columns, without the function."""
+    """The same columns, without calling the function."""
     types = {field.name: field.dataType.simpleString() for field in _wanted(frame, operator)}
     return frame.select({name: f"cast(NULL AS {kind})" for name, kind in types.items()})
 
@@ -85,7 +85,7 @@ def _fault(given: DataFrame, made: object, wanted: StructType) -> str | None:
 
 
 def _parts(df: DataFrame) -> Counter[str]:
-    """How often each kind of node is in its plan."""
+    """How often each kind of node occurs in its plan."""
 
     def nodes(plan: Any) -> Counter[str]:
         children = plan.children()

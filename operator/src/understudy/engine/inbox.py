@@ -1,5 +1,5 @@
-"""One per element: takes what arrives, cuts batch plans, gives their rows, forgets what is done with.
-Thread-safe."""
+"""One inbox per element: takes arriving tuples, cuts batch plans, returns their rows, drops what is no longer
+needed. Thread-safe."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from understudy.protocol.ids import Seq, Stream
 from understudy.protocol.selection import UNKNOWN, Micros, Times
 
 MAX_ROWS = 200_000
-PAST = 1_000  # earlier states that a checkpoint can still be made of
+PAST = 1_000  # earlier states of which a checkpoint can still be made
 PART_ROWS = 20_000
 MAX_WAITING = 500_000  # tuples of one input
 STARVED_ROOM = 50_000
 
 
 class Inbox:
-    """Input readers offer, the data source cuts and reads, the query says when a plan is done.
+    """Input readers offer tuples, the data source cuts and reads plans, the query reports when a plan is
+    done.
 
-    Plans are numbered for the life of the process. Each belongs to the intake it was cut from: the one of the
-    present role, one of a role that is over (`reset`), or one made for a warm_up. Only the first moves the
-    position.
+    Plans are numbered for the life of the process. Each belongs to the intake from which it was cut: the one
+    of the current role, one of a former role (`reset`), or one made for a warm-up. Only plans of the current
+    role move the position.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Inbox:
         self._intake = self._fresh(self._limits)
         self._past: deque[InboxState] = deque(
             maxlen=PAST
-        )  # before each plan that made something; of one input only
+        )  # before each plan that made output; only with a single input
 
     def _fresh(self, limits: Limits) -> Intake:
         return Intake(self._wiring, limits, Choices(self._salt, self._clock))
@@ -89,7 +90,8 @@ class Inbox:
             return min(self._intake.lanes[place].stop for place in self._wiring.places(name))
 
     def room(self, name: str) -> int:
-        """How many tuples of an input may be offered: more wait only where nothing can be made of so many."""
+        """How many tuples of an input may be offered. More than MAX_WAITING are taken only if the waiting
+        ones are not enough for a plan."""
         with self._changed:
             done = self._intake.sequence.seqs(self._intake.position)
             places = self._wiring.places(name)
@@ -99,12 +101,13 @@ class Inbox:
             return STARVED_ROOM if self.starved(name) else 0
 
     def starved(self, name: str) -> bool:
-        """Whether nothing more can be made before more of this input comes."""
+        """Whether the element can make nothing more before more of this input arrives."""
         with self._changed:
             return any(self._intake.starved(place) for place in self._wiring.places(name))
 
     def offer(self, name: str, rows: pa.RecordBatch | pa.Table, progress: Micros | None = None) -> None:
-        """Consecutive tuples, in order, without repetition; how far event time has come, in microseconds."""
+        """Offers consecutive tuples, in order, without repetition; and how far event time has come, in
+        microseconds."""
         table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
         with self._changed:
             self._intake.append(name, table)
@@ -124,14 +127,14 @@ class Inbox:
             self._changed.notify_all()
 
     def end(self, name: str, at: int) -> None:
-        """The stream ends before `at`, whether or not all of it has arrived."""
+        """The stream ends before `at`, whether or not all its tuples have arrived."""
         self.learn(name, None, at)
 
     # --- signs of life of the query
 
     @property
     def steps(self) -> int:
-        """Grows with everything that the query asks or reports."""
+        """A counter that grows with each request and report of the query."""
         return self._steps
 
     @property
@@ -146,7 +149,7 @@ class Inbox:
 
     @contextmanager
     def waited_for(self) -> Iterator[None]:
-        """Meanwhile it is not the query that is slow."""
+        """While in this context, the query waits for this process: it does not count as slow."""
         with self._changed:
             self._steps += 1
             self._waiting += 1
@@ -160,7 +163,7 @@ class Inbox:
     # --- the data source
 
     def cut(self, after: int, timeout: float) -> BatchPlan | None:
-        """The plan after number `after`; waits for one. Asking again gives the same plan."""
+        """The plan after number `after`; waits until it is cut. The same request returns the same plan."""
         with self.waited_for(), self._changed:
             self._changed.wait_for(lambda: self._closed or after < self._newest or self._next(), timeout)
             return None if self._closed or after + 1 not in self._plans else self._plans[after + 1][0]
@@ -181,22 +184,22 @@ class Inbox:
         return True
 
     def rows(self, number: int | None, part: int, place: int | None = None) -> pa.Table:
-        """The rows of one part of a plan (None: of the one under way), with the columns of `plan.py`."""
+        """The rows of one part of a plan (None: of the running one), with the columns of `plan.py`."""
         with self._changed:
             self._steps += 1
             plan, intake = self._plans[self._under_way if number is None else number]
             return intake.rows(plan, part, place, self.schema)
 
     def take_at_most(self, tuples: int, of: str | None = None) -> None:
-        """Plans that are cut here take no more from now on: what comes of more has no room, or more of an
-        input than its producer can hold on to."""
+        """Plans that are cut here take at most so many tuples from now on: otherwise there would be no room
+        for the output, or the plan would need more of an input than its producer can hold."""
         with self._changed:
             self._most[of] = max(tuples, 1)
 
     # --- the query
 
     def begin(self, number: int) -> BatchPlan:
-        """The plan is under way from now on."""
+        """The plan is running from now on."""
         with self._changed:
             self._steps += 1
             self._begun += 1
@@ -204,15 +207,14 @@ class Inbox:
             return self._plans[number][0]
 
     def window_times(self, number: int) -> tuple[int, Times]:
-        """Count windows: the first that the plan closes, and the greatest event time of each in their
+        """Count windows: the first window that the plan closes, and the greatest event time of each, in
         order."""
         with self._changed:
             plan, intake = self._plans[number]
             return intake.window_times(plan)
 
     def done(self, number: int, made: int = 0) -> Position:
-        """The output is appended: forget what the selection behind it no longer needs. To say it twice is
-        fine."""
+        """The output is appended: drops tuples that the new selection does not need. May be called twice."""
         with self._changed:
             plan, intake = self._plans.pop(number, (None, None))
             if plan is not None and intake is self._intake:
@@ -224,12 +226,12 @@ class Inbox:
 
     @property
     def last_done(self) -> int:
-        """Where a query that starts now begins."""
+        """The number after which a query that starts now begins."""
         with self._changed:
             return min(self._plans, default=self._newest + 1) - 1
 
     def close(self) -> None:
-        """No more plans: whoever waits for one is let go."""
+        """No more plans: releases all threads that wait for one."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -242,17 +244,17 @@ class Inbox:
             return self._intake.where()
 
     def place_of(self, seqs: Mapping[str, int]) -> int:
-        """The place in the merged input at which each input has come to its seq."""
+        """The place in the merged input at which each input has reached its seq."""
         return sum(seqs[spec.name] for spec in self.inputs)
 
     @property
     def idle(self) -> bool:
-        """Nothing is under way, and nothing can be made of what has arrived."""
+        """No plan is running, and nothing can be made of the tuples that have arrived."""
         with self._changed:
             return not self._plans and self._intake.choices.first is None and self._intake.target() is None
 
     def hold(self) -> None:
-        """Cut no further plan of this role until `release`; what arrives is kept."""
+        """Cuts no further plan of this role until `release`; arriving tuples are kept."""
         with self._changed:
             self._held = True
 
@@ -263,12 +265,12 @@ class Inbox:
 
     @property
     def still(self) -> bool:
-        """Held, and no plan of this role is under way."""
+        """Whether it is on hold, and no plan of this role is running."""
         with self._changed:
             return self._held and not any(intake is self._intake for _, intake in self._plans.values())
 
     def under_way_ms(self, now: int) -> int:
-        """Since the micro-batch that is under way was begun; 0 if none is."""
+        """How long the current micro-batch has been running; 0 if none is."""
         with self._changed:
             return max(
                 [0, *(now - plan.cut_ms for plan, intake in self._plans.values() if intake is self._intake)]
@@ -276,7 +278,7 @@ class Inbox:
 
     @property
     def finished(self) -> bool:
-        """All inputs have ended and nothing more can come of them."""
+        """Whether all inputs have ended and no further output is possible."""
         with self._changed:
             return self.idle and self._intake.exhausted
 
@@ -287,8 +289,8 @@ class Inbox:
             return replace(self._intake.state(), clock=self._clock.latest if self._clock is not None else 0)
 
     def earlier(self, positions: Mapping[Stream, Seq]) -> InboxState | None:
-        """As it was when its only input had come to this seq and a plan made something of it; None if
-        forgotten."""
+        """The state in which its only input had reached this seq and a plan had made output; None if it was
+        dropped."""
         seqs = tuple(positions[Stream(spec.name)] for spec in self.inputs)
         with self._changed:
             return next((state for state in reversed(self._past) if state.seqs == seqs), None)
@@ -302,24 +304,24 @@ class Inbox:
             return lane.rows(max(start, lane.start), stop)
 
     def arrived(self, name: str, start: int, stop: int) -> pa.Table:
-        """Tuples of an input that are at hand, processed or not; a generator's are not kept."""
+        """Tuples of an input that are held, processed or not; those of a generator are not kept."""
         with self._changed:
             return self._intake.lanes[self._wiring.places(name)[0]].rows(start, stop)
 
     def end_at(self, name: str, seq: int) -> None:
-        """A plan should end where this input has come to `seq`, if one can: a window is not cut."""
+        """A plan should end where this input has reached `seq`, if possible: a window is not cut."""
         with self._changed:
             self._intake.end_at(name, seq)
 
     def reset(self) -> None:
-        """Begin anew. Plans that are under way keep their rows until they are done, but count no longer."""
+        """Starts over. Running plans keep their rows until they are done, but no longer count."""
         with self._changed:
             self._past.clear()
             self._intake = self._fresh(self._limits)
             self._changed.notify_all()
 
     def restore(self, state: InboxState, tails: Mapping[str, pa.Table]) -> None:
-        """Continue from a state. Tails that are not given are to be offered: `wanted` begins at the
+        """Continues from a state. Tails that are missing have to be offered: `wanted` begins at the
         selection."""
         with self._changed:
             restored = Intake(self._wiring, self._limits, self._intake.choices)
@@ -336,8 +338,8 @@ class Inbox:
             return self._plans[plan.number][1] is self._intake
 
     def skip(self, name: str, to: int) -> None:
-        """What precedes `to` was lost, or is not needed: go on there, without a tail. What has arrived behind
-        that, and of other inputs, is kept."""
+        """Tuples before `to` were lost, or are not needed: continues there, without a tail. Later tuples, and
+        those of other inputs, are kept."""
         with self._changed:
             past, at = self._intake, self._intake.state()
             seqs = tuple(
@@ -354,26 +356,27 @@ class Inbox:
     # --- determinants
 
     def follow(self, choices: Iterable[Choice]) -> None:
-        """Cut plans as another process chose them, and none of our own until `lead`."""
+        """Cuts plans by the determinants of another process, and makes no choices until `lead`."""
         with self._changed:
             self._intake.choices.follow(choices)
             self._intake.extend_all()
             self._changed.notify_all()
 
     def heard_of(self, choice: Choice) -> None:
-        """Another process chose this; whether or not it is followed, no later plan has an earlier time."""
+        """A determinant of another process: whether or not it is followed, no later plan has an earlier
+        time."""
         with self._changed:
             if self._clock is not None and choice.clock is not None:
                 self._clock.reached(choice.clock)
 
     @property
     def is_told(self) -> bool:
-        """Whether choices made elsewhere are to be followed next."""
+        """Whether the next plan follows a determinant of another process."""
         with self._changed:
             return self._intake.choices.first is not None
 
     def lead(self) -> None:
-        """Choose for ourselves, once all choices made elsewhere are used up."""
+        """Makes its own choices as soon as all determinants of other processes are used up."""
         with self._changed:
             self._intake.choices.lead()
             self._intake.extend_all()
@@ -382,8 +385,8 @@ class Inbox:
     # --- warm_ups
 
     def warm_up(self, rows: Mapping[str, pa.Table] | None = None, count: int = 1000) -> None:
-        """Plans whose output is discarded, small and split: over the given tuples, made-up ones for other
-        inputs."""
+        """Plans whose output is discarded, small and split: over the given tuples, and over made-up ones of
+        other inputs."""
         with self._changed:
             for tasks in dict.fromkeys((1, self._limits.parallelism)):
                 context = self._fresh(Limits(self._limits.max_rows, tasks, part_rows=1))
@@ -412,7 +415,7 @@ def _renumbered(rows: pa.Table) -> pa.Table:
 
 
 def made_up(schema: pa.Schema, count: int) -> pa.Table:
-    """Rows without content, a millisecond apart."""
+    """Rows without content, one millisecond apart."""
     wire = GeneratorLane(1000).rows(0, count)
     nulls = [pa.nulls(count, field.type) for field in schema]
     return pa.Table.from_arrays([*wire.columns, *nulls], names=[*wire.column_names, *schema.names])

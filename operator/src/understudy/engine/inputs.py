@@ -1,4 +1,4 @@
-"""The inputs of an element, out of the rows of a batch plan."""
+"""The inputs of an element as frames, from the rows of a batch plan."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def columns_of(spec: InputSpec) -> tuple[str, ...]:
 
 
 def _column(place: int, spec: InputSpec, name: str) -> str:
-    """A generator's columns are made here, from `_seq` and `ts`."""
+    """A generator's columns are computed here, from `_seq` and `ts`."""
     if spec.kind is InputKind.GENERATOR:
         return f"({dict(spec.fields)[name]}\n)"
     return quoted(payload_name(place, name))

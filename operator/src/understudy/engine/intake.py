@@ -1,4 +1,4 @@
-"""What has arrived for one element, in one merged sequence, and how far it is processed. Not thread-safe."""
+"""The arrived tuples of one element, as one merged sequence, and how far it is processed. Not thread-safe."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Wiring:
         return found
 
     def by_name(self, seqs: Sequence[int]) -> dict[str, int]:
-        """The least of each input, which may be there twice."""
+        """The least seq of each input; an input may occur twice."""
         names = [spec.name for spec in self.inputs]
         return {name: min(s for n, s in zip(names, seqs, strict=True) if n == name) for name in names}
 
@@ -55,7 +55,7 @@ class Intake:
         self.position = self.cut = 0
         self._border: int | None = None
         self._lacking: InboxState | None = None
-        """Restored, but tuples before the position are still to come."""
+        """A restored state that still lacks tuples before its position."""
 
     # --- what arrives
 
@@ -98,7 +98,7 @@ class Intake:
     # --- plans
 
     def next_plan(self, number: int, most: int | None = None) -> BatchPlan | None:
-        """The next plan: as another process chose it, or as seems best here, with at most so many tuples."""
+        """The next plan: by a determinant, or by a choice made here, of at most so many tuples."""
         if self.choices.drop_done(self.cut):
             self.extend_all()
         theirs = self.choices.first
@@ -114,7 +114,7 @@ class Intake:
         return plan
 
     def end_at(self, name: str, seq: int) -> None:
-        """Only rows of a single input can be cut anywhere: elsewhere a plan ends where windows and merges let
+        """Only rows of a single input can be cut anywhere; other plans end where windows and merges allow
         it."""
         if len(self.lanes) == 1 and isinstance(self.cutter.rule, EachRow) and self.wiring.places(name):
             self._border = seq
@@ -129,11 +129,11 @@ class Intake:
         )
 
     def target(self, most: int | None = None) -> int | None:
-        """Where a plan of our own would end."""
+        """Where a plan that is chosen here would end."""
         return self.cutter.target(self.cut, most) if self._lacking is None and self.choices.are_ours else None
 
     def starved(self, place: int) -> bool:
-        """Whether it takes more of this input until the next plan can be cut."""
+        """Whether the next plan can only be cut when more of this input arrives."""
         if self.position != self.cut:
             return False
         if self._lacking is not None or self.choices.first is not None:
@@ -157,7 +157,7 @@ class Intake:
         return window_times(self.cutter.rule, self.sequence, plan.start, plan.stop)
 
     def done(self, plan: BatchPlan) -> None:
-        """Forget what the selection behind the plan no longer needs."""
+        """Drops tuples that the selection after the plan does not need."""
         self.position = plan.stop
         needed = self.cutter.needed(self.position)
         for lane, seq in zip(self.lanes, needed, strict=True):
@@ -178,7 +178,7 @@ class Intake:
 
     @property
     def exhausted(self) -> bool:
-        """All streams have ended, and all of them is in the sequence."""
+        """Whether all streams have ended, and all their tuples are in the sequence."""
         merged = zip(self.lanes, self.sequence.seqs(self.sequence.stop), strict=True)
         return self._lacking is None and all(lane.complete and seq >= lane.stop for lane, seq in merged)
 
@@ -198,7 +198,7 @@ class Intake:
         )
 
     def restore(self, state: InboxState, tails: Mapping[str, pa.Table]) -> None:
-        """Start from a state. Tails that are not given are to be appended, from the selection on."""
+        """Continues from a state. Tails that are missing have to be appended, from the selection on."""
         self.position = self.cut = state.position
         for place, (spec, lane) in enumerate(zip(self.wiring.inputs, self.lanes, strict=True)):
             lane.begin(state.selection[place], state.before[place])

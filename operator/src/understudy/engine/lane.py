@@ -1,4 +1,4 @@
-"""The tuples of one input between what the state still needs and what has arrived."""
+"""The tuples of one input, from the first that the state still needs to the last that has arrived."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class InputKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """One input of an element. `schema` holds the payload columns; a generator's are made in the consumer's
-    plan."""
+    """One input of an element. `schema` holds the payload columns; those of a generator are computed in the
+    consumer's plan."""
 
     name: str
     kind: InputKind
     schema: pa.Schema
     rate: int | float | None = None
-    """Of a generator: tuples per second."""
+    """For a generator: tuples per second."""
     fields: tuple[tuple[str, str], ...] = ()
-    """Of a generator: column and expression."""
+    """For a generator: column and expression."""
     ordered: bool = False
-    """The stream's event times never decrease."""
+    """Whether the stream's event times never decrease."""
 
 
 def generated_times(rate: int | float, start: int, stop: int) -> Times:
@@ -65,12 +65,12 @@ def to_timestamps(times: Times) -> pa.Array:
 
 
 class Lane(ABC):
-    """Tuples `[start, stop)` of one input are at hand."""
+    """Tuples `[start, stop)` of one input are held."""
 
     start: int = 0
     stop: int = 0
     end: int | None = None
-    """Where the stream ends, once that is known."""
+    """The end of the stream, once it is known."""
 
     @property
     def complete(self) -> bool:
@@ -78,18 +78,18 @@ class Lane(ABC):
 
     @abstractmethod
     def begin(self, seq: int, before: Micros) -> None:
-        """Start over at `seq`; `before` is the greatest event time before it."""
+        """Starts over at `seq`; `before` is the greatest event time before it."""
 
     @abstractmethod
     def times(self, start: int, stop: int) -> Times: ...
 
     @abstractmethod
     def greatest(self, start: int, stop: int) -> Times:
-        """Per tuple the greatest event time on the stream up to and including it."""
+        """For each tuple the greatest event time on the stream up to and including it."""
 
     @abstractmethod
     def before(self, seq: int) -> Micros:
-        """The greatest event time on the stream before `seq`, which is at hand or is `stop`."""
+        """The greatest event time on the stream before `seq`, which is held or equals `stop`."""
 
     @abstractmethod
     def rows(self, start: int, stop: int) -> pa.Table:
@@ -104,7 +104,7 @@ class Lane(ABC):
 
 
 class GeneratorLane(Lane):
-    """Tuple n is a function of n: only how far time has come is kept."""
+    """Tuple n is a function of n, so only the end of the due tuples is kept."""
 
     def __init__(self, rate: int | float) -> None:
         self._rate = rate

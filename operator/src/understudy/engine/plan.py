@@ -1,18 +1,4 @@
-"""Batch plans: all that a micro-batch depends on, and the columns its rows have.
-
-| column | where | meaning |
-|---|---|---|
-| `_seq` | always | place on its own stream |
-| `_ts` | always | event time |
-| `_pos`, `_in` | several inputs | place in the merged input, and which input; one input: `_pos` is `_seq` |
-| `_wm` | time windows, joins | the greatest event time before it, on the merged input; for joins on its own |
-| `_new` | joins | false for the tail |
-| `_open`, `_shut` | windows | (open, shut]: which ends (plus lateness) close in this part |
-| `_times` | count windows whose results' `ts` is used | for each window with the row: its event time |
-| `_salt` | sample without a seed, `rand()` … | the plan's random number |
-| `_clock` | `now()` … | the plan's time |
-| `i0_x` … | inputs that are not generators | column x of input 0; null in rows of other inputs |
-"""
+"""Batch plans: all that a micro-batch depends on, and the columns of its rows."""
 
 from __future__ import annotations
 
@@ -33,7 +19,7 @@ from understudy.protocol.selection import CountWindow, TimeWindow, Within, rule_
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one Spark task reads: of each input the tuples `[start, stop)`."""
+    """What one Spark task reads: for each input the tuples `[start, stop)`."""
 
     reads: tuple[tuple[int, int], ...]
     opened: int = 0
@@ -42,20 +28,21 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """All that was chosen when a plan was cut: with it another process computes the same results from its
-    input."""
+    """All that was chosen when a plan was cut: with it another process computes the same results from the
+    same input."""
 
     start: int
     stop: int
     salt: int
     runs: tuple[Run, ...]
-    """Several inputs: in what order the new tuples were taken."""
+    """With several inputs: the order in which the new tuples were taken."""
     clock: int | None = None
-    """Microseconds since 1970; None: nobody asked what time it was, or whoever cuts the plan says."""
+    """Microseconds since 1970. None: the element does not use the time, or the process that cuts the plan
+    chooses it."""
 
     def to_ints(self) -> tuple[int, ...]:
-        """Runs are three numbers each, and the clock comes last: without one it is as it was before there was
-        any."""
+        """Runs are three numbers each, and the clock comes last. Without a clock the format is as before
+        clocks existed."""
         runs = chain.from_iterable(run.to_list() for run in self.runs)
         return (self.start, self.stop, self.salt, *runs, *(() if self.clock is None else (self.clock,)))
 
@@ -69,18 +56,18 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
     number: int
-    """Consecutive, local to the process: Spark's offset."""
+    """Consecutive in this process; it is Spark's offset."""
     start: int
     stop: int
     """The new tuples, as places in the merged input."""
     parts: tuple[Part, ...]
     runs: tuple[Run, ...] = ()
-    """Several inputs: in what order the new tuples were taken."""
+    """With several inputs: the order in which the new tuples were taken."""
     salt: int = 0
     clock: int | None = None
     warm_up: bool = False
     cut_ms: int = 0
-    """When it was cut, wall clock: how long a micro-batch takes is counted from here."""
+    """Wall-clock time at which it was cut: the duration of a micro-batch is counted from here."""
 
     def choice(self) -> Choice:
         return Choice(self.start, self.stop, self.salt, self.runs, self.clock)
@@ -88,8 +75,8 @@ class BatchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Between two micro-batches: the place in the merged input, and per input the next seq and the
-    selection."""
+    """A state between two micro-batches: the place in the merged input, and for each input the next seq and
+    the selection."""
 
     merged: int
     seqs: Mapping[str, int]
@@ -99,12 +86,12 @@ class Position:
 
 
 def taken_from_plan(element: Element) -> frozenset[Taken]:
-    """What of a plan, besides its tuples, the element depends on."""
+    """Parts of a plan, besides its tuples, on which the element depends."""
     return frozenset[Taken]().union(*map(taken_by, element.operators))
 
 
 def uses_window_times(element: Element) -> bool:
-    """Whether an operator after a count window asks for the event time of its results."""
+    """Whether an operator after a count window uses the event time of its results."""
     if not isinstance(rule_of(element.operators), CountWindow):
         return False
     stateful = next(n for n, op in enumerate(element.operators) if isinstance(op, Aggregate))

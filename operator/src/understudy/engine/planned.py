@@ -1,8 +1,8 @@
-"""Calls that would give another answer each time, replaced by what the batch plan chose (`model.draws`).
+"""Calls that would return another value each time, replaced by what the batch plan chose (`model.draws`).
 
-The clock and the salt are columns of a plan's rows. A draw is a function of the salt, of the row's place,
-which does not depend on parts and tasks, and of which call it is. Rows that were made of one tuple share its
-place, and so what is drawn for them by one call.
+The clock and the salt are columns of a plan's rows. A random value is a function of the salt, of the row's
+place (which does not depend on parts and tasks), and of the number of the call. Rows made from one tuple
+share its place, so one call returns the same value for all of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UUID_PARTS: Final = "'^(.{8})(.{4}).(.{3}).(.{3})(.{12})$', '$1-$2-4$3-a$4-$5'"
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the columns are called where an expression stands."""
+    """The names of the columns where an expression stands."""
 
     clock: str
     salt: str
@@ -47,7 +47,7 @@ class Names:
 
 
 def taken_columns(frame: Frame) -> tuple[str, ...]:
-    """Those of a plan's choices that its operators ask for."""
+    """The columns with the plan's choices that its operators use."""
     return tuple(name for name in TAKEN if name in frame.control)
 
 
@@ -84,7 +84,7 @@ def expression(text: str, names: Names, where: str) -> str:
 
 
 def planned_query(text: str, number: int, frames: Sequence[Frame]) -> str:
-    """Over `_row`, in which a query hands on where a row came from."""
+    """Over `_row`, with which a query passes on where each row came from."""
     own = {name.lower() for frame in frames for name in frame.payload}
     places = tuple(f"{ROW}.{quoted(column)}" for column in frames[0].order)
     return _replaced(
@@ -93,7 +93,7 @@ def planned_query(text: str, number: int, frames: Sequence[Frame]) -> str:
 
 
 def _replaced(text: str, parsed: Parsed, names: Names, where: str) -> str:
-    """Unchanged, as it was written, if it draws nothing that a plan chooses."""
+    """Unchanged, exactly as written, if it contains no call that a plan replaces."""
     if isinstance(parsed, Malformed):
         return text
     whole = exp.Paren(this=parsed.copy())

@@ -1,7 +1,8 @@
 """How far event time has come on an element's output: no later result has an earlier event time.
 
-It is known where event times never decrease along the output: behind a time window always, else where the
-inputs have that property and are merged by event time. Elsewhere a consumer knows only what it has seen.
+It is known where event times never decrease along the output: always after a time window, and otherwise if
+the inputs have that property and are merged by event time. In other cases a consumer knows only the times it
+has seen.
 """
 
 from __future__ import annotations

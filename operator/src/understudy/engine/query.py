@@ -1,6 +1,7 @@
 """An element as a running Structured Streaming query.
 
-The stream says which plan is next, and remembers nothing that we need: its log is scratch and written behind.
+Spark's stream only says which plan is next. Its own log is not used for recovery: it is in the scratch
+folder, and written late.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _numbers = itertools.count()
 
 
 class ElementQuery:
-    """Runs the inbox's plans, one micro-batch each, and hands over `_ts` and payload columns in output
+    """Runs the inbox's plans, one micro-batch each, and passes on `_ts` and payload columns in output
     order."""
 
     def __init__(
@@ -85,7 +86,7 @@ class ElementQuery:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def failed(self) -> str | None:
-        """Why the query has stopped by itself; None while it runs. One that could not start is started
+        """Why the query has stopped by itself; None while it runs. A query that could not start is started
         again."""
         if self._query.isActive:
             return None

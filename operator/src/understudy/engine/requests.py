@@ -1,5 +1,5 @@
-"""What a data source asks of its own driver. Both are of one image, so this carries no version. Python
-workers of Spark import it: it needs nothing that takes long to import."""
+"""The requests of a data source to its own driver. Both run the same image, so the format has no version.
+Spark's Python workers import this module, so it imports nothing that is slow to load."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NextPlan(_Bytes):
 
 @dataclass(frozen=True, slots=True)
 class Cut(_Bytes):
-    """The next plan; the one that was asked about, without parts, if there is none yet."""
+    """The next plan; if there is none yet, the last one again, without parts."""
 
     plan: int
     parts: int = 0
@@ -37,7 +37,7 @@ class Cut(_Bytes):
 class PartRows(_Bytes):
     element: str
     plan: int | None
-    """None: the one that is under way."""
+    """None: the plan that is running."""
     part: int
     input: int | None = None
-    """Of this input only; None: of all."""
+    """Rows of this input only; None: of all."""

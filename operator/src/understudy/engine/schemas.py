@@ -1,4 +1,4 @@
-"""The columns of every stream of a job, by analysing the plans on empty frames: no process waits for
+"""The columns of every stream of a job, found by analysing the plans on empty frames: no process waits for
 another."""
 
 from __future__ import annotations

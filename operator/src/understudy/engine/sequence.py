@@ -13,7 +13,7 @@ from understudy.protocol.selection import UNKNOWN, Micros, Times
 
 
 class Sequence(ABC):
-    """Places `[start, stop)` are known."""
+    """The merged sequence; places `[start, stop)` are known."""
 
     @property
     @abstractmethod
@@ -25,11 +25,11 @@ class Sequence(ABC):
 
     @abstractmethod
     def extend(self, place: int) -> None:
-        """Input `place` has more tuples, or knows more of its progress."""
+        """Input `place` has more tuples, or its progress has advanced."""
 
     @abstractmethod
     def seqs(self, pos: int) -> tuple[int, ...]:
-        """Per input the seq of its first tuple at or after `pos`."""
+        """For each input the seq of its first tuple at or after `pos`."""
 
     @abstractmethod
     def places(self, place: int, start: int, stop: int) -> Times:
@@ -46,14 +46,14 @@ class Sequence(ABC):
 
     @abstractmethod
     def forget(self, seqs: Items[int]) -> None:
-        """Tuples before these seqs are no longer asked for."""
+        """Tuples before these seqs are no longer needed."""
 
     def runs(self, start: int, stop: int) -> tuple[Run, ...]:
-        """Who is where in `[start, stop)`; nothing for a single input."""
+        """The order of the inputs in `[start, stop)` as runs; empty for a single input."""
         return ()
 
     def adopt(self, runs: Items[Run]) -> bool:
-        """Take an order that was chosen elsewhere; False while tuples of it are missing."""
+        """Takes over an order that another process chose; False while tuples of it are missing."""
         return True
 
 
@@ -94,7 +94,7 @@ class Single(Sequence):
 
 
 class Merged(Sequence):
-    """Several inputs. Who is where is kept from `base` on, where input i continues at `origin[i]`."""
+    """Several inputs. The order is kept from `base` on, where input i continues at `origin[i]`."""
 
     def __init__(self, lanes: Items[Lane], by_event_time: bool) -> None:
         self._lanes = lanes
@@ -186,7 +186,7 @@ class Merged(Sequence):
         return runs_of(self.order[start - self.base : stop - self.base], self.seqs(start))
 
     def resume(self, base: int, origin: Items[int], before: Micros, order: Places) -> None:
-        """Start over from a state: `order` covers the places from `base` to the state's position."""
+        """Continues from a state: `order` covers the places from `base` to the state's position."""
         self.base, self.origin, self.base_before = base, tuple(origin), before
         self.order = order
         self._times = np.full(len(order), UNKNOWN, np.int64)

@@ -1,6 +1,5 @@
-"""What the data source asks of its own driver, answered from the inboxes. The process mounts these in its
-server.
-"""
+"""Answers the requests of this process's own data source, from the inboxes. The process mounts these
+functions in its Flight server."""
 
 from __future__ import annotations
 
@@ -21,6 +20,6 @@ def cut(inboxes: Mapping[str, Inbox], raw: bytes) -> bytes:
 
 
 def rows(inboxes: Mapping[str, Inbox], raw: bytes) -> pa.Table:
-    """One part of a plan."""
+    """The rows of one part of a plan."""
     request = PartRows.from_bytes(raw)
     return inboxes[request.element].rows(request.plan, request.part, request.input).combine_chunks()

@@ -14,9 +14,9 @@ from understudy.engine.executors import remote_conf
 from understudy.engine.source import PlanSource
 from understudy.model.ha import SparkSettings
 
-# A driver lives on small batches and must start fast: the client compiler alone costs a third less CPU until
-# the first batch (24 s instead of 36 s with the warm-up). What the server compiler would give back later was
-# not measured.
+# A driver runs small batches and must start fast: the client compiler alone costs a third less CPU until the
+# first batch (24 s instead of 36 s with the warm-up). What the server compiler would gain later was not
+# measured.
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
@@ -50,10 +50,11 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
 
 
 def _worker_python(scratch: Path) -> Path:
-    """The interpreter of Spark's helpers and workers on this machine: ours, importing what we import.
+    """The interpreter for Spark's helpers and workers on this machine: the one of this process, with the same
+    imports.
 
-    Spark would put its own pyspark.zip first, and Python compiles what it finds in there anew in every
-    process: 1.7 s instead of 0.5 s of CPU for each of the three that a query needs.
+    Spark would put its own pyspark.zip first, and Python compiles its content again in every process: 1.7 s
+    instead of 0.5 s of CPU for each of the three processes that a query needs.
     """
     folders = os.pathsep.join(
         os.path.abspath(path) for path in sys.path if path and not path.endswith(".zip")
@@ -92,7 +93,7 @@ def _conf(settings: SparkSettings, scratch: Path) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(parallelism(settings)),
         "spark.sql.adaptive.enabled": "false",
-        # never: sorted, a group's rows would be added up in another order than they came in
+        # never: if groups were sorted, a group's rows would be added up in another order than they arrived
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
         "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
         "spark.sql.streaming.numRecentProgressUpdates": "1",

@@ -1,8 +1,8 @@
 """The Python data source: Spark's offset is the number of a batch plan, nothing else.
 
 `latestOffset` waits in the driver's server until a plan is cut; a task fetches its part of the plan from
-there, so that executors on other machines can too. Read as a batch, the source gives the rows of the plan
-that is under way. The classes are pickled by reference to workers: imports stay inside functions.
+there, so that executors on other machines can do so, too. Read as a batch, the source returns the rows of the
+plan that is running. The classes are pickled by reference to workers: imports stay inside functions.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ class CurrentPlan(DataSourceReader):  # type: ignore[misc]
 
 @cache
 def _client(address: str) -> Any:
-    """One connection per worker process: a new one costs more than a small batch's rows.
+    """One connection per worker process: a new one costs more than the rows of a small batch.
 
-    Spark's workers collect garbage after every task, 25 ms with all that is imported by then. None of that is
-    garbage.
+    Spark's workers collect garbage after every task, which takes 25 ms with all imported modules. So the
+    modules are excluded from it.
     """
     from understudy.streams.connection import connect
 

@@ -1,8 +1,8 @@
-"""The `sql` operator: a query that makes rows of rows, over the inputs by name.
+"""The `sql` operator: a query that makes rows from rows, over the inputs by name.
 
-Where a row came from must survive the query. So each input is a view of its payload and one struct `_row`
-with the control columns, and every SELECT that reads rows hands `_row` on. `ts` and `_seq` are taken out of
-it where the input has no column of that name.
+The origin of each row must survive the query. So each input is a view of its payload and one struct `_row`
+with the control columns, and every SELECT that reads rows passes `_row` on. `ts` and `_seq` are taken from it
+where the input has no column of that name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def query(text: str, frames: Sequence[Frame]) -> Frame:
 
 
 def rewritten(text: str, inputs: Mapping[str, Sequence[str]]) -> str:
-    """The query over the views, handing `_row` on. `inputs`: each input's own columns."""
+    """The query over the views, with `_row` passed on. `inputs`: each input's own columns."""
     tree = parse_query(text)
     if isinstance(tree, Malformed):
         raise ValueError(f"{text!r}: {tree.why}")

@@ -1,4 +1,4 @@
-"""What a checkpoint holds of an inbox, besides the tails' rows."""
+"""What a checkpoint contains of an inbox, besides the tails' rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _unpacked(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """Several inputs: who is where from `base` up to the position."""
+    """With several inputs: their order from `base` up to the position."""
 
     base: int
     origin: tuple[int, ...]
@@ -41,7 +41,8 @@ class LogState:
 
 @dataclass(frozen=True, slots=True)
 class InboxState:
-    """Per input, by its place: the next seq, the selection, the greatest event time before the selection."""
+    """For each input, by its place: the next seq, the selection, the greatest event time before the
+    selection."""
 
     position: int
     seqs: tuple[int, ...]
@@ -49,4 +50,4 @@ class InboxState:
     before: tuple[Micros, ...]
     log: LogState | None = None
     clock: int = 0
-    """The latest time that a plan had, if its element asks what time it is."""
+    """The latest time of a plan, if the element uses the time."""

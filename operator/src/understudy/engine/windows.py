@@ -1,4 +1,4 @@
-"""Windows: every row goes to the windows that it belongs to and that close in this part, then a plain GROUP
+"""Windows: every row is copied to the windows that contain it and close in this part; then a plain GROUP
 BY."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ LEAST: Final = "(-9223372036854775807L - 1L)"
 
 
 def aggregate(frame: Frame, operator: Aggregate) -> Frame:
-    """The event time of a count window's results is the greatest of its range, rows of other groups and rows
-    that a filter dropped included. So it is not computed here: it comes with the rows, or is put in after
+    """The event time of a count window's results is the greatest of its range, including rows of other groups
+    and rows that a filter dropped. So it is not computed here: it comes with the rows, or is inserted after
     Spark."""
     windows = window_rule(operator.window)
     rows = _in_windows(frame.df, windows)
@@ -45,7 +45,7 @@ def aggregate(frame: Frame, operator: Aggregate) -> Frame:
 
 
 def _in_windows(df: DataFrame, windows: CountWindow | TimeWindow) -> DataFrame:
-    """One row per row and window, with the window's number `_k`."""
+    """One row for each row and window, with the window's number `_k`."""
     match windows:
         case CountWindow(size, slide):
             at, wait, passed = "_seq", 0, None

@@ -1,1 +1,1 @@
-"""Faults that drills and local runs make: cut connections, processes that stop and go on."""
+"""Faults that drills and local runs make: cut connections, processes that are stopped for a while."""

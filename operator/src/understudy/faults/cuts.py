@@ -2,8 +2,8 @@
 
 All processes of a machine share one loopback device, so the cut is made where a connection begins: it leads
 through a relay in the process that made it. While the two are apart the relay passes nothing on; connections
-stay open, and what was under way arrives when the cut is mended. UNDERSTUDY_CUTS names the folder where the
-cuts are written down, and UNDERSTUDY_ME this process; without them there are no relays.
+stay open, and data on its way arrives when the cut ends. UNDERSTUDY_CUTS names the folder with the file of
+current cuts, and UNDERSTUDY_ME this process; without them there are no relays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 FOLDER: Final = "UNDERSTUDY_CUTS"
 ME: Final = "UNDERSTUDY_ME"
 LEASES: Final = "leases"
-"""Stands for the store of the Leases among the names of processes."""
+"""The name of the Lease store among the names of processes."""
 LOOK_SECONDS: Final = 0.02
 CHUNK: Final = 65_536
 
@@ -30,7 +30,7 @@ def file_in(folder: Path) -> Path:
 
 
 class Cuts:
-    """What this process is cut off from now."""
+    """The processes from which this one is cut off now."""
 
     def __init__(self, folder: Path, me: str) -> None:
         self._folder, self._me = folder, me
@@ -54,19 +54,19 @@ class Cuts:
         except FileNotFoundError:
             return frozenset()
         except ValueError:
-            return self._away  # it is being written
+            return self._away  # the file is being written
         return frozenset(other for pair in pairs for one, other in (pair, pair[::-1]) if one == self._me)
 
     def apart_from(self, name: str) -> bool:
         return name in self._away
 
     def wait_for(self, name: str) -> None:
-        """Until nothing stands between."""
+        """Waits until no cut separates this process from that one."""
         with self._changed:
             self._changed.wait_for(lambda: name not in self._away)
 
     def through(self, address: str) -> str:
-        """Where to connect to instead. Nothing comes between a process and its own workers."""
+        """The address to connect to instead. A process is never cut off from its own workers."""
         name = self._name_of(address)
         if name == self._me:
             return address
@@ -76,7 +76,7 @@ class Cuts:
             return self._relays[address].address
 
     def _name_of(self, address: str) -> str:
-        """Of the process that listens there."""
+        """The name of the process that listens there."""
         for path in (self._folder / "instances").glob("*.json"):
             try:
                 found = json.loads(path.read_text())
@@ -88,7 +88,7 @@ class Cuts:
 
 
 class Relay:
-    """Passes on what is sent to one address, and what comes back."""
+    """Forwards what is sent to one address, and the answers."""
 
     def __init__(self, target: str, name: str, cuts: Cuts) -> None:
         self._target, self._name, self._cuts = target, name, cuts
@@ -117,7 +117,7 @@ class Relay:
             while data := source.recv(CHUNK):
                 self._cuts.wait_for(self._name)
                 target.sendall(data)
-        self._cuts.wait_for(self._name)  # an end is not seen through a cut, either
+        self._cuts.wait_for(self._name)  # the end of a connection does not pass a cut, either
         for each in (source, target):
             _close(each)
 

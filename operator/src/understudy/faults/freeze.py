@@ -1,7 +1,7 @@
-"""A drill's faults: this process and all that it started are stopped (SIGSTOP) and go on after a while, or in
-turns.
+"""A drill's faults: this process and all that it started are stopped (SIGSTOP) and continue after a while, or
+run in slices.
 
-To the peers it is what a machine that hangs looks like: connections stay open, nobody answers.
+For the peers this looks like a machine that hangs: connections stay open, and no answer comes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from understudy.process.family import family, name_of
 
 
 def freeze(seconds: float) -> None:
-    """Returns at once. Another process does it, since whoever is stopped cannot set itself going again."""
+    """Returns at once. Another process does it, because a stopped process can't continue itself."""
     mine = " ".join(str(pid) for pid in family(os.getpid()))
     script = f"sleep 0.05; kill -STOP {mine}; sleep {seconds:.3f}; kill -CONT {mine}"
     subprocess.Popen(["sh", "-c", script], start_new_session=True, stdin=subprocess.DEVNULL)
 
 
 def hang(seconds: float) -> None:
-    """The JVM alone stops: this process lives, and Spark does not. Returns at once."""
+    """Only the JVM stops: this process lives, but Spark does not run. Returns at once."""
     jvms = " ".join(str(pid) for pid in family(os.getpid())[1:] if name_of(pid) == "java")
     script = f"kill -STOP {jvms}; sleep {seconds:.3f}; kill -CONT {jvms}"
     subprocess.Popen(["sh", "-c", script], start_new_session=True, stdin=subprocess.DEVNULL)

@@ -1,13 +1,13 @@
-"""A drill's fault: for a while no packet of this process gets further than to the first router. It needs no
-rights.
+"""A drill's fault: for a while no packet of this process gets further than the first router. It needs no
+privileges.
 
-Every socket gets a time to live of one hop. What others send is then never confirmed, so that their kernels
-send nothing new after a fifth of a second at most, and no connection is made. To the peers it is a cable that
-was cut: connections stay open, nobody answers, and after it is mended what was under way arrives. What the
-pod says to itself takes no hop.
+Every socket gets a time to live of one hop. So data that others send is never confirmed: their kernels send
+nothing new after a fifth of a second at most, and no connection can be made. For the peers this looks like a
+cut cable: connections stay open, no answer comes, and data on its way arrives after the cut ends. Connections
+inside the pod take no hop, and work.
 
-A pod on the same node is apart only where the network routes between pods, as most do; over a bridge it is
-not.
+A pod on the same node is cut off only if the network routes between pods, as most networks do; over a bridge
+it is not.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, Final
 import structlog
 
 log = structlog.get_logger()
-ANSWER_SECONDS: Final = 0.05  # for the answer to whoever ordered it
-SWEEP_SECONDS: Final = 0.005  # between two looks for sockets that are new
+ANSWER_SECONDS: Final = 0.05  # time to send the answer to the order
+SWEEP_SECONDS: Final = 0.005  # between two looks for new sockets
 CUT: Final = 1
-WHOLE: Final = -1  # as many hops as the system gives by default
+WHOLE: Final = -1  # the system's default number of hops
 
-HOPS: Final = {  # of a socket's own packets; one for IPv6 may speak IPv4, too
+HOPS: Final = {  # of a socket's own packets; an IPv6 socket may also use IPv4
     socket.AF_INET: ((socket.IPPROTO_IP, socket.IP_TTL),),
     socket.AF_INET6: ((socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS), (socket.IPPROTO_IP, socket.IP_TTL)),
 }
@@ -47,14 +47,14 @@ def _cut(seconds: float) -> None:
     while time.monotonic() < end:
         cut |= {inode for fd, inode in _sockets() if inode not in cut and _limit(fd, CUT)}
         time.sleep(SWEEP_SECONDS)
-    for _ in range(2):  # what was accepted meanwhile has the limit of its listener
+    for _ in range(2):  # a connection accepted in the meantime has the limit of its listener
         for fd, _inode in _sockets():
             _limit(fd, WHOLE)
-    log.warning("the cut is over", sockets=len(cut))
+    log.warning("partition ended", sockets=len(cut))
 
 
 def _watch(end: float) -> None:
-    """Sockets of this process's Python are cut before they connect; a sweep might come too late."""
+    """Sockets of this process's Python code are limited before they connect; a sweep might come too late."""
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event == "socket.connect" and time.monotonic() < end:
@@ -70,14 +70,14 @@ def _sockets() -> list[tuple[int, int]]:
         try:
             status = os.fstat(int(name))
         except OSError:
-            continue  # closed meanwhile
+            continue  # closed in the meantime
         if stat.S_ISSOCK(status.st_mode):
             found.append((int(name), status.st_ino))
     return found
 
 
 def _limit(fd: int, hops: int) -> bool:
-    """False: it has been closed. A Unix socket has no cable."""
+    """False: the socket has been closed. A Unix socket has no hops."""
     try:
         held = socket.socket(fileno=fd)
     except OSError:

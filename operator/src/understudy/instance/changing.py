@@ -1,8 +1,9 @@
-"""Live changes of how a subjob is kept alive (`modes.change`): the primary decides, its standby is told.
+"""Live changes of a subjob's mode or its settings (`modes.change`): the primary decides, its standby follows.
 
-Whoever deploys the job tells every instance what the manifest says now (`change`). Only the primary acts on
-it; a standby that is promoted later does then. What the primary has in force goes to its standby with the
-letters that it sends anyway, in their order, so that both change at the same place in their conversation.
+The process that deploys the job sends every instance the `ha` of the manifest (`change`). Only the primary
+acts on it at once; a standby does so if it is promoted later. The primary sends its current settings to the
+standby in the same ordered sequence of messages as its state, so that both change at the same point of their
+conversation.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ class Changing:
         self._carry_out, self._begin_anew = carry_out, begin_anew
         self._change: Change | None = None
         self._towards = context.subjob.ha
-        self._asked = False  # the standby, to change
-        self._awaited: Instance | None = None  # as a standby: begins with the next state that comes
+        self._asked = False  # whether the standby was asked to change
+        # as a standby: the new mode, which begins with the next state that arrives
+        self._awaited: Instance | None = None
 
     # --- events and what depends on both modes
 
@@ -55,13 +57,13 @@ class Changing:
             return self._context.core.handle(event)
         commands = change.handle(event)
         if change.former.role is not Role.PRIMARY:
-            self._change = None  # whoever leads now will see to it
+            self._change = None  # the next primary carries out the change
         elif isinstance(event, on.Resumes) or any(isinstance(c, do.Renumber) for c in commands):
             self._change = Change(change.former, self._instance(self._towards))
         return commands
 
     def mark(self, stream: Stream, position: Seq) -> Step | None:
-        """Consumers are told the successor's watermarks, too, before it stands alone."""
+        """Consumers get the watermarks of the successor mode already while both modes run."""
         return (self._context.core if self._change is None else self._change.successor).mark(stream, position)
 
     @property
@@ -73,17 +75,17 @@ class Changing:
     def tell(self, ha: Ha) -> None:
         with self._context.lock:
             if ha != self._context.wanted:
-                log.info("told of a change", mode=ha.mode)
+                log.info("mode change received", mode=ha.mode)
             self._context.wanted = ha
 
     def poll(self) -> None:
-        """Called every few milliseconds, under the lock."""
+        """Begins or continues a change. Called every few milliseconds, under the lock."""
         context, core = self._context, self._context.core
         if core.role is not Role.PRIMARY or core.lease is None or core.lease.holder != core.name:
             context.story.change = None
             return
         if self._change is not None and self._towards != context.wanted:
-            self._change = None  # another edit came before this one was in force
+            self._change = None  # the manifest was edited again before this change was in force
         if self._change is not None:
             self._proceed(self._change)
         elif context.wanted != context.subjob.ha and core.settled:
@@ -103,7 +105,7 @@ class Changing:
             core.retune(successor)
             self._put_in_force(ha)
         elif successor.sources_keep_acks:
-            log.info("changing", to=ha.mode)
+            log.info("mode change begun", to=ha.mode)
             self._inputs.forget_trees()
             self._recovery.forget_acks()
             self._change, self._towards, self._asked = Change(core, successor), ha, False
@@ -123,8 +125,8 @@ class Changing:
             self._peers.dictate(self._towards)
 
     def secondary_joined(self, name: str) -> None:
-        """It gets what is in force; if it was only waited for, that is the new mode. Called under the
-        lock."""
+        """Sends the standby the current settings. If the change only waited for a standby, the new mode comes
+        first. Called under the lock."""
         self._asked = False
         if self._change is not None:
             self._proceed(self._change)
@@ -134,20 +136,21 @@ class Changing:
         self._context.post(on.SecondaryJoined(name))
 
     def _heard_upstream(self, successor: Instance) -> bool:
-        """Savepoint: whether all predecessors and sources have a tree to recover from."""
+        """Savepoint: whether all predecessors and sources have a tree from which this subjob could
+        recover."""
         wiring = successor.wiring
         told = all(self._inputs.tree_delivered(s) for s in wiring.external) or not successor.sends_trees
         return told and (self._recovery.has_kept or not set(wiring.entering) & wiring.replayable)
 
     def _switch(self, successor: Instance, ha: Ha) -> None:
-        """From here on the successor decides. The query, the queues and the connections stay."""
+        """From here on the successor mode decides. The query, the queues and the connections stay."""
         context, secondary = self._context, self._peers.secondary
-        log.info("changed", mode=ha.mode, before=context.subjob.ha.mode, epoch=context.core.epoch)
+        log.info("mode changed", mode=ha.mode, before=context.subjob.ha.mode, epoch=context.core.epoch)
         context.core = successor
         self._put_in_force(ha)
         if secondary is not None:
             context.post(on.SecondaryJoined(secondary))
-        else:  # a standby that is out of sight must not take over with what it has of the former mode
+        else:  # a standby that is not connected must not take over with its state of the former mode
             self._carry_out((do.TryLease(successor.lease, "to fence off standbys of the former mode"),))
         if secondary is None or not successor.hold_back:
             self._carry_out(tuple(successor.publish(str(s)) for s in successor.wiring.leaving))
@@ -159,7 +162,8 @@ class Changing:
     # --- the standby
 
     def dictated(self, ha: Ha) -> None:
-        """The primary says what is in force. A mode with state at the standby begins with that state."""
+        """The primary sends the settings that are in force. A mode that keeps state at the standby begins
+        with that state."""
         with self._context.lock:
             self._towards, self._awaited = ha, None
             core, like = self._context.core, self._instance(ha)
@@ -173,13 +177,14 @@ class Changing:
                 self._awaited = like
 
     def before_state(self) -> None:
-        """A state of the mode in which the primary leads is about to arrive. Called under the lock."""
+        """Changes the mode of a standby that waited for a state of the new mode, because that state is about
+        to arrive. Called under the lock."""
         if self._awaited is not None:
             successor, self._awaited = self._awaited, None
             self._become(successor, self._towards)
 
     def _become(self, successor: Instance, ha: Ha) -> None:
-        log.info("changed as standby", mode=ha.mode, before=self._context.subjob.ha.mode)
+        log.info("mode changed as standby", mode=ha.mode, before=self._context.subjob.ha.mode)
         successor.follow_after(self._context.core)
         self._context.core = successor
         self._in_force(ha)

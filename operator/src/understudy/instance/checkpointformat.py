@@ -1,8 +1,8 @@
-"""A checkpoint's bytes. This is the only module that knows them.
+"""A checkpoint as bytes. This is the only module that knows its format.
 
-It travels as letters: a message and blobs. The last letter has the header, as compressed JSON with a version,
-and one Arrow IPC stream for each part that the header names. Rows that are too many for it go ahead, each
-with a `Piece`.
+A checkpoint is sent as letters: a letter is a message with blobs. The last letter contains the header, as
+compressed JSON with a version, and one Arrow IPC stream for each part that the header names. Rows that are
+too many for it are sent before it, each with a `Piece`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from understudy.protocol.peermessage import HandOver, Piece, Said, Shipped
 from understudy.protocol.versioned import Format, NotUnderstood, Wire
 from understudy.streams.spill import Kept, Spill
 
-LETTER_BYTES: Final = 32 << 20  # of rows
+LETTER_BYTES: Final = 32 << 20  # of rows in one letter
 Letter = tuple[Said, list[bytes]]
 Key = tuple[str, str]
-"""Of a part: its element and its name."""
+"""The key of a part: its element and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Header(Wire):
     checkpoint: Checkpoint
     inboxes: Mapping[str, InboxState]
     parts: tuple[Key, ...]
-    """Those whose rows are in the last letter, in its order."""
+    """The parts whose rows are in the last letter, in this order."""
 
 
 _FORMAT: Final = Format[Header]("the checkpoint", version=(1, 0), brief=True, kinds={"checkpoint": Header})
 
 
 def header_to_bytes(header: Header) -> bytes:
-    """Names and zeros are most of it."""
+    """The header, compressed, because names and zeros are most of it."""
     return zlib.compress(_FORMAT.to_bytes(header))
 
 
@@ -68,7 +68,7 @@ def _slices(rows: pa.Table, most: int) -> list[pa.Table]:
 
 
 class Unpacking:
-    """A message is whole with its last letter."""
+    """Collects the letters of a checkpoint. The checkpoint is complete with its last letter."""
 
     def __init__(self, spill: Spill) -> None:
         self._spill = spill

@@ -1,7 +1,7 @@
-"""Checkpoints with their rows, and in the secondary's memory.
+"""Checkpoints with their rows, and how a secondary keeps them in memory.
 
-The core names ranges; here they become rows. A message holds the rows that the secondary lacks; the secondary
-puts each part behind what it has and drops what the new checkpoint no longer names.
+The core names ranges; here they become rows. A message contains the rows that the secondary lacks. The
+secondary appends each part to the rows it has, and drops those that the new checkpoint no longer names.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A checkpoint as it travels: what it is, and of the elements that changed the inbox state and the new
-    rows."""
+    """A checkpoint as it is sent; for elements that changed also the inbox state and the new rows."""
 
     checkpoint: Checkpoint
     inboxes: Mapping[str, InboxState]
@@ -39,7 +38,7 @@ class Message:
 
 
 def parts(checkpoint: Checkpoint, replayable: frozenset[Stream]) -> list[Part]:
-    """Everything a checkpoint consists of. Tails of sources are not shipped: they can be read again."""
+    """All parts of a checkpoint. Tails of sources are not shipped, because sources can be read again."""
     found = []
     for name, state in checkpoint.elements.items():
         found.append(Part(name, QUEUE, state.held))
@@ -50,13 +49,13 @@ def parts(checkpoint: Checkpoint, replayable: frozenset[Stream]) -> list[Part]:
 def to_ship(
     checkpoint: Checkpoint, base: Checkpoint | None, replayable: frozenset[Stream]
 ) -> list[tuple[Part, Range]]:
-    """Each part with the range of it that a secondary that has stored `base` lacks."""
+    """For each part, the range that a secondary lacks if it has stored `base`."""
     stored = {(p.element, p.name): p.wanted for p in parts(base, replayable)} if base else {}
     return [(p, missing(p.wanted, stored.get((p.element, p.name)))) for p in parts(checkpoint, replayable)]
 
 
 class Shelf:
-    """What a secondary holds: the rows of its newest checkpoint."""
+    """What a secondary stores: the rows of its newest checkpoint."""
 
     def __init__(self, spill: Spill) -> None:
         self.newest: Checkpoint | None = None
@@ -69,14 +68,14 @@ class Shelf:
         return Shelf(self.spill)
 
     def with_(self, message: Message, replayable: frozenset[Stream]) -> Shelf:
-        """Another shelf, with what this one holds and the message: this one stays as it is."""
+        """A new shelf with the content of this one and the message. This one does not change."""
         other = self.emptied()
         other._rows, other._inboxes = self._rows, self._inboxes
         other.put(message, replayable)
         return other
 
     def extended(self, stream: str, rows: pa.Table) -> Shelf:
-        """Another shelf, with input of a stream beyond the position (Brettlecker §4.6)."""
+        """A new shelf with additional input of a stream after its position (Brettlecker §4.6)."""
         other = self.emptied()
         other.newest, other._rows, other._inboxes = self.newest, self._rows, self._inboxes
         longer = [t for t in (self._ahead.get(stream), rows) if t is not None]

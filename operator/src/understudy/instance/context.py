@@ -1,8 +1,8 @@
 """What the parts of an instance share.
 
 One lock guards core, inboxes and stores: `post(event)` runs the core and its commands under it. Commands only
-change memory or hand work to a thread, so the lock is held for microseconds. A *generation* counts changes of
-role: work that began in an older one is dropped.
+change memory or give work to a thread, so the lock is held for microseconds only. A *generation* counts
+changes of role: work that began in an earlier generation is dropped.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from understudy.streams.hearing import Hearing
 from understudy.streams.spill import Spill
 from understudy.streams.store import Store
 
-QUIET_MS: Final = 1_000  # an engine that is quiet for less is at work
+QUIET_MS: Final = 1_000  # an engine without signs for less than this counts as working
 ARRIVALS_MS: Final = 250
 
 
 @dataclass(slots=True)
 class Story:
-    """What happened so far, for the status page."""
+    """What has happened so far, for the status page."""
 
     state: State = State.STARTING
-    error: str | None = None  # of the core: the process ends with it
-    engine_stalled: str | None = None  # why Spark stands still here; None while it works or has nothing to do
-    engine_quiet_ms: int = 0  # since the engine's last sign of life, while it has something to do
+    error: str | None = None  # of the core: it ends the process
+    engine_stalled: str | None = None  # why Spark has stalled here; None while it works or is idle
+    engine_quiet_ms: int = 0  # since the engine's last sign of life, while it has work
     take_over: TakeOver | None = None
     departure: Departure | None = None
     overload: str | None = None  # as a primary: why this machine can't carry it
@@ -51,18 +51,16 @@ class Story:
     batch_ms: deque[int] = field(default_factory=lambda: deque(maxlen=200))
     batch_rows: deque[int] = field(default_factory=lambda: deque(maxlen=200))
     batch_count: int = 0
-    largest_batch: tuple[int, int] = (0, 0)  # its tuples and milliseconds
+    largest_batch: tuple[int, int] = (0, 0)  # its tuples and its milliseconds
     shipped_bytes: int = 0  # checkpoints, as sent to the secondary
-    acked_bytes: int = 0  # acks with their savepoint trees, as sent upstream or kept for the sources
+    acked_bytes: int = 0  # acks with their savepoint trees, as sent upstream or stored for sources
     shipped_at: int | None = None
     change: str | None = None  # what a change of mode waits for
-    available: dict[str, int] = field(default_factory=dict)  # how far there is to read of each input
+    available: dict[str, int] = field(default_factory=dict)  # end of the available tuples of each input
     arrivals: deque[tuple[int, int]] = field(
         default_factory=lambda: deque(maxlen=20)
-    )  # moment, tuples so far
-    primary_positions: dict[str, int] = field(
-        default_factory=dict
-    )  # as a standby: how far the primary has come
+    )  # (time, tuples so far)
+    primary_positions: dict[str, int] = field(default_factory=dict)  # as a standby: the primary's positions
 
     def note_batch(self, rows: int, ms: int) -> None:
         self.batch_count += 1
@@ -71,26 +69,26 @@ class Story:
         self.largest_batch = max(self.largest_batch, (rows, ms))
 
     def replay_seconds(self, tuples: int) -> float:
-        """What it would cost to process so many tuples again, by what processing has cost lately."""
+        """The estimated time to replay so many tuples, from the cost of recent micro-batches."""
         lately = [*zip(self.batch_rows, self.batch_ms, strict=True)]
         return replay_ms([*lately, self.largest_batch] if lately else [], tuples) / 1000
 
     def note_arrivals(self, now: int) -> None:
-        """How far there is to read of each input, a few times a second."""
+        """Notes, a few times a second, how many tuples are available on all inputs."""
         if not self.arrivals or now - self.arrivals[-1][0] >= ARRIVALS_MS:
             self.arrivals.append((now, sum(self.available.values())))
 
     @property
     def tuples_per_ms(self) -> float:
-        """That came lately, over all inputs."""
+        """The recent arrival rate, over all inputs."""
         if len(self.arrivals) < 2:
             return 0.0
         (began, first), (ended, last) = self.arrivals[0], self.arrivals[-1]
         return max(0, last - first) / max(1, ended - began)
 
     def still_ms(self, now: Millis) -> int:
-        """For how long output has stood still: the engine hangs, or a take-over has not come to its first
-        output."""
+        """How long output has stood still: because the engine hangs, or because a take-over has no output
+        yet."""
         engine = self.engine_quiet_ms if self.engine_quiet_ms >= QUIET_MS else 0
         take_over = (
             self.take_over.still_ms(now) if self.take_over is not None and self.take_over.promoted else 0
@@ -106,8 +104,8 @@ class Story:
         )
 
     def aim(self, stream: str, available: int) -> None:
-        """A take-over has caught up when each input has come as far as there was to read at its first
-        message."""
+        """Notes the end of the available tuples in an input's first message. A take-over has caught up when
+        each input has been processed up to there."""
         if self.take_over is not None and self.take_over.promoted is not None:
             self.take_over.targets.setdefault(stream, available)
 
@@ -133,17 +131,18 @@ class Context:
         self.generation = 0
         self.shelf = Shelf(spill)
         self.temporary: Shelf | None = None  # as a secondary: a backup that is not in force yet
-        self.backups_wanted: dict[str, int] = {}  # per stream: where its consumers are asked for a backup
+        # per stream: the position at which consumers are asked for a backup
+        self.backups_wanted: dict[str, int] = {}
         self.starved: dict[
             tuple[str, str], int
-        ] = {}  # stream, consumer → all that it has had, and it can't go on
-        self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up: they are not lost
-        self.growth = {Stream(name): Growth() for name in stores}  # of the streams that it makes
+        ] = {}  # (stream, consumer) → end of what a consumer has received that can't continue without more
+        self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up; they are not lost
+        self.growth = {Stream(name): Growth() for name in stores}  # of the streams that this subjob makes
         self.story = Story()
-        self.told = Told()  # as a primary: what producers and sources have of its acks
-        self.sent: dict[str, dict[str, int]] = {}  # per stream: how far its consumers were sent it
+        self.told = Told()  # as a primary: the acks that producers and sources have received
+        self.sent: dict[str, dict[str, int]] = {}  # per stream: the end of what each consumer was sent
         self.hearing = Hearing()  # as a consumer of other subjobs
-        self.wanted = subjob.ha  # what the manifest says now; `subjob` has what is in force
+        self.wanted = subjob.ha  # the `ha` of the manifest now; `subjob` has the one in force
         self.post: Callable[[Event], None]
         self.reread_lease: Callable[[str], None]
 
@@ -157,21 +156,22 @@ class Context:
         return self.core.role is Role.PRIMARY
 
     def starved_at(self, element: str, stream: str) -> int | None:
-        """How much of the stream the element has had, if it can't release any of it before more comes:
-        nothing more can be made of it, all that was made has been received, and no standby is waited for."""
+        """The end of what the element has received of the stream, if it is starved: it can release nothing
+        before more input arrives, because nothing more can be made of its input, all output has been
+        received, and no standby is awaited."""
         queue, inbox = self.core.ledger.queues[Stream(element)], self.inboxes[element]
         alone = self.subjob.ha.mode is not Mode.AMNESIA and not self.core.protected
         in_vain = not alone and queue.received_by_all == queue.next and inbox.starved(stream)
         return inbox.wanted(stream) if in_vain else None
 
     def still_ms(self, now: Millis) -> int:
-        """For how long output has stood still though it is due. While a micro-batch is under way, none has
-        come since it began."""
+        """How long output has stood still although it is due. While a micro-batch runs, no output has come
+        since it began."""
         under_way = max((inbox.under_way_ms(steady_ms()) for inbox in self.inboxes.values()), default=0)
         return max(under_way, self.story.still_ms(now))
 
     def note_sent(self, stream: str, consumer: str, upto: int, now: Millis) -> None:
-        """Output: tuples that a consumer asked for are on their way to it."""
+        """Output: tuples that a consumer asked for are being sent to it."""
         self.sent.setdefault(stream, {})[consumer] = upto
         if self.story.take_over is not None:
             self.story.take_over.note_output(now)
@@ -187,13 +187,13 @@ class Context:
         return replace(self.told, sent={s: Seq(upto) for s, upto in least.items()})
 
     def note_growth(self) -> None:
-        """Called every few milliseconds, under the lock."""
+        """Notes the end of each output queue. Called every few milliseconds, under the lock."""
         for stream, queue in self.core.ledger.queues.items():
             self.growth[stream].note(queue.received_by_all, queue.next, steady_ms())
 
     def lag(self, stream: Stream, consumer: Consumer) -> tuple[int, Millis]:
-        """How many tuples of the stream the consumer lacks, and for how long the oldest of them has been
-        there."""
+        """How many tuples of the stream the consumer lacks, and how long the oldest of them has been in the
+        stream."""
         queue = self.core.ledger.queues[stream]
         at = queue.acks[consumer].received
         return max(0, queue.next - at), self.growth[stream].age(
@@ -201,5 +201,5 @@ class Context:
         ) if at < queue.next else Millis(0)
 
     def positions(self) -> dict[str, int]:
-        """How far this instance has come on each stream that enters the subjob: the least of its elements."""
+        """This instance's position on each external input: the least position of its elements."""
         return {s: int(self.core.ledger.position(s)) for s in self.core.wiring.entering}

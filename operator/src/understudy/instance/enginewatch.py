@@ -1,5 +1,5 @@
-"""Looks at this instance's engine: a thread asks the JVM, the queries' calls are counted, /proc tells who
-works."""
+"""Watches this instance's engine: a thread probes the JVM, the calls of the queries are counted, and /proc
+shows the processor time."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from understudy.protocol.statuspage import Activity, Engine, State
 
 log = structlog.get_logger()
 PROBE_SECONDS = 0.2
-# After so long without a sign it is worth the time to ask the kernel who waits for the processor
+# after so long without a sign, the kernel is asked who waits for the processor, which takes a while
 QUIET_MS = 500
-FAMILY_MS = 5_000  # between two looks at who belongs to the engine
-# The same while it gives no sign: a Python worker that was just started may do the work
+FAMILY_MS = 5_000  # between two looks at which processes belong to the engine
+# the same while the engine gives no sign: a Python worker that has just started may be doing the work
 QUIET_FAMILY_MS = 1_000
-GRACE_MS = 2_000  # in which the standby of a stalled primary takes the Lease
+GRACE_MS = 2_000  # time in which the standby of a stalled primary takes the Lease
 
 
 class Probe(threading.Thread):
-    """Asks the JVM again and again; a JVM that hangs lets it wait. `ask` says why a query has failed, if one
-    has; `count`, how many tasks run on executors."""
+    """Probes the JVM again and again, and blocks if the JVM hangs. `ask` returns why a query has failed, if
+    one has; `count` returns how many tasks run on executors."""
 
     def __init__(self, ask: Callable[[], str | None], count: Callable[[], int] = lambda: 0) -> None:
         super().__init__(name="engine-probe", daemon=True)
@@ -59,17 +59,18 @@ class Probe(threading.Thread):
         try:
             self.tasks = self._count()
             return self._ask()
-        except Exception as error:  # whatever py4j raises when the other end of its socket is gone
+        except Exception as error:  # py4j raises various exceptions when the other end of its socket is gone
             return f"the JVM is gone: {error}"
 
 
 class EngineWatcher:
-    """`look` is called a few times a second by the process's main thread, which never waits for the JVM."""
+    """Decides whether the engine has stalled. `look` is called a few times a second by the main thread of the
+    process, which never waits for the JVM."""
 
     def __init__(self, context: Context, inboxes: Mapping[str, Inbox], probe: Probe) -> None:
         self._context, self._inboxes, self._probe = context, inboxes, probe
         self._watch = EngineWatch(remote=context.subjob.spark.executors.instances > 0)
-        self._since: Millis | None = None  # when it was found to be stalled
+        self._since: Millis | None = None  # when the stall was detected
         self._engine: list[int] = []  # the JVM and its Python workers
         self._listed = Millis(0)
 
@@ -109,7 +110,8 @@ class EngineWatcher:
 
     @property
     def timeout_ms(self) -> int:
-        """A cold Spark is slower, and nobody depends on it yet."""
+        """The engine timeout. It is longer during the warm-up: a cold Spark is slower, and no instance
+        depends on it yet."""
         said = self._context.subjob.ha.engine_timeout
         usual = millis(said) if said is not None else default_timeout(self._median_ms)
         return usual * (PATIENCE if self._context.story.state is State.WARMING_UP else 1)
@@ -120,14 +122,14 @@ class EngineWatcher:
         return median(lately) if lately else None
 
     def leaving(self, stand: Callable[[], Stand]) -> str | None:
-        """Why the process has to end; None while it goes on."""
+        """Why the process has to end; None while it may continue."""
         why, since, now = self._watch.stalled, self._since, self._watch.looked
         if why is None or since is None or now is None or not leaves(stand(), now - since, GRACE_MS):
             return None
         return f"the engine stands still: {why}"
 
     def status(self) -> Engine:
-        """For the status page."""
+        """The engine's part of the status page."""
         watch = self._watch
         idle = all(inbox.keeps_waiting for inbox in self._inboxes.values())
         state = Activity.STALLED if watch.stalled else Activity.IDLE if idle else Activity.WORKING

@@ -1,5 +1,5 @@
-"""The secondary's end of the connection to its primary: keep-alives and checkpoints come, confirmations
-go."""
+"""The secondary's end of the connection to its primary: it receives keep-alives and checkpoints, and sends
+confirmations."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ SAY_SECONDS = 1.0
 
 
 class Listener(Protocol):
-    """Who follows. Called under the lock."""
+    """Receives what a follower hears. Called under the lock."""
 
     def alive(self, said: Said) -> None:
-        """A sign of life; what it says follows."""
+        """A sign of life. The call for its content follows."""
 
     def told(self, said: InForce | Trimming | Determinants | MakePermanent) -> None: ...
     def extension(self, said: Extension, rows: pa.Table) -> None: ...
     def checkpoint(self, message: Message) -> None: ...
     def handed_over(self, lease: LeaseRecord, message: Message | None) -> None:
-        """The primary wants to be succeeded; its live state, if this instance has none."""
+        """The primary asks to be succeeded. `message`: its live state, if this instance has none."""
 
     def ended(self, found: Verdict) -> None:
-        """The connection, or the attempt to make one, is over."""
+        """The connection, or the attempt to connect, has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """Who follows."""
+    """The instance that follows."""
 
     name: str
     address: str
@@ -79,7 +79,7 @@ class Follower(threading.Thread):
         lock: AbstractContextManager[Any],
         stalled: Callable[[], str | None],
     ) -> None:
-        """`stalled`: why our own engine stands still, for every word that we say."""
+        """`stalled`: why this instance's own engine has stalled; sent with every message."""
         super().__init__(name=f"follow-{primary.holder}", daemon=True)
         self.primary = primary
         self._me = me.name
@@ -90,20 +90,21 @@ class Follower(threading.Thread):
         self._listener = listener
         self._unpacking = unpacking
         self._stalled = stalled
-        self._lock = lock  # held by whoever stops a follower: what it hears after that is not reported
+        # held while a follower is stopped: messages that arrive after that are not reported
+        self._lock = lock
         self._stopped = threading.Event()
         self._call: flight.FlightStreamReader | None = None
         self._heard = False  # whether this connection has carried a keep-alive
         self._words: queue.SimpleQueue[FromSecondary] = queue.SimpleQueue()
 
     def run(self) -> None:
-        with ExitStack() as open_until_told:  # to close a connection takes time, in which nobody would know
+        with ExitStack() as open_until_told:  # closing a connection takes time: the end is reported before
             self._follow_to_its_end(open_until_told)
 
     def _follow_to_its_end(self, kept: ExitStack) -> None:
         try:
             end = self._follow(kept.enter_context(connect(self.primary.address)))
-        except Exception as error:  # whatever a peer's message does here, the next attempt must follow
+        except Exception as error:  # whatever a message of the peer causes here, the next attempt must follow
             end = self._noted(wire.end_of(error), error)
         if end is not None:
             self._report(verdict(end, heard=self._heard))
@@ -118,7 +119,7 @@ class Follower(threading.Thread):
         return end
 
     def _follow(self, client: flight.FlightClient) -> End | None:
-        """How it ended; None if it was stopped here."""
+        """How the connection ended; None if it was stopped from here."""
         self._call = client.do_get(wire.ticket(self._request))
         threading.Thread(target=self._speak, name=f"speak-{self.primary.holder}", daemon=True).start()
         while not self._stopped.is_set():
@@ -164,13 +165,13 @@ class Follower(threading.Thread):
                 assert_never(said)
         return None
 
-    # --- what we say, off this thread: it waits for the primary
+    # --- what this instance sends, from its own thread, because sending waits for the primary
 
     def say(self, word: FromSecondary) -> None:
         self._words.put(word)
 
     def _speak(self) -> None:
-        """Words in their order; where there are none, that we live."""
+        """Sends messages in their order, and a keep-alive when there is none."""
         with connect(self.primary.address) as client:
             while not self._stopped.is_set():
                 try:

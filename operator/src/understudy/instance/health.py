@@ -1,5 +1,5 @@
-"""What an instance says of itself over HTTP, from the moment its process lives: its page, and whether it is
-well."""
+"""What an instance reports over HTTP from the start of its process: its status page, and whether it is
+healthy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Health:
         return replace(own, engine=engine, latencies=self._latencies.figures())
 
     def trouble(self) -> str | None:
-        """Why the kubelet should start this process again."""
+        """Why the kubelet should restart this process."""
         if self.context is not None and self.context.story.engine_stalled is not None:
             return self.context.story.engine_stalled
         return not_started(steady_ms() - self._began, self._start_ms) if self.engine is None else None

@@ -1,4 +1,5 @@
-"""Input: readers of other subjobs' streams, sources of our own, and the acks that go back."""
+"""Input: readers of other subjobs' streams, the sources that this subjob reads, and the acks that it
+sends."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from understudy.streams.replicas import reading_of
 
 log = structlog.get_logger()
 START_POLL_SECONDS = 0.2
-LEAST_SILENCE_MS = 1_000  # a producer that is silent for less is not given up: its standby will call
+# a producer that is silent for less is not given up: its standby may still take over
+LEAST_SILENCE_MS = 1_000
 
 
 class Inputs(Handler):
@@ -48,20 +50,20 @@ class Inputs(Handler):
         threading.Thread(target=self._await_start, name="start-time", daemon=True).start()
 
     def poll(self) -> None:
-        """Called every few milliseconds."""
+        """Polls sources and watches readers. Called every few milliseconds."""
         with self._context.lock:
             self._sources.poll()
         for reader in list(self._readers.values()):
             reader.watch()
 
     def hears(self, stream: str, epoch: int) -> bool:
-        """Whether a producer of this epoch, or of a later one, serves the stream to us now."""
+        """Whether a producer of this epoch, or of a later one, serves the stream to this instance now."""
         reader = self._readers.get(stream)
         served = reader.served_by if reader is not None else None
         return served is not None and served >= epoch
 
     def stop(self) -> None:
-        """Leave the role: take no more input."""
+        """Leaves the role: takes no more input."""
         self.reading = False
         for reader in self._readers.values():
             reader.stop()
@@ -76,7 +78,8 @@ class Inputs(Handler):
         return self._sources.rows(source, wanted)
 
     def _await_start(self) -> None:
-        """Sources begin when the job does; whoever deployed it says when. Once known, it never changes."""
+        """Sources begin when the job does. The process that deployed it reports the time, which never changes
+        once known."""
         while not self._context.stopping.is_set() and self._sources.start_ms is None:
             try:
                 self._sources.start_ms = self._context.surroundings.start_time()
@@ -114,8 +117,8 @@ class Inputs(Handler):
             self.offer(name, command.stream, rows)
 
     def offer(self, element: str, stream: str, rows: pa.Table) -> None:
-        """Give an element the rows it lacks: elements of one subjob may have come differently far on the same
-        input."""
+        """Gives an element the rows that it lacks: elements of one subjob may have different positions on the
+        same input."""
         inbox = self._context.inboxes[element]
         known = inbox.wanted(stream) - rows["_seq"][0].as_py()
         if known < rows.num_rows:
@@ -149,8 +152,8 @@ class Inputs(Handler):
     # --- what readers report
 
     def ages(self, stream: str) -> tuple[Age, ...]:
-        """A new life has heard nothing of earlier producers. That its own output stopped is what it was
-        told."""
+        """How long ago earlier producers were heard. A new life has heard none. The time at which its own
+        output stopped comes from its consumers, and is passed on."""
         now, take_over = steady_ms(), self._context.story.take_over
         stopped = take_over.stopped if take_over is not None else None
         passed_on = (Age(epoch=0, ms=now - stopped),) if stopped is not None else ()
@@ -192,7 +195,8 @@ class Inputs(Handler):
             self._context.inboxes[name].take_at_most(share, of=stream)
 
     def _range(self, stream: str, message: Incoming) -> Range:
-        """A message without rows can say what is known of the tuple before them."""
+        """The seqs of a message's rows. A message without rows may carry information about the last tuple
+        before it."""
         if not message.rows.num_rows:
             at = self._context.core.ledger.received(Stream(stream))
             return Range(at, at)
@@ -219,8 +223,8 @@ class Inputs(Handler):
                 self._context.post(event)
 
     def _wait_for_room(self, stream: str, generation: int) -> None:
-        """Backpressure: a reader that stops reading makes its producer's queue grow, and that one's source
-        wait."""
+        """Backpressure: while a reader does not read, its producer's queue grows, and finally that producer's
+        source waits."""
         while generation == self._context.generation and not self._has_room(stream):
             if self._context.stopping.wait(0.02):
                 return
@@ -233,8 +237,8 @@ class Inputs(Handler):
     def _advance(
         self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None
     ) -> None:
-        """A source has come further; if it is taken up at its newest tuple, the core says what that loses.
-        Called under the lock."""
+        """A source has advanced. If it begins at its newest tuple, the core determines what is lost. Called
+        under the lock."""
         self._context.story.available[source] = upto
         if skip_to is not None:
             self._context.post(on.Resumes(Stream(source), Seq(0), Seq(skip_to)))
@@ -273,13 +277,13 @@ class Inputs(Handler):
         self._sent = {}
 
     def tree_delivered(self, stream: str) -> bool:
-        """Whether the producer has a savepoint tree of ours."""
+        """Whether the producer has received a savepoint tree of this subjob."""
         sent = self._sent.get(self._readers[stream]) if stream in self._readers else None
         return sent is not None and sent.tree is not None
 
     def _due(self, stream: str, reader: Reading) -> _Due:
-        """Level 0: what is processed; what only waits here is lost to an instance that this one moves to.
-        Level 1: what the mode has released. A new producer has to hear it again."""
+        """Level 0: what is processed. Input that was received but not processed does not go along with a
+        move. Level 1: what the mode has released. A new producer has to receive both again."""
         levels = {0: int(self._context.core.ledger.position(Stream(stream))), **self._acks.get(stream, {})}
         starved, take_over = self._starved(stream), self._context.story.take_over
         stopped = take_over.stopped if take_over is not None else None

@@ -1,8 +1,10 @@
-"""Lease traffic, off the path of data: one thread that tries, reads and watches, and reports what came of it.
+"""Lease traffic, apart from the path of data: one thread tries, reads and watches the Lease, and reports the
+results.
 
-While this instance leads, it looks at the Lease every second, and answers a question that it finds there.
-While its engine stands still it lets others try first; if none does, it may be the last that has the
-state."""
+While this instance leads, it reads the Lease every second, and answers a question that it finds there. While
+its engine has stalled, it lets other instances try first; if none does, it may be the only one with the
+state.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ LAST_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """The Lease in the surroundings."""
+    """The subjob's Lease, reached through the surroundings."""
 
     surroundings: Surroundings
     subjob: str
@@ -64,9 +66,10 @@ class LeaseKeeper(threading.Thread):
         unfit: Callable[[], str | None] = lambda: None,
     ) -> None:
         super().__init__(name="lease", daemon=True)
-        self._store = _Store(surroundings, subjob, me, address, heard)  # `heard`: who else hears the holder
+        # `heard`: which other instance hears the holder
+        self._store = _Store(surroundings, subjob, me, address, heard)
         self._post = post
-        self._watching = watching  # whether to look at the Lease unasked: while we lead
+        self._watching = watching  # whether to read the Lease regularly: while this instance leads
         self._unfit = unfit  # why this instance could not serve
         self._orders: queue.SimpleQueue[tuple[int, Order] | None] = queue.SimpleQueue()
         self._withdrawals = 0
@@ -75,8 +78,8 @@ class LeaseKeeper(threading.Thread):
         self._orders.put((self._withdrawals, command))
 
     def withdraw(self) -> None:
-        """Who stepped down has nothing to lead with: what it tried before, while the store was away, is not
-        tried."""
+        """Cancels attempts to take the Lease that are still waiting, for example while the store is
+        unreachable: an instance that stepped down has no state to lead with."""
         self._withdrawals += 1
 
     def run(self) -> None:
@@ -98,7 +101,7 @@ class LeaseKeeper(threading.Thread):
         return isinstance(command, do.TryLease) and number < self._withdrawals
 
     def _let_others_try(self, number: int, command: do.TryLease) -> None:
-        """Until one of them holds the Lease, or LAST_SECONDS have passed."""
+        """Waits until one of them holds the Lease, or LAST_SECONDS have passed."""
         for _ in range(round(LAST_SECONDS / RETRY_SECONDS)):
             with suppress(Unreachable):
                 if self._store.read() != command.expected:

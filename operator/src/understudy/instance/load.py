@@ -1,5 +1,5 @@
-"""An overload is noticed by the side that it affects (Brettlecker §3.2): backlog, processor, memory, every
-second."""
+"""Overload is noticed by the side that it affects (Brettlecker §3.2): backlog, processor and memory are
+measured every second."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NAP_SECONDS: Final = 0.01
 
 
 class LoadMeter(threading.Thread):
-    """Watches while the instance leads, if there are limits, which may change meanwhile. What it finds stands
-    on the status page until it leads no more: who deployed the job decides where to move."""
+    """Measures while the instance leads and there are limits, which may change. A finding stays on the status
+    page until the instance no longer leads: the process that deployed the job decides where to move."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(name="load", daemon=True)
@@ -60,7 +60,7 @@ class LoadMeter(threading.Thread):
         self._context.stopping.wait(LOOK_SECONDS)
 
     def _withheld_percent(self) -> float:
-        """Naps take longer than they should by as much as the processor is withheld."""
+        """The processor is withheld for as long as naps take longer than they should."""
         began = late = 0.0
         began = now = time.monotonic()
         while now - began < LOOK_SECONDS and not self._context.stopping.is_set():
@@ -86,8 +86,8 @@ class LoadMeter(threading.Thread):
             self._context.story.overload = found.why
 
     def _backlog_ms(self) -> int:
-        """The longest of all inputs: what waits, at the rate at which it came since the last look. Input that
-        waits because consumers take no output is no fault of this machine."""
+        """The longest backlog of all inputs: waiting tuples, divided by the arrival rate since the last look.
+        Input that waits because consumers take no output is not this machine's fault."""
         available, before, now = dict(self._context.story.available), self._arrivals, time.monotonic()
         elapsed, self._arrivals, self._looked = now - self._looked, available, now
         if any(store.full for store in self._context.stores.values()):

@@ -1,5 +1,5 @@
-"""Operator migration (Brettlecker §4.2) on a real process: standing still, handing over, and what is told of
-it."""
+"""Operator migration (Brettlecker §4.2) in a real process: the pause, the hand-over, and their times for the
+status page."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ log = structlog.get_logger()
 
 
 class Moves:
-    """The side that moves away. The target's side is a take-over like any other, see `Peers`."""
+    """The side that moves away. At the target a move is a take-over like any other, see `Peers`."""
 
     def __init__(self, context: Context, peers: Peers) -> None:
         self._context, self._peers = context, peers
         self._pausing = self._under_way = False
 
     def notice(self) -> None:
-        """A move has begun, or is over. Called under the lock, after each event."""
+        """Notes whether a move has begun or ended. Called under the lock, after each event."""
         move = self._context.core.move
         if move is not None and not self._under_way:
-            log.info("asked to move", target=move.target, why=move.why)
+            log.info("move requested", target=move.target, why=move.why)
             self._context.story.departure = Departure(move.target, move.why, requested=steady_ms())
         self._under_way = move is not None
 
     def pause(self, command: do.Pause) -> None:
-        log.info("standing still", why=command.why)
+        log.info("pausing", why=command.why)
         self._pausing = True
         for inbox in self._context.inboxes.values():
             inbox.hold()
@@ -39,7 +39,7 @@ class Moves:
             departure.paused = steady_ms()
 
     def settle(self) -> None:
-        """Says so when no micro-batch is under way any more. Called under the lock, every few
+        """Posts Paused when no micro-batch is running any more. Called under the lock, every few
         milliseconds."""
         if not self._pausing or not all(inbox.still for inbox in self._context.inboxes.values()):
             return
@@ -49,7 +49,7 @@ class Moves:
         self._context.post(on.Paused())
 
     def resume(self, command: do.Resume) -> None:
-        log.warning("going on", why=command.why)
+        log.warning("resuming", why=command.why)
         self._go_on()
         if (departure := self._context.story.departure) is not None:
             departure.given_up = command.why

@@ -1,4 +1,4 @@
-"""Output: what a micro-batch made is numbered, kept in the output queue and offered to consumers."""
+"""Output: what a micro-batch made is numbered, appended to the output queue and offered to consumers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from understudy.streams.store import SHARE
 
 log = structlog.get_logger()
 ROOM_SECONDS = 0.2
-IN_VAIN = 10  # so often in a row, and nobody is about to make room
+IN_VAIN = 10  # successive waits in which no consumer can make room
 BYTES_PER_SEQ = 8
 
 
@@ -30,22 +30,24 @@ class Outputs:
         self._context = context
         self._sent_until: dict[
             str, int
-        ] = {}  # per element: what precedes this place was sent by an earlier life
-        # Elements whose readers in the subjob had no room for all that they made
+        ] = {}  # per element: output before this place was sent by an earlier life
+        # elements whose readers in the subjob had no room for all their output
         self._owed: set[str] = set()
-        self._overdrawn: dict[str, Seq | None] = {}  # per element: from where on its queue was held in vain
-        self._repeating: set[str] = set()  # elements that send anew what an earlier life may have sent
+        # per element: where its queue began when no consumer could make room
+        self._overdrawn: dict[str, Seq | None] = {}
+        # elements that send output again which an earlier life may have sent
+        self._repeating: set[str] = set()
         for (
             name,
             store,
-        ) in context.stores.items():  # until a micro-batch has shown better: as many rows as tuples
+        ) in context.stores.items():  # until the first micro-batch: as many rows as tuples
             context.inboxes[name].take_at_most(store.share)
             for reader in context.core.wiring.readers(Stream(name)):
                 context.inboxes[reader].take_at_most(store.share, of=name)
 
     def on_output(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
-        """A micro-batch is done: number its rows, append them, tell the core. Called by the query's own
-        thread."""
+        """A micro-batch is done: numbers its rows, appends them, and reports it to the core. Called by the
+        query's own thread."""
         inbox, took = self._context.inboxes[element], steady_ms() - plan.cut_ms
         self._wait_for_room(element, plan, rows)
         with self._context.lock:
@@ -64,7 +66,7 @@ class Outputs:
             self._note(element, plan, rows.num_rows, took)
 
     def _wait_for_room(self, element: str, plan: BatchPlan, rows: pa.Table) -> None:
-        """Backpressure: while the micro-batch is under way its element takes no further input."""
+        """Backpressure: while a micro-batch is not finished, its element takes no further input."""
         inbox, store = self._context.inboxes[element], self._context.stores[element]
         size, was_full = rows.nbytes + rows.num_rows * BYTES_PER_SEQ, store.full
         if size:
@@ -77,15 +79,14 @@ class Outputs:
             held_from = self._held_in_vain(element)
             vain = vain + 1 if held_from is not None else 0
             if vain == IN_VAIN or (vain and held_from == self._overdrawn.get(element)):
-                log.warning(
-                    "output queue beyond its bound: its consumers need more to go on", element=element
-                )
+                log.warning("output queue exceeds its bound: its consumers are starved", element=element)
                 self._overdrawn[element] = held_from
                 return
 
     def _held_in_vain(self, element: str) -> Seq | None:
-        """From where on the queue is held by those who have had all of it, and can't release any before they
-        have more: all of it is behind one step of theirs. None if there is somebody to wait for."""
+        """The queue's start, if every consumer that blocks it is starved: it has received everything, and
+        can't release anything before it receives more, because all of it belongs to one step of the consumer.
+        None if some consumer can still make room."""
         with self._context.lock:
             queue = self._context.core.ledger.queues[Stream(element)]
             hindmost = [c for c, known in queue.acks.items() if known.released <= queue.trimmed]
@@ -93,7 +94,8 @@ class Outputs:
             return queue.trimmed if in_vain else None
 
     def _starved(self, element: str, consumer: str) -> int:
-        """What a consumer that can't go on has had; 0 if it can. One inside the subjob sends no acks."""
+        """The end of what a starved consumer has received; 0 if it is not starved. A consumer inside the
+        subjob sends no acks."""
         if consumer in self._context.inboxes:
             return self._context.starved_at(consumer, element) or 0
         return self._context.starved.get((element, consumer), 0)
@@ -105,7 +107,8 @@ class Outputs:
         return until is not None and plan.stop <= until
 
     def _count_repeated(self, element: str, before: Mapping[Stream, Seq], emitted: int) -> None:
-        """By whole batches, up to where the earlier life is known to have come."""
+        """Counts output that an earlier life may have sent as duplicated: whole batches, up to the position
+        that life is known to have reached."""
         take_over, there = self._context.story.take_over, self._context.story.primary_positions
         if element not in self._repeating or take_over is None:
             return
@@ -124,7 +127,8 @@ class Outputs:
         )
 
     def _note(self, element: str, plan: BatchPlan, emitted: int, took: int) -> None:
-        """`took`: milliseconds of the engine. To wait for room is not its work."""
+        """Notes a finished micro-batch. `took`: milliseconds of the engine's work, without the wait for
+        room."""
         story = self._context.story
         story.note_batch(plan.stop - plan.start, took)
         if story.take_over is not None and emitted and element == self._context.subjob.name:
@@ -133,8 +137,8 @@ class Outputs:
         self.note_progress()
 
     def note_progress(self) -> None:
-        """A take-over that has processed all that waited, and has nothing to send, is over. A life that began
-        without the state of the one before owes its first output. Called under the lock."""
+        """Ends a take-over that has processed all waiting input and has nothing to send. A life that began
+        without the former life's state must send its first output before that. Called under the lock."""
         context, now = self._context, steady_ms()
         take_over = context.story.take_over
         if take_over is None or not context.leading or (take_over.caught_up is not None and take_over.over):
@@ -149,8 +153,8 @@ class Outputs:
             take_over.note_idle(now)
 
     def _note_first_output(self, now: Millis) -> None:
-        """What was made counts when it is published. An active standby makes what it does not publish, and a
-        life whose seqs are not settled holds it back."""
+        """Output counts when it is published. An active standby makes output that it does not publish, and a
+        life with an open roll call holds its output back."""
         name = self._context.subjob.name
         published = (
             self._context.stores[name].published >= self._context.core.ledger.queues[Stream(name)].next
@@ -159,7 +163,7 @@ class Outputs:
             taken.note_output(now)
 
     def finish(self) -> None:
-        """Stream ends: an element whose inputs are over and done ends its own stream. Called under the
+        """Ends the stream of each element whose inputs have ended and are processed. Called under the
         lock."""
         for name, inbox in self._context.inboxes.items():
             if inbox.finished and not self._context.core.ledger.queues[Stream(name)].ended:
@@ -167,13 +171,14 @@ class Outputs:
                 self._feed(name, inbox.position.progress)
 
     def feed_all(self) -> None:
-        """After a restore: inner queues may hold what the elements behind them have not processed."""
+        """Feeds all elements after a restore: queues inside the subjob may hold tuples that their readers
+        have not processed."""
         for name in self._context.inboxes:
             self._feed(name, None)
 
     def _feed(self, element: str, progress: int | None) -> None:
-        """Hand the elements that read this one what they lack of it. Inside a subjob nothing needs
-        publishing."""
+        """Gives the elements that read this one the tuples they lack. Inside a subjob output need not be
+        published."""
         queue = self._context.core.ledger.queues[Stream(element)]
         self._owed.discard(element)
         for reader in self._context.core.wiring.readers(queue.stream):
@@ -190,7 +195,8 @@ class Outputs:
             )
 
     def feed_owed(self) -> None:
-        """Elements that had no room for all of their input may have it now. Called under the lock."""
+        """Feeds elements that had no room for all of their input and may have it now. Called under the
+        lock."""
         for name in list(self._owed):
             self._feed(name, self._context.inboxes[name].position.progress)
 
@@ -202,8 +208,8 @@ class Outputs:
         self._owed.clear()
 
     def number(self, command: do.Number) -> None:
-        """What an earlier life sent is made again in one plan that ends where that life's step did; where its
-        choices are known, in its own plans."""
+        """Repeats the output of an earlier life in one plan that ends where that life's step did; or, if its
+        determinants are known, in its own plans."""
         inbox = self._context.inboxes[command.element]
         self._context.stores[command.element].reset(command.first)
         if command.until is not None:
@@ -219,8 +225,8 @@ class Outputs:
         inbox.lead()
 
     def _cut_where_the_earlier_life_was(self, inbox: Inbox) -> None:
-        """A plan ends there, so that what is sent anew is counted apart from what is new. Only a source is
-        certain to come so far again."""
+        """Ends a plan at the earlier life's position, so that repeated output is counted apart from new
+        output. Only a source is certain to reach that position again."""
         (first, *others), at = (spec.name for spec in inbox.inputs), inbox.position.merged
         until = self._context.story.primary_positions.get(first, 0)
         if not others and first in self._context.core.wiring.replayable and until > at:

@@ -1,4 +1,5 @@
-"""The other instance of this subjob: as its primary we ship to it, as its secondary we follow it."""
+"""The other instance of this subjob: a primary ships to it as its secondary, a standby follows it as its
+primary."""
 
 from __future__ import annotations
 
@@ -45,17 +46,17 @@ from understudy.protocol.peermessage import (
 from understudy.protocol.watermarks import Marks
 
 log = structlog.get_logger()
-FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: a connection may take its time
-SILENCE = 6  # heart-beats without a word after which a secondary counts as lost
+FIRST_CONTACT_MS = 2_000  # before the first keep-alive of a primary: connecting may take this long
+SILENCE = 6  # keep-alive intervals of silence after which a secondary counts as lost
 LEAST_SILENCE_MS = 1_000
 LOOK_AGAIN_SECONDS = 0.1
 CONNECT_AGAIN_SECONDS = 0.3  # after a connection that could not be made
-FIRST_CHANCE_MS = 5_000  # for the secondary of a primary that had no place for another
+FIRST_CHANCE_MS = 5_000  # for the secondary of a primary that accepted no other
 
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """The hand-over of this Lease, with the live state where the secondary has none."""
+    """The hand-over of this Lease, with the live state if the secondary has none."""
 
     lease: LeaseRecord
     message: Message | None
@@ -63,7 +64,7 @@ class Succession:
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """A word with rows."""
+    """A message with rows."""
 
     said: Extension
     rows: bytes
@@ -75,7 +76,7 @@ Outbox = queue.SimpleQueue[Item]
 
 
 class Changes(Protocol):
-    """What live changes have to do with the other instance."""
+    """The part of live changes that concerns the other instance."""
 
     def dictated(self, ha: Ha) -> None: ...
     def before_state(self) -> None: ...
@@ -94,10 +95,11 @@ class Peers:
         self.changes: Changes
         self.heard_ms: Millis | None = None  # the last sign of life of the other instance
         self._followed: LeaseRecord | None = None
-        self._primary_stalled: str | None = None  # as a secondary: why the primary's engine stands still
-        self.shipped_to_secondary = 0  # bytes, since it joined
-        self._behind_until = 0  # until then another secondary has the first chance
-        self._arriving: Shelf | None = None  # what has come, while the core says where it goes
+        self._primary_stalled: str | None = None  # as a secondary: why the primary's engine has stalled
+        self.shipped_to_secondary = 0  # bytes, since the secondary joined
+        self._behind_until = 0  # until then another secondary may take over first
+        # what has just arrived, until the core has decided where it is stored
+        self._arriving: Shelf | None = None
 
     @property
     def _interval(self) -> int:
@@ -108,12 +110,12 @@ class Peers:
         return self._secondary
 
     def _detector(self) -> Detector:
-        """Of the secondary, as of now."""
+        """A new detector for the secondary, which counts as heard now."""
         fresh = Detector.of(self._interval, max(SILENCE, LEAST_SILENCE_MS // self._interval))
         return fresh.on_keep_alive(steady_ms())
 
     def leave(self) -> None:
-        """Leave the role: follow nobody, ship to nobody."""
+        """Leaves the role: stops following and shipping."""
         if self._follower is not None:
             self._follower.stop()
         self._follower = None
@@ -142,7 +144,8 @@ class Peers:
         self._follower.start()
 
     def report_progress(self, command: do.ReportProgress) -> None:
-        """To the other replica, whichever end of the connection is ours."""
+        """Sends this instance's positions to the other instance, whether this one follows it or is followed
+        by it."""
         if self._follower is not None:
             self._follower.say(Progress(epoch=command.epoch, positions=command.positions))
         if self._outbox is not None:
@@ -182,7 +185,7 @@ class Peers:
                 assert_never(said)
 
     def checkpoint(self, message: Message) -> None:
-        """Where it goes is for the core to say: on the shelf (`store`), or beside it for now
+        """The core decides where it is stored: on the shelf (`store`), or temporarily beside it
         (`keep_temporary`)."""
         context = self._context
         with context.lock:
@@ -196,7 +199,8 @@ class Peers:
             self._arriving = None
 
     def store(self, command: do.Store) -> None:
-        """What has just come, or was kept as temporary; what was handed over is on the shelf already."""
+        """Stores what has just arrived, or was kept as temporary. A state that was handed over is on the
+        shelf already."""
         context = self._context
         context.shelf = self._arriving or context.temporary or context.shelf
         context.temporary = None
@@ -207,7 +211,7 @@ class Peers:
         self._context.temporary = self._arriving
 
     def extension(self, said: Extension, rows: pa.Table) -> None:
-        """Input that belongs to the backup of this number, temporary or not."""
+        """Input that belongs to the backup of this number, temporary or permanent."""
         context = self._context
         with context.lock:
             shelves = [
@@ -225,8 +229,7 @@ class Peers:
             self._arriving = None
 
     def handed_over(self, lease: LeaseRecord, message: Message | None) -> None:
-        """The primary stands still. Its state is all that there is here, so it replaces what was on the
-        shelf."""
+        """The primary has paused. Its state replaces the content of the shelf, because it is complete."""
         context = self._context
         with context.lock:
             if lease.epoch < context.core.epoch or (message is not None and context.leading):
@@ -255,8 +258,8 @@ class Peers:
                 assert_never(never)
 
     def _unreachable(self) -> None:
-        """Said a moment later, since the next attempt may follow at once; not if something else has
-        happened."""
+        """Reports the failed connection after a short wait, because the next attempt may follow at once; not
+        at all if something else has happened by then."""
         attempt = self._follower
 
         def say() -> None:
@@ -284,8 +287,8 @@ class Peers:
             self._outbox.put(message)
 
     def message(self, checkpoint: Checkpoint, base: Checkpoint | None) -> Message | None:
-        """What a secondary that has stored `base` lacks of a checkpoint. None: it goes back to before a loss;
-        as it is never confirmed, a whole one will follow."""
+        """What a secondary that has stored `base` lacks of a checkpoint. None if the checkpoint goes back to
+        before a loss: it is never confirmed, so a whole one will follow."""
         context, known = self._context, base.elements if base else {}
         changed = [n for n, state in checkpoint.elements.items() if known.get(n) != state]
         rows = {
@@ -299,7 +302,7 @@ class Peers:
 
     def hand_over(self, command: do.HandOver) -> None:
         if self._outbox is None or self._secondary != command.target:
-            return  # it has left; the core will hear of it
+            return  # it has left: the core will get that event
         message = self.message(command.checkpoint, None) if command.checkpoint is not None else None
         self._outbox.put(Succession(command.lease, message))
 
@@ -335,7 +338,7 @@ class Peers:
             self._outbox.put(said)
 
     def extend_backup(self, command: do.ExtendBackup) -> None:
-        """Input that has arrived but is not processed."""
+        """Sends input that has arrived but is not processed, as an extension of a backup."""
         if self._outbox is None:
             return
         name = next(iter(self._context.core.wiring.readers(command.stream)))
@@ -344,7 +347,8 @@ class Peers:
         self._outbox.put(Enclosure(said, table_to_bytes(rows)))
 
     def spoke(self, name: str, stalled: str | None) -> None:
-        """A secondary whose engine stands still could not take over: it counts as gone."""
+        """Notes a sign of life. A secondary whose engine has stalled could not take over: it counts as
+        gone."""
         if name != self._secondary or self._outbox is None:
             return
         self.heard_ms = steady_ms()
@@ -354,8 +358,7 @@ class Peers:
             self.left(name, self._outbox)
 
     def watch(self) -> None:
-        """A secondary that lives says so; one that is silent is given up, and will find that out by
-        itself."""
+        """Gives up a secondary that is silent. The secondary notices it when its connection ends."""
         now = steady_ms()
         self._watched = self._watched.on_tick(now)
         if self._secondary is not None and self._outbox is not None and self._watched.suspects(now):
@@ -363,14 +366,13 @@ class Peers:
             self.left(self._secondary, self._outbox)
 
     def dictate(self, ha: Ha) -> None:
-        """Say to the secondary what is in force from here on."""
+        """Sends the secondary the settings that are in force from here on."""
         self._watched = self._detector()
         if self._outbox is not None:
             self._outbox.put(InForce(epoch=self._context.core.epoch, ha=ha.told()))
 
     def joined(self, name: str, address: str, mode: str) -> Outbox:
-        """A secondary connects; what the core wants to tell it comes out of the queue. Called under the
-        lock."""
+        """A secondary connects. Returns the queue of all that the core sends it. Called under the lock."""
         log.info("secondary joined", secondary=name)
         self._outbox, self._secondary, self.secondary_address = queue.SimpleQueue(), name, address
         outbox, self.secondary_mode, self.shipped_to_secondary = self._outbox, mode, 0
@@ -383,7 +385,8 @@ class Peers:
                 log.info("secondary left", secondary=name)
                 move = self._context.core.move
                 self._secondary = self._outbox = self.secondary_mode = None
-                if move is None or not move.handed:  # else it is where consumers find the stream next
+                # otherwise it is the address at which consumers find the stream next
+                if move is None or not move.handed:
                     self.secondary_address = None
                 self._context.post(on.SecondaryLeft(name))
                 if (
@@ -394,15 +397,16 @@ class Peers:
                     )
 
     def has_another_than(self, name: str) -> bool:
-        """There is one secondary at a time; whoever else comes waits until it is gone."""
+        """Whether there is another secondary. There is one at a time; other standbys wait until it is
+        gone."""
         return self._secondary is not None and self._secondary != name
 
     def is_current(self, outbox: Outbox) -> bool:
         return self._outbox is outbox
 
     def next_letters(self, outbox: Outbox, timeout: float) -> Iterator[Letter]:
-        """What to send next; a keep-alive with our positions if there is nothing. Each says if our engine
-        stalls, and for how long our output has stood still."""
+        """What to send next; a keep-alive with this instance's positions if there is nothing. Each letter
+        says whether this engine has stalled, and how long its output has stood still."""
         stalled, still = self._context.story.engine_stalled, self._context.still_ms(steady_ms())
         for said, blobs in self._next_letters(outbox, timeout):
             yield replace(said, stalled=stalled, still_ms=still), blobs
@@ -428,8 +432,8 @@ class Peers:
                 assert_never(item)
 
     def _sign_of_life(self) -> KeepAlive:
-        """With our positions, unless somebody is at the books: on a busy machine that may take longer than
-        the others' patience, and positions can wait for the next one."""
+        """A keep-alive with this instance's positions, unless the lock is taken: on a busy machine waiting
+        for it may take longer than τ, and the positions can be sent with the next keep-alive."""
         context = self._context
         if not context.lock.acquire(blocking=False):
             return KeepAlive(epoch=context.core.epoch)

@@ -1,4 +1,4 @@
-"""`understudy subjob`: from nothing to an instance that plays its role, and out again."""
+"""`understudy subjob`: starts an instance, runs it in its role, and ends it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ from understudy.streams.spill import Spill
 from understudy.streams.store import Store
 
 log = structlog.get_logger()
-SHELF_SHARE = 8  # a secondary needs what it holds only at a take-over: most of that can be on disk
+# share of the queue memory for the shelf: its content is needed only at a take-over, so most of it can be on
+# disk
+SHELF_SHARE = 8
 LOOK_SECONDS = 0.1
 VITAL = frozenset({"ticker", "lease", "acks", "start-time", "kept-acks", "roll-call"})
 WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us", "UTC"))]
@@ -48,8 +50,8 @@ WIRE_COLUMNS = [pa.field("_seq", pa.int64()), pa.field("_ts", pa.timestamp("us",
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a process runs: what it listens on, where it may write, where the manifest's relative paths
-    start."""
+    """Where a process runs: its ports, the folder to which it may write, and the folder of the manifest's
+    relative paths."""
 
     instance: str
     host: str
@@ -80,7 +82,7 @@ class SubjobProcess:
         self._health = Health(subjob.name, place.instance, Latencies(surroundings.neighbours), start_ms)
 
     def run(self) -> int:
-        """Live until asked to stop. Returns the exit code."""
+        """Runs until it is asked to stop. Returns the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         threading.excepthook = self._thread_ended
@@ -144,12 +146,12 @@ class SubjobProcess:
         return Store(schema, folder, bounds.memory_bytes, bounds.disk_bytes)
 
     def _watch(self) -> None:
-        """This thread never waits for the JVM, which may hang."""
+        """Runs on the main thread, which never waits for the JVM: the JVM may hang."""
         while not self._given_up():
             self._stop.wait(LOOK_SECONDS)
 
     def _given_up(self) -> bool:
-        """Whether a query has failed, Spark stands still, the core has failed, or the process is to stop."""
+        """Whether a query has failed, Spark has stalled, the core has failed, or the process is to stop."""
         health, engine = self._health, self._health.engine
         if engine is not None and self._failure is None:
             engine.look()
@@ -159,12 +161,13 @@ class SubjobProcess:
         return self._failure is not None or self._stop.is_set()
 
     def _stand(self) -> Stand:
-        """Before it plays a part, nobody depends on it."""
+        """What this instance means for the subjob. Until the shell exists, no other process depends on it."""
         shell = self._serving.shell
         return shell.stand() if shell is not None else Stand(leads=False, covered=False, needed=False)
 
     def _thread_ended(self, ended: threading.ExceptHookArgs) -> None:
-        """By an error that nobody expected. Without these threads an instance only seems to live."""
+        """An unexpected error ended a thread. Without one of the VITAL threads an instance would only seem to
+        work."""
         name = ended.thread.name if ended.thread is not None else ""
         log.error("thread ended", thread=name, error=repr(ended.exc_value), exc_info=ended.exc_value)
         if name in VITAL:
@@ -174,8 +177,8 @@ class SubjobProcess:
         return next((error for query in self._queries if (error := query.failed())), None)
 
     def _close(self) -> None:
-        """Leave at once: consumers and peers learn it from closed connections. Scratch is worth nothing to
-        anyone. A JVM that hangs would not notice that its parent is gone."""
+        """Leaves at once: consumers and peers notice the closed connections, and no other process needs the
+        scratch folder. The JVM is killed, because one that hangs would not notice the end of its parent."""
         if self._shell is not None:
             self._shell.stop()
         kill_all(family(os.getpid())[1:])
@@ -187,5 +190,5 @@ def _on_wire(payload: pa.Schema) -> pa.Schema:
 
 
 def leave(code: int) -> None:
-    """End the process without waiting for Spark's own shutdown; its JVM goes with us."""
+    """Ends the process without waiting for Spark's own shutdown. Its JVM ends with it."""
     os._exit(code)

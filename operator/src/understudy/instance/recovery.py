@@ -1,8 +1,8 @@
-"""Where a life without state begins: recovery requests (Koldehofe, Figure 7), and what sources keep.
+"""Where a life without state begins: recovery requests (Koldehofe, Figure 7), and the stored acks of sources.
 
-A request waits at its predecessor until that has recovered itself: that is the recovery notification. Sources
-are read inside the subjob, so the surroundings keep the acks to them (`protocol.keeping`). What is kept may
-be older than the newest ack: a source can be read again from wherever it says.
+A request waits at its predecessor until that one has recovered itself: this takes the place of the recovery
+notification. Sources are read inside the subjob, so the surroundings store the acks to them
+(`protocol.keeping`). A stored ack may be older than the newest one: a source can be read again from any seq.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Recovery:
     # --- as predecessor
 
     def requested(self, stream: str, consumer: str) -> Tree | None:
-        """A consumer restarts. Called under the lock, while this instance leads."""
+        """Answers a consumer that restarts with its savepoint tree. Called under the lock, while this
+        instance leads."""
         self._context.post(on.RecoveryRequested(Stream(stream), Consumer(consumer)))
         return self._answer
 
@@ -65,7 +66,7 @@ class Recovery:
         self._until_known(lambda: self._tree_of(command.stream))
 
     def replay(self, command: do.Replay) -> None:
-        """A source is held from where it was acked last."""
+        """Asks where the input begins that a source holds for this life: at its last stored ack."""
         self._until_known(lambda: self._start_of(command.stream))
 
     def _until_known(self, ask: Callable[[], Event | None]) -> None:
@@ -93,8 +94,9 @@ class Recovery:
         return on.Released(source, kept.released.get(source, Seq(0))) if kept is not None else None
 
     def _asked(self, stream: Stream) -> Event | None:
-        """The answer of whoever leads the producer; None if nobody does. All its instances are asked at the
-        same time: one may have been lost in the same failure, and would be waited for."""
+        """The answer of the instance that leads the producer; None if no instance does. All its instances are
+        asked at the same time: one of them may have been lost in the same failure, and would only answer with
+        a time-out."""
         addresses = self._context.surroundings.addresses(stream)
         answers: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         for address in addresses:
@@ -104,7 +106,7 @@ class Recovery:
         return next((event for event in found if event is not None), None)
 
     def _ask_at(self, address: str, stream: Stream, answers: queue.SimpleQueue[Event | None]) -> None:
-        """Whoever does not lead yet is waited for."""
+        """Asks one instance. An instance that does not lead yet answers only after a while."""
         said: Answer = NotLeading()
         try:
             with connect(address) as client:
@@ -115,10 +117,11 @@ class Recovery:
         finally:
             answers.put(on.RecoveryInformation(stream, said.tree) if isinstance(said, Recovered) else None)
 
-    # --- in place of consumers that are through
+    # --- in place of sinks that have finished
 
     def _answer_for_who_left(self) -> None:
-        """A sink that wrote its stream to the end answers no roll call. What it has is known."""
+        """Posts the positions of sinks that have written their stream to the end: they answer no roll
+        call."""
         while not self._context.stopping.wait(ROLL_SECONDS):
             if self._context.core.roll_open and self._context.leading:
                 self._answer_roll_call()
@@ -128,7 +131,7 @@ class Recovery:
         try:
             ends = context.surroundings.ends(subjob)
         except Unreachable as error:
-            log.warning("ends of sinks unknown", error=str(error))
+            log.warning("positions of finished sinks unknown", error=str(error))
             return
         for sink, at in ends.items():
             with context.lock:
@@ -140,7 +143,7 @@ class Recovery:
     # --- in place of the sources
 
     def acked(self, command: do.SendAck) -> None:
-        """An ack to a source. Called under the lock."""
+        """Notes an ack to a source. Called under the lock."""
         self._acks = self._acks.acked(command.stream, command.upto, command.tree)
 
     @property
@@ -148,12 +151,12 @@ class Recovery:
         return self._keeper.kept is not None
 
     def forget_acks(self) -> None:
-        """The life that gave them has ended, or another mode begins. Called under the lock."""
+        """The life that sent these acks has ended, or another mode begins. Called under the lock."""
         self._acks = SourceAcks()
         self._keeper.forget()
 
     def keep_last(self) -> None:
-        """The process stops: the next life begins where this one ended."""
+        """Stores the acks when the process stops, so that the next life begins where this one ended."""
         self._keep(Phase.LEAVING)
 
     def _keep_forever(self) -> None:
@@ -182,7 +185,7 @@ class Recovery:
         try:
             return read_kept(self._context.surroundings, self._context.subjob.name)
         except Unreachable as error:
-            log.warning("kept acks unreachable", error=str(error))
+            log.warning("stored acks unreachable", error=str(error))
             return None
 
     def _note_kept(self) -> None:

@@ -1,5 +1,5 @@
-"""What an instance answers: to consumers of its streams, to its secondary, to its own data source, to the
-curious."""
+"""What an instance serves: streams to consumers, state to its secondary, rows to its own data source, and
+answers to orders."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ HARMS: Final[Mapping[Harm, Callable[[float], None]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """From where to send, and what the first message must say, in the consumer's own count."""
+    """From where to send, and what the first message must contain, in the consumer's own count of seqs."""
 
     at: int
     resumes: Resumes | None = None
@@ -79,7 +79,8 @@ class _Start:
 
 
 class InstanceServing:
-    """Serves one shell. It exists before the shell does: until then only its own data source is answered."""
+    """Serves for one shell, and exists before it: until the shell exists, only the instance's own data source
+    is served."""
 
     def __init__(self) -> None:
         self.shell: Shell | None = None
@@ -122,7 +123,7 @@ class InstanceServing:
         yield from self._send(context, request, start, generation)
 
     def _send(self, context: Context, request: Subscribe, start: _Start, generation: int) -> Batches:
-        """What is sent to a silent second reader is a copy, and no output."""
+        """Sends a stream. For a silent second reader it is a copy, and does not count as output."""
         stream, consumer, counts = request.stream, request.consumer, not request.replica
         store, seen, asked, at = context.stores[stream], None, 0, start.at
         shift, first, told = context.core.numbering.theirs(stream, consumer, Seq(0)), True, None
@@ -152,7 +153,7 @@ class InstanceServing:
                     end=Seq(at + shift) if delivery.ended else None,
                     diverged_at=Seq(anew + shift) if anew is not None and anew != told else None,
                     share=store.share if first else None,
-                    # behind the tuples that it speaks of
+                    # sent after the tuples before the position
                     backup=Seq(wanted + shift) if asked < wanted <= at else None,
                     still_ms=context.still_ms(steady_ms()),
                 )
@@ -228,7 +229,7 @@ def _refusal(context: Context, request: Subscribe) -> str | None:
 
 
 def _hear(context: Context, request: Subscribe) -> None:
-    """A subscription says what the consumer has; a silent second reader's does not count."""
+    """Posts the position that a subscription reports. That of a silent second reader does not count."""
     if request.replica:
         return
     stream, consumer, start = request.stream, request.consumer, request.start
@@ -265,7 +266,7 @@ def _begin(context: Context, request: Subscribe) -> _Start:
 
 
 def _change(shell: Shell, ha: Mapping[str, Any]) -> Answer:
-    """What the manifest now says of this subjob. Nobody but the job's own may say so."""
+    """Takes over the manifest's current `ha` of this subjob. Only processes of the same job may send it."""
     try:
         shell.changing.tell(Ha.model_validate(ha))
     except ValueError as error:
@@ -311,7 +312,8 @@ def _ack(context: Context, ack: Ack) -> Answer:
 
 
 def _recover(shell: Shell, request: Recover) -> Answer:
-    """Waits for a while until this instance leads: one that recovers itself has nothing to say yet."""
+    """Answers a consumer that recovers. Waits a limited time until this instance leads: one that is
+    recovering itself has no answer yet."""
     with shell.context.role_changed:
         if not shell.context.role_changed.wait_for(lambda: shell.context.leading, RECOVER_SECONDS):
             return NotLeading()
@@ -319,7 +321,7 @@ def _recover(shell: Shell, request: Recover) -> Answer:
 
 
 def _replaced(context: Context, stream: Stream, consumer: Consumer, epoch: int) -> str | None:
-    """What an earlier life of a consumer is told when a later one has spoken."""
+    """Why an earlier life of a consumer is refused when a later one has subscribed or acked."""
     queue = context.core.ledger.queues[stream]
     if not queue.replaced(consumer, Epoch(epoch)):
         return None
@@ -327,17 +329,18 @@ def _replaced(context: Context, stream: Stream, consumer: Consumer, epoch: int) 
 
 
 def _note_life(context: Context, ages: Iterable[Age], asked_at: int) -> None:
-    """What a consumer had of the primaries before. Called under the lock, while this instance leads."""
+    """Notes what a consumer received of former primaries. Called under the lock, while this instance
+    leads."""
     take_over = context.story.take_over
     if take_over is not None:
         take_over.note_life(newest_before(context.core.epoch, ages, asked_at))
-        # who has heard no producer before has not seen the outage begin
+        # a consumer that has heard no earlier producer has not seen the outage begin
         if any(0 < age.epoch < context.core.epoch for age in ages):
             take_over.note_received(first_of(context.core.epoch, ages, asked_at))
 
 
 def _drill(drill: Drill) -> Answer:
-    """Only for those who have shown the job's certificate: the operator."""
+    """Does a fault to this process. Only the operator may order it, which has shown the job's certificate."""
     if own() is None:
         return Refused("a drill is taken from nobody without certificates")
     log.warning("drill", fault=drill.harm, seconds=drill.seconds)
@@ -346,7 +349,7 @@ def _drill(drill: Drill) -> Answer:
 
 
 def _until(context: Context, condition: Callable[[], bool], nothing: pa.RecordBatch) -> Batches:
-    """Keep-alives until the condition holds, or the process stops."""
+    """Sends keep-alives until the condition holds, or the process stops."""
     while not condition() and not context.stopping.is_set():
         yield nothing, Waiting()
         with context.role_changed:
@@ -358,7 +361,7 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _shifted(rows: pa.Table, by: int) -> pa.Table:
-    """To a consumer that counts from further on."""
+    """Adds the shift of a late consumer to the seqs."""
     place = rows.schema.get_field_index("_seq")
     return rows.set_column(place, rows.schema.field(place), pc.add(rows["_seq"], by)) if by else rows
 

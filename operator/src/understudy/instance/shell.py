@@ -1,4 +1,4 @@
-"""Carries out what the core decides, and tells it what happened."""
+"""Carries out the commands of the core, and reports events to it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Shell:
             self._leave_role()
 
     def stand(self) -> Stand:
-        """What would become of the subjob if this process ended now."""
+        """What would happen to the subjob if this process ended now."""
         with self.context.lock:
             return self.context.core.stand(follows=self.peers.follows_a_working_primary)
 
@@ -90,12 +90,12 @@ class Shell:
             self._carry_out_all(commands)
             if was_open and not self.context.core.roll_open:
                 late = sorted(consumer for _, consumer in self.context.core.numbering.late)
-                log.info("the roll call is over", late=late)
+                log.info("roll call ended", late=late)
                 self.context.role_changed.notify_all()
 
     def _decide(self, event: Event) -> Commands:
-        """An impossible event ends the process (`SubjobProcess`), on whichever thread it came: threads
-        that read what peers say catch what is wrong with a message, and go on."""
+        """Runs the core. An impossible event ends the process (`SubjobProcess`), on whichever thread it came,
+        because threads that read messages of peers catch exceptions and continue."""
         try:
             return self.changing.handle(event)
         except Impossible as error:
@@ -178,7 +178,7 @@ class Shell:
             case do.NotifyRecovered():
                 self.context.role_changed.notify_all()
             case do.ReportMovement():
-                log.info("this life has made progress", epoch=command.epoch)
+                log.info("savepoint advanced", epoch=command.epoch)
             case do.Publish():
                 self.outputs.publish(command)
             case do.Trim():
@@ -240,14 +240,14 @@ class Shell:
         self.context.role_changed.notify_all()
 
     def _aim_at_what_is_there(self) -> None:
-        """Of an instance that has run beside the primary. What the primary was ahead is not processed
-        again."""
+        """Sets the positions at which a take-over has caught up, for an instance that ran in parallel with
+        the primary. Input that only the primary had processed does not count as replayed."""
         story = self.context.story
         for stream, position in self.context.positions().items():
             story.aim(stream, story.available.get(stream, position))
 
     def _run(self, command: do.Run) -> None:
-        """As an active secondary: the same state, the same input, but nothing is published."""
+        """Runs as an active secondary: with the same state and the same input, but nothing is published."""
         log.info("running beside the primary", epoch=command.epoch)
         self._reset(command.checkpoint, follows=command.waits_for_choices)
 
@@ -257,7 +257,8 @@ class Shell:
             self.recovery.acked(command)
 
     def _replay(self, command: do.Replay) -> None:
-        """Until numbers are settled the elements take the input, but make nothing of it."""
+        """Reads an input from where its producer holds it. Until the seqs are settled, the elements take
+        input but make no output."""
         for name in self.context.core.wiring.readers(command.stream):
             self.context.inboxes[name].follow(())
         if command.stream in self.context.core.wiring.replayable:
@@ -316,7 +317,8 @@ class Shell:
         self.moves.stepped_down()
 
     def _request_recovery(self, command: do.RequestRecovery) -> None:
-        """Whoever was at work already begins anew: what its savepoint needs is gone."""
+        """Drops the work of an instance that was already leading: the input that its savepoint needs is
+        gone."""
         if self.inputs.reading:
             self.context.generation += 1
             self.inputs.stop()
@@ -324,7 +326,7 @@ class Shell:
         self.recovery.request(command)
 
     def _begin_anew(self) -> None:
-        """As a standby of another mode: what was at hand belongs to the former one."""
+        """Drops the state of the former mode, as a standby in a new mode."""
         self.context.generation += 1
         self.inputs.stop()
         self.context.shelf = self.context.shelf.emptied()
@@ -337,7 +339,7 @@ class Shell:
         self.context.role_changed.notify_all()
 
     def _count_replayed(self) -> None:
-        """How many tuples the old primary had processed that this one must process again."""
+        """Counts the tuples that the former primary had processed and this one must process again."""
         take_over, here = self.context.story.take_over, self.context.positions()
         if take_over is not None and take_over.first_output is None:
             there = self.context.story.primary_positions

@@ -1,4 +1,4 @@
-"""What an instance says of itself (docs/architecture.md, "Status page")."""
+"""An instance's status page (docs/architecture.md, "Status page")."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _output(context: Context, queue: OutputQueue) -> page.Queue:
 
 
 def _consumers(context: Context, queue: OutputQueue) -> dict[str, page.Consumer]:
-    """How far they are behind, only the one who sends knows."""
+    """The consumers of a queue. Only the primary knows how far they are behind."""
     if context.core.role is not Role.PRIMARY:
         return {c: page.Consumer(a.received, a.released) for c, a in queue.acks.items()}
     return {
@@ -97,7 +97,7 @@ def _checkpoint(context: Context) -> page.Checkpoint | None:
 
 
 def _if_it_failed_now(context: Context) -> page.Cost | None:
-    """What a take-over at this moment would process again, and lose. None where nobody could take over."""
+    """What a take-over at this moment would replay, and lose. None if no instance could take over."""
     core = context.core
     if core.role is not Role.PRIMARY or not core.protected:
         return None

@@ -1,7 +1,6 @@
-"""The story of a take-over as the new primary saw it, and of a move as the old one did.
+"""The times of a take-over as the new primary saw them, and of a move as the old one saw them.
 
-Moments are kept on the steady clock, so that what lies between them is right, and shown as wall-clock
-milliseconds.
+Times are kept on the steady clock, so that the differences are right, and shown as wall-clock milliseconds.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from understudy.protocol.ids import Millis, WallMillis
 
 @dataclass(slots=True)
 class TakeOver:
-    """Output stands still from `stopped` on: the last tuple that anybody received of the primary before, or
-    the last sign of life that anybody had of it if that was later. It flows again when the first tuple is
-    sent to a consumer that lacks it, or when all input that waited is processed and no consumer lacks a tuple
+    """Output stands still from `stopped` on: from the last tuple that any consumer received of the former
+    primary, or from its last sign of life if that came later. Output flows again when the first tuple is sent
+    to a consumer that lacks it, or when all waiting input is processed and no consumer lacks a tuple
     (`idle`)."""
 
     from_: str
     cause: str
     detected: Millis = field(default_factory=steady_ms)
-    heard: Millis | None = None  # the last sign of life that this instance had of the one that failed
+    heard: Millis | None = None  # the last sign of life of the failed primary at this instance
     stopped: Millis | None = None
     lease: Millis | None = None
     promoted: Millis | None = None
@@ -36,17 +35,18 @@ class TakeOver:
     lost: int = 0
     duplicated: int = 0
     planned: bool = False  # the former primary handed over
-    received: bool = False  # whether a consumer has said that the first output came
-    targets: dict[str, int] = field(default_factory=dict)  # input positions that end the catching up
+    received: bool = False  # whether a consumer has reported the first output
+    # input positions at which the take-over has caught up
+    targets: dict[str, int] = field(default_factory=dict)
     anchor: Anchor = field(default_factory=Anchor.now)
-    made_output: bool = False  # something new was made, whether or not consumers may have it yet
+    made_output: bool = False  # something new was made, whether or not it was already sent
 
     def __post_init__(self) -> None:
         self.note_life(self.heard)
 
     @property
     def flows(self) -> Millis | None:
-        """Since when output is there again."""
+        """When output began to flow again."""
         return min((at for at in (self.first_output, self.idle) if at is not None), default=None)
 
     @property
@@ -55,39 +55,42 @@ class TakeOver:
 
     @property
     def recovery_ms(self) -> int | None:
-        """None while output stands still."""
+        """How long the recovery took; None while output stands still."""
         flows = self.flows
         if flows is None:
             return None
         return max(0, flows - (self.detected if self.stopped is None else self.stopped))
 
     def still_ms(self, now: Millis) -> int:
-        """For how long output has stood still."""
+        """How long output has stood still."""
         return 0 if self.over else now - (self.detected if self.stopped is None else self.stopped)
 
     def note_life(self, at: Millis | None) -> None:
-        """Somebody received a tuple of the primary before, or had a sign of life. It may be told late."""
+        """Notes when a consumer last received a tuple or a sign of life of the former primary. The report may
+        come late."""
         if at is not None and (self.flows is None or at <= self.flows):
             self.stopped = at if self.stopped is None else max(self.stopped, at)
 
     def note_output(self, now: Millis) -> None:
-        """Something new is there for whoever asks. That nobody asks, because the only sink is gone, is its
-        failure."""
+        """Notes that new output is available to consumers. If no consumer asks for it because the only sink
+        is gone, that is the sink's failure."""
         if self.first_output is None and self.promoted is not None:
             self.first_output = now
 
     def note_received(self, at: Millis | None) -> None:
-        """A consumer that outlived the primary before says when the first tuple came that was new to it."""
+        """Notes when a consumer, running since before the failure, received the first tuple that was new to
+        it."""
         if at is not None and self.first_output is not None and not self.received:
             self.first_output, self.received = max(self.first_output, at), True
 
     def note_idle(self, now: Millis) -> None:
-        """Nothing waits to be processed, and no consumer lacks a tuple."""
+        """Notes that no input waits to be processed, and no consumer lacks a tuple."""
         if self.idle is None and self.caught_up is not None and not self.over:
             self.idle = now
 
     def note_positions(self, positions: Mapping[str, int], now: Millis) -> None:
-        """Caught up: every input has come as far as there was to read when this instance took over."""
+        """Notes when the take-over has caught up: every input is processed up to what was available when this
+        instance took over."""
         known = self.promoted is not None and positions.keys() <= self.targets.keys()
         if self.caught_up is None and known and all(n >= self.targets[s] for s, n in positions.items()):
             self.caught_up = now
@@ -119,12 +122,12 @@ class Departure:
     target: str
     why: str
     requested: Millis
-    paused: Millis | None = None  # no further micro-batch is begun
-    settled: Millis | None = None  # none is under way any more
+    paused: Millis | None = None  # from here on no micro-batch begins
+    settled: Millis | None = None  # no micro-batch is running any more
     handed: Millis | None = None
     left: Millis | None = None  # the target leads
     given_up: str | None = None
-    bytes: int = 0  # all that was sent to the target, in the end
+    bytes: int = 0  # all that was sent to the target up to the end of the move
     anchor: Anchor = field(default_factory=Anchor.now)
 
     def shown(self) -> statuspage.Departure:

@@ -1,8 +1,7 @@
-"""A standby that has played the part before: the query runs over a few real tuples and its output is thrown
-away.
+"""The warm-up of a new instance: the query runs over a few real tuples, and its output is thrown away.
 
-Real ones, because made-up values could fail where the job's own never do. Where upstream has none yet the
-query runs over nothing, which at least compiles it.
+The tuples are real, because made-up values could fail where the job's own never do. If upstream has no tuples
+yet, the query runs over none, which at least compiles it.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ def warm_up(
     surroundings: Surroundings,
     given_up: Callable[[], bool],
 ) -> None:
-    """Returns early once `given_up` says that it is in vain: a query has failed, or the process is to
-    stop."""
+    """Runs the query over real tuples, and discards the output. Returns early once `given_up` returns true: a
+    query has failed, or the process is to stop."""
     sources = {s.name for s in job.sources}
     held = {i: _peek(i, surroundings) for i in subjob.inputs if i not in sources}
     for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""Who else hears the holder of a Lease: the instances of the subjobs that read its stream are asked."""
+"""Asks which other instance hears the holder of a Lease: those of the subjobs that read its stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Witnesses:
         self._readers = [other.name for other in job.subjobs if subjob in other.inputs]
 
     def heard(self, lease: LeaseRecord) -> str | None:
-        """The address of an instance that is served by the holder now, if there is one."""
+        """The address of an instance that the holder serves now, if there is one."""
         addresses = (address for reader in self._readers for address in self._surroundings.addresses(reader))
         return next((address for address in addresses if self._hears(address, lease)), None)
 

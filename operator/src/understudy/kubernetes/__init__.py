@@ -6,6 +6,6 @@
 | `observe` | the cluster and the status pages → `control.observed.Observed` |
 | `act`, `objects` | intents → API requests |
 | `reconcile` | observe → decide → act for one job |
-| `handlers` | kopf: who is woken by what |
+| `handlers` | kopf: which event wakes which loop |
 | `api` | the API server over one connection per thread; no client library, so that a pod starts fast |
 """

@@ -1,4 +1,4 @@
-"""Carries out the intents of one look. Each is one or two requests; doing one again does no harm."""
+"""Carries out the intents of one look. Each is one or two requests, and can be repeated without harm."""
 
 from __future__ import annotations
 
@@ -145,12 +145,12 @@ class Actor:
         return objects.manifest(self._owner, self._accepted(), self._declared or self._accepted(), revision)
 
     def _change(self, intent: do.ChangeInstance) -> None:
-        """An instance that cannot be told now is told at the next look."""
+        """An instance that can't be reached now gets the change at the next look."""
         said = Change(intent.ha.told())
         try:
             self._writer.order(self._owner.name, intent.certificate, intent.ip, said)
         except Unreachable as error:
-            log.warning("not told", pod=intent.pod, error=str(error))
+            log.warning("mode change not delivered", pod=intent.pod, error=str(error))
 
     # ---- requests
 
@@ -158,7 +158,7 @@ class Actor:
         return f"{group}/namespaces/{self._owner.namespace}/{plural}" + (f"/{name}" if name else "")
 
     def _create(self, group: str, plural: str, body: dict[str, Any]) -> None:
-        """What is there already was made by an earlier life, and stays as it is."""
+        """An object that exists already was made by an earlier life of the operator, and stays as it is."""
         with suppress(Conflict):
             self._writer.create(group, plural, body)
 
@@ -174,7 +174,7 @@ class Actor:
         )
 
     def _keep_secret(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Its data: what was there before stays."""
+        """The Secret's data. A Secret that exists keeps its data."""
         self._create(CORE, "secrets", objects.secret(self._owner, name, data))
         found = self._api.get(self._path(CORE, "secrets", name))
         if not is_owned_by(found, self._owner.uid):
@@ -183,7 +183,7 @@ class Actor:
         return kept
 
     def _remove(self, group: str, plural: str, name: str) -> None:
-        """A look does not read secrets, so they are read here."""
+        """Secrets are not read by a look, so they are read here."""
         if not self._writer.knows(group, plural, name):
             try:
                 self._writer.read_again(group, plural, name)
@@ -192,15 +192,15 @@ class Actor:
         self._writer.delete(group, plural, name)
 
     def _name_successor(self, intent: do.NameSuccessor) -> None:
-        """Acks change a Lease all the time, so it is read again: only its holder has to be the same."""
+        """Acks change a Lease all the time, so it is read again here: only its holder has to be the same."""
         found = self._lease(intent.subjob)
         if found.holder != intent.holder:
             raise Outdated(409, f"{found.name} is held by {found.holder}, no longer by {intent.holder}")
         self._annotate_lease(found.name, names.SUCCESSOR, intent.instance)
 
     def _withdraw_successor(self, intent: do.WithdrawSuccessor) -> None:
-        """If it has taken the Lease meanwhile, the Lease names no successor; the next look sees that it has
-        moved."""
+        """If the successor has taken the Lease in the meantime, the Lease names no successor; the next look
+        sees that the subjob has moved."""
         found = self._lease(intent.subjob)
         if found.successor != intent.instance:
             raise Outdated(409, f"{found.name} names {found.successor}, no longer {intent.instance}")
@@ -232,6 +232,6 @@ class Actor:
         self._create(EVENTS, "events", body)
 
     def _patch_status(self, status: Mapping[str, Any]) -> None:
-        """What the new status no longer says is taken away: a merge alone would keep it."""
+        """Fields that the new status no longer has are removed: a merge patch alone would keep them."""
         gone = dict.fromkeys(("summary", "startTime", "completionTime", "measuredAt", "subjobs", "sinks"))
         self._writer.change_status(OURS, "streamjobs", self._owner.name, {**gone, **status})

@@ -1,5 +1,4 @@
-"""Jobs that were looked at already: parsing and planning one takes longer than all the rest of a
-reconciliation."""
+"""Remembers verdicts on jobs: to parse and plan a job takes longer than all the rest of a reconciliation."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ Verdict = StreamJob | tuple[Refusal, ...]
 
 
 class Admitted:
-    """Three small memories, each from something that never changes to what follows from it."""
+    """Three small caches. Each maps a value that never changes to what follows from it."""
 
     def __init__(self) -> None:
         self._verdicts: dict[tuple[str, int], Verdict] = {}
@@ -37,7 +36,7 @@ class Admitted:
         return self._verdicts[key]
 
     def read(self, config_map: Json) -> StreamJob | None:
-        """The job that was written down as accepted; None if this version cannot read it any more."""
+        """The job as it was recorded when it was accepted; None if this version cannot read it any more."""
         uid = config_map["metadata"]["uid"]
         if uid not in self._jobs:
             job = load(accepted_text(config_map))
@@ -56,7 +55,7 @@ class Admitted:
 
 
 def _remember(memory: dict[Any, Any], key: object, value: object) -> None:
-    """The oldest goes first."""
+    """Adds an entry, and drops the oldest one if there are too many."""
     while len(memory) >= MOST:
         del memory[next(iter(memory))]
     memory[key] = value

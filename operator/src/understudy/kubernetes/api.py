@@ -1,11 +1,12 @@
 """The API server, by the `kubernetes` package: its configuration, its client, and JSON as it came.
 
-The operator changes nothing by this directly, only its own Lease (`election`): all else goes through
-`writes`. Who we are is `configuration`: the account of the pod, else the kubeconfig. Its errors become ours:
+The operator changes only its own Lease (`election`) directly by this module; all other changes go through
+`writes`. `configuration` is the identity of this process: the account of the pod, else the kubeconfig. The
+package's errors become ours:
 
 Unreachable       no answer, or none that can be trusted: try again
 ApiError          refused: the message says why
-├── Conflict      409: somebody was faster, or it exists
+├── Conflict      409: another client was faster, or the object exists
 └── NotFound      404
 """
 
@@ -31,7 +32,8 @@ from urllib3.exceptions import HTTPError, ProtocolError
 from understudy.process.ports import Unreachable
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-TOKEN_SECONDS: Final = 30.0  # a projected token is replaced long before it ends; read it again so often
+# a projected token is replaced long before it expires; the file is read again after so many seconds
+TOKEN_SECONDS: Final = 30.0
 CONNECTIONS: Final = 32  # kept for the next request; as many as there are threads may be open
 
 Json = dict[str, Any]
@@ -52,7 +54,7 @@ class NotFound(ApiError):
     pass
 
 
-# ---- where the API server is, and who we are -------------------------------------------------------------
+# ---- where the API server is, and the identity of this process -------------------------------------------
 
 
 def configuration() -> Configuration:
@@ -74,21 +76,20 @@ def of_pod(account: Path = SERVICE_ACCOUNT) -> Configuration:
 
 
 def of_kubeconfig() -> Configuration:
-    """Of the files in KUBECONFIG, else `~/.kube/config`."""
+    """From the files in KUBECONFIG, else from `~/.kube/config`."""
     found = _direct()
     load_kube_config(client_configuration=found)
     return found
 
 
 def _direct() -> Configuration:
-    """The proxies in our environment are for the world outside, not for the API server. kopf ignores them,
-    too."""
+    """Proxies of the environment are for other hosts, not for the API server. kopf ignores them, too."""
     return Configuration(proxy="", no_proxy="")
 
 
 class _Refresh:
-    """Kubernetes replaces the file of a token; so it is read again from time to time, by a clock that nobody
-    sets."""
+    """Kubernetes replaces the file of a token, so it is read again from time to time, by the monotonic
+    clock."""
 
     def __init__(self, load: Callable[[Configuration], None]) -> None:
         self._load = load
@@ -114,8 +115,7 @@ _attempt: ContextVar[_Attempt] = ContextVar("attempt")
 
 
 class _Connection(HTTPConnection):
-    """Right before the first byte of a request, and on an open connection, `before` of the attempt is
-    called."""
+    """Calls `before` of the attempt on an open connection, right before the first byte of a request."""
 
     served = False
 
@@ -145,7 +145,7 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 def _client(found: Configuration) -> ApiClient:
-    """It tries nothing again by itself, and keeps connections for all threads."""
+    """A client without retries of its own, which keeps connections for all threads."""
     found.retries = False
     found.connection_pool_maxsize = CONNECTIONS
     client = ApiClient(found)
@@ -162,7 +162,7 @@ def _nothing() -> None:
 
 
 class Api:
-    """For any number of threads. Every method raises Unreachable if there is no answer in time."""
+    """Safe for any number of threads. Every method raises Unreachable if there is no answer in time."""
 
     def __init__(self, found: Configuration, timeout: float) -> None:
         self._client = _client(found)
@@ -178,7 +178,7 @@ class Api:
             return None
 
     def list(self, path: str, **query: str) -> list[Json]:
-        """The newest state, not the API server's cache: a decision rests on it."""
+        """The newest state, not one from the API server's cache, because decisions are based on it."""
         items: list[Json] = self.get(path, **query).get("items") or []
         return items
 
@@ -190,8 +190,8 @@ class Api:
         kind: str = "application/json",
         before: Callable[[], None] = _nothing,
     ) -> Json:
-        """`before` is called on an open connection, right before the first byte is sent: what it raises ends
-        it."""
+        """`before` is called on an open connection, right before the first byte is sent. If it raises, the
+        request is not sent."""
         try:
             status, text = self._send(method, path, body, kind, before)
         except (HTTPError, ApiException, ConfigException, OSError) as error:
@@ -201,7 +201,8 @@ class Api:
     def _send(
         self, method: str, path: str, body: Body | None, kind: str, before: Callable[[], None]
     ) -> tuple[int, bytes]:
-        """A kept connection may have been closed meanwhile: no failure, so it is tried on another one."""
+        """If the server has closed a kept connection in the meantime, the request is sent again on another
+        one."""
         while True:
             attempt = _Attempt(before)
             _attempt.set(attempt)

@@ -1,5 +1,5 @@
-"""Issues certificates: an authority per job, which never leaves the operator's Secret, and one for the job's
-pods."""
+"""Issues certificates: one authority per job, whose key never leaves the operator's Secret, and one
+certificate for the job's pods."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def new_authority(job: str, now: datetime) -> Authority:
 
 
 def issue(authority: Authority, until: datetime, now: datetime) -> Credentials:
-    """For both ends of a connection: every pod of a job serves and asks."""
+    """For both ends of a connection: every pod of a job is a server and a client."""
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = serialization.load_pem_private_key(authority.key, None)
     if not isinstance(signer, ec.EllipticCurvePrivateKey):

@@ -1,5 +1,5 @@
-"""How far apart nodes are, from what pods on them measured. Kept across jobs: a node's pods of any job will
-do."""
+"""Latencies between nodes, as measured by pods on them. They are shared by all jobs: any pod on a node can
+measure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class NodeDistances:
         self._lock = threading.Lock()
 
     def learn(self, pods: Iterable[Pod], pages: Mapping[str, Seen]) -> Distances:
-        """Takes over what the pods' pages say; all that is known, in milliseconds. The way back is as far."""
+        """Takes over the figures of the pods' pages; returns all that is known, in milliseconds. A latency
+        counts for both directions."""
         placed = [pod for pod in pods if pod.node]
         nodes = {pod.ip: pod.node for pod in placed if pod.ip and pod.node}
         with self._lock:

@@ -104,7 +104,8 @@ class DrillReconciler:
 
 
 def _kill(writer: Writer, pod: Pod) -> None:
-    """Whatever has become of it, as long as it is the same pod: another of that name is not meant."""
+    """Deletes the pod, in whatever state it is. It must be the same pod: another one with its name is left
+    alone."""
     try:
         found = writer.read_again(CORE, "pods", pod.name)
     except NotFound:
@@ -112,16 +113,16 @@ def _kill(writer: Writer, pod: Pod) -> None:
     if found["metadata"]["uid"] == pod.uid:
         writer.delete(CORE, "pods", pod.name, force=True)
     else:
-        log.info("another pod of that name", pod=pod.name)
+        log.info("pod was replaced", pod=pod.name)
 
 
 def _order(writer: Writer, owner: Owner | None, pod: Pod, harm: Harm, seconds: float) -> None:
-    """The pod does it to itself."""
+    """Orders the pod to do the fault to itself."""
     writer.order(owner.name if owner else "", pod.certificate, pod.ip, Drill(harm, seconds))
 
 
 def _engine_timeout_ms(seen: SeenDrill) -> int:
-    """Asked of the pod whose JVM is about to be stopped."""
+    """From the status page of the pod whose JVM is about to be stopped."""
     target = seen.pod(seen.status.target)
     awaited = seen.spec.fault is Fault.ENGINE_HANG and seen.status.phase is DrillPhase.RUNNING
     page = (
@@ -138,7 +139,7 @@ def _watching(job: Json) -> frozenset[str]:
 
 
 def is_open(body: Json) -> bool:
-    """Whether anything is left to do for a drill."""
+    """Whether a drill is not finished yet."""
     over = (body.get("status") or {}).get("phase") in (DrillPhase.PASSED, DrillPhase.FAILED)
     return not over or bool(body["spec"].get("schedule"))
 

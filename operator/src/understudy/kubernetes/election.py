@@ -1,5 +1,4 @@
-"""The election of the operator that acts, on the API server: a thread that looks at the Lease and renews
-it."""
+"""The election of the operator that acts, on the API server: a thread that reads the Lease and renews it."""
 
 from __future__ import annotations
 
@@ -36,12 +35,13 @@ class Election:
         return self._candidate.leads(_now())
 
     def mandate(self) -> Mandate:
-        """For what is decided from now on: it ends with the leadership, also if we lead again later."""
+        """The right to act, for what is decided from now on. It ends with the leadership, also if this
+        operator leads again later."""
         term = self._candidate.term
         return lambda: self._candidate.leads_since(term, _now())
 
     def stop(self) -> None:
-        """The next one need not wait: the Lease is given back."""
+        """Gives the Lease back, so that the next operator need not wait."""
         self._stopping.set()
         self._thread.join(LEASE_MS / 1000)
         if self.leads():
@@ -60,10 +60,10 @@ class Election:
         try:
             request()
         except (Unreachable, ApiError) as error:
-            log.warning("election", error=str(error))
+            log.warning("election failed", error=str(error))
 
     def look(self) -> None:
-        """Read the Lease; renew or take it if that is ours to do."""
+        """Reads the Lease; renews it, or takes it if it is free."""
         try:
             lease = self._api.get(self._path())
         except NotFound:
@@ -76,7 +76,7 @@ class Election:
         self._write(self._api.get(self._path()), "")
 
     def _write(self, lease: Json, holder: str) -> None:
-        """Only if it is still as it was read: of two that try, one wins."""
+        """Writes only if the Lease is still as it was read: if two operators try, one of them wins."""
         sent = _now()
         try:
             written = self._api.request("PUT", self._path(), _held(lease, holder))
@@ -94,7 +94,7 @@ class Election:
 
 
 def _now() -> int:
-    """A clock that nobody sets."""
+    """The monotonic clock."""
     return time.monotonic_ns() // 1_000_000
 
 

@@ -1,8 +1,8 @@
-"""Executors of a subjob's driver: what the driver is told, so that Spark makes them as the operator would.
+"""Executors of a subjob's driver: the settings that make Spark create them as the operator would.
 
-Spark runs in client mode in the instance's process; it makes the executors' pods itself. They belong to the
-driver's pod, so they go with it, keep away from its node, and fetch their rows from its Flight server with
-its certificate.
+Spark runs in client mode in the instance's process, and creates the executors' pods itself. They belong to
+the driver's pod, so they are deleted with it. They run on other nodes than the driver where possible, and
+fetch their rows from the driver's Flight server with its certificate.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from understudy.model.job import Subjob
 
 Json = dict[str, Any]
 
-DRIVER: Final = "$(POD_NAME)"  # Kubernetes puts in what the pod is called
+DRIVER: Final = "$(POD_NAME)"  # Kubernetes replaces it by the pod's name
 ADDRESS: Final = "$(POD_IP)"
 ROLE: Final = "executor"
 
 
 def executors_told(namespace: str, job: str, subjob: Subjob, settings: PodSettings, pod: Json) -> Json:
-    """The entry in the driver's environment. `pod`: its own spec, which executors' pods are made like."""
+    """The entry in the driver's environment. `pod`: the spec of the driver's pod, after which executors' pods
+    are modelled."""
     told = {"conf": _conf(namespace, subjob, settings), "template": _template(job, pod)}
     return {"name": EXECUTORS, "value": json.dumps(told)}
 
@@ -36,7 +37,8 @@ def _conf(namespace: str, subjob: Subjob, settings: PodSettings) -> dict[str, st
         "spark.submit.deployMode": "client",
         "spark.driver.host": ADDRESS,
         "spark.driver.bindAddress": ADDRESS,
-        # nobody without the secret, which goes by the executors' environment, speaks to driver or executors
+        # only processes with the secret, which is in the executors' environment, can talk to driver or
+        # executors
         "spark.authenticate": "true",
         "spark.network.crypto.enabled": "true",
         "spark.kubernetes.namespace": namespace,
@@ -51,9 +53,9 @@ def _conf(namespace: str, subjob: Subjob, settings: PodSettings) -> dict[str, st
         "spark.executor.memory": driver.memory.removesuffix("i").lower(),
         "spark.executor.memoryOverhead": f"{settings.memory_overhead_mi}m",
         "spark.kubernetes.executor.request.cores": f"{driver.cores * settings.cpu_per_core_milli}m",
-        # a stream runs for ever: only executors that fail again and again within this time end it
+        # a stream has no end: only executors that fail repeatedly within this time end it
         "spark.executor.failuresValidityInterval": "10m",
-        # what would need further rights
+        # would need further rights
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
         "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
@@ -61,7 +63,7 @@ def _conf(namespace: str, subjob: Subjob, settings: PodSettings) -> dict[str, st
 
 
 def _template(job: str, pod: Json) -> Json:
-    """Restricted like the driver, with its certificate, and with no account."""
+    """Restricted like the driver, with the same certificate, and without an account."""
     (driver,) = pod["containers"]
     mine = {mount["name"] for mount in driver["volumeMounts"]} - {"manifest"}
     container = {
@@ -86,7 +88,7 @@ def _template(job: str, pod: Json) -> Json:
 
 
 def _apart() -> list[Json]:
-    """From the driver first, then from each other."""
+    """Away from the driver first, then from each other."""
 
     def term(weight: int, label: str) -> Json:
         selector = {"matchLabels": {label: DRIVER}}

@@ -1,7 +1,7 @@
-"""kopf: watches wake up the loop of the job that they concern. Nothing is decided here.
+"""kopf: watches wake the loop of the job that they concern. Nothing is decided here.
 
-Only event handlers are used: they leave no finalizer and no annotation on anything, so a StreamJob can be
-deleted while the operator is down; its objects go by their owner references.
+Only event handlers are used: they leave no finalizer and no annotation on any object. So a StreamJob can be
+deleted while the operator is down; its objects are deleted by their owner references.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WATCHED: Final = ("pods", LEASES)
 
 
 def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRegistry:
-    """`give_up` ends the process with a failure: another takes over, and we start anew."""
+    """`give_up` ends the process with a failure: another operator takes over, and this one is restarted."""
     found = kopf.OperatorRegistry()
     api = _reach(API_SECONDS)
     election = Election(_reach(ELECTION_SECONDS), *settings.election) if settings.election else None
@@ -49,7 +49,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     tasks: list[asyncio.Task[None]] = []
 
     def silent(why: str) -> None:
-        log.error("watch is silent", why=why)
+        log.error("watch silent", why=why)
         give_up()
 
     def rounds(
@@ -90,7 +90,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
 
 
 def _changed(rounds: Rounds) -> Callable[..., Any]:
-    """What to do when a watch tells of an object of a kind of ours."""
+    """The handler for a watch event of an object of our kinds."""
 
     async def changed(namespace: str, name: str, body: Any, type: str | None, **_: Any) -> None:
         if type == "DELETED":
@@ -102,7 +102,7 @@ def _changed(rounds: Rounds) -> Callable[..., Any]:
 
 
 def object_changed(kind: str, loops: Loops) -> Callable[..., Any]:
-    """What to do when a watch tells of an object of a job."""
+    """The handler for a watch event of an object that belongs to a job."""
     news = News()
 
     async def changed(namespace: str, labels: Any, body: Any, type: str | None, **_: Any) -> None:
@@ -123,7 +123,7 @@ def _any(_: Json) -> bool:
 def _generations(
     api: Api, namespaces: tuple[str, ...], plural: str, counts: Callable[[Json], bool]
 ) -> dict[Key, int]:
-    """Of every object of a kind of ours that counts."""
+    """The generation of every object of one of our kinds for which `counts` is true."""
     paths = [f"{OURS}/namespaces/{namespace}/{plural}" for namespace in namespaces] or [f"{OURS}/{plural}"]
     found = [body["metadata"] for path in paths for body in api.list(path) if counts(body)]
     return {(metadata["namespace"], metadata["name"]): metadata["generation"] for metadata in found}
@@ -138,7 +138,7 @@ def _configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 
 
 def _reach(seconds: float) -> Api:
-    """The API server, as whoever we are there."""
+    """A client for the API server, with the identity of this process."""
     try:
         return Api(configuration(), seconds)
     except ConfigException as error:

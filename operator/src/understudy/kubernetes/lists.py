@@ -1,8 +1,8 @@
 """The job's objects, as the API server has them.
 
-Pods and Leases change by themselves and are read each time. The rest changes when the operator changes it (or
-somebody deletes it by hand), so it is read anew after each act and else every five minutes: with hundreds of
-jobs, that is what keeps a look at a calm one cheap. Nodes are the same for all jobs.
+Pods and Leases change by themselves and are read each time. The other objects change when the operator
+changes them (or a person deletes them), so they are read after each act, and otherwise every five minutes:
+with hundreds of jobs this keeps looks at calm jobs cheap. Nodes are the same for all jobs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Foundation:
-    """What changes only when the operator acts."""
+    """Objects that change only when the operator acts."""
 
     services: frozenset[str]
     config_maps: Mapping[str, Json]
@@ -60,14 +60,14 @@ class Objects:
     nodes: tuple[Node, ...]
     foundation: Foundation
     remains: tuple[str, ...]
-    """Of an earlier job of the same name."""
+    """Objects of an earlier job with the same name."""
     versions: Versions
-    """Of all these objects, as they were read."""
+    """The versions of all these objects, as they were read."""
 
 
 class _Owned:
-    """Lists what one job owns. What another of the same name owned goes soon, and is not to be mistaken for
-    ours."""
+    """Lists the objects that one job owns. Objects of an earlier job with the same name will be deleted soon,
+    and are not taken for this job's."""
 
     def __init__(self, api: Api, namespace: str, name: str, uid: str) -> None:
         self._api, self.owner = api, Owner(name, namespace, uid)
@@ -104,16 +104,16 @@ class Lists:
         return Objects(pods, trials, leases, self.nodes(), foundation, remains, read)
 
     def leases_in(self, namespace: str) -> tuple[Lease, ...]:
-        """Of all jobs."""
+        """The Leases of all jobs."""
         found = self._api.list(f"{LEASES}/namespaces/{namespace}/leases", labelSelector=names.JOB)
         return tuple(lease_of(lease) for lease in found)
 
     def forget(self, namespace: str, name: str) -> None:
-        """Something was changed, or the job is gone."""
+        """Drops what is cached: an object was changed, or the job is gone."""
         self._foundations.pop((namespace, name), None)
 
     def nodes(self) -> tuple[Node, ...]:
-        """Empty where the operator may not read them."""
+        """Empty if the operator may not read them."""
         with self._lock:
             read_at, nodes = self._nodes
             if time.monotonic() - read_at >= NODES_SECONDS:

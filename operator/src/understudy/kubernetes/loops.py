@@ -1,4 +1,4 @@
-"""One loop per job: reconcile, then sleep until something happens or it is time to look again."""
+"""One loop per job: reconcile, then sleep until an event wakes it or the next look is due."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ log = structlog.get_logger()
 
 RETRY_SECONDS: Final = 2.0
 AT_ONCE: Final = 16  # a reconciliation mostly waits for answers
-SETTLE_SECONDS: Final = 0.1  # one change seldom comes alone
+SETTLE_SECONDS: Final = 0.1  # changes seldom come alone
 
 Key = tuple[str, str]
 
 
 class Loops:
-    """Of the operator that leads; the others let every call pass."""
+    """The loops of the operator that leads; an operator that does not lead ignores every call."""
 
     def __init__(self, reconcile: Callable[[str, str], float | None], leads: Callable[[], bool]) -> None:
         self._reconcile = reconcile
@@ -39,7 +39,7 @@ class Loops:
             woken.set()
 
     def ensure(self, namespace: str, name: str) -> None:
-        """The job has its loop; if it had one, that is not disturbed."""
+        """Starts the job's loop, unless it runs already."""
         key = (namespace, name)
         if key not in self._tasks and self._leads():
             self._woken[key] = asyncio.Event()
@@ -60,7 +60,8 @@ class Loops:
             del self._tasks[key], self._woken[key]
 
     async def _once(self, key: Key) -> float | None:
-        """A failure is told and tried again: whatever was done before it is observed next time."""
+        """Reconciles once. A failure is logged and tried again: the next look observes what was done before
+        it."""
         self._woken[key].clear()
         if not self._leads():
             return None
@@ -70,7 +71,7 @@ class Loops:
             log.warning("no longer the leader", namespace=key[0], job=key[1])
             return None
         except Outdated as error:
-            log.info("looked at again", namespace=key[0], job=key[1], why=str(error))
+            log.info("reconciled again", namespace=key[0], job=key[1], why=str(error))
             return 0.0
         except (Unreachable, ApiError) as error:
             log.warning("not reconciled", namespace=key[0], job=key[1], error=str(error))

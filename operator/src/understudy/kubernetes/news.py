@@ -1,7 +1,7 @@
-"""Which events of a watch are news: those that a look would decide by.
+"""Which events of a watch matter: those that change what a look would decide.
 
-A Lease also carries what only the processes of a job need: acks to sources, questions, the addresses of
-holders. An event that changes nothing else wakes nobody.
+A Lease also carries data that only the job's processes need: acks to sources, questions, the addresses of
+holders. An event that changes nothing else wakes no loop.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The objects of a job as Kubernetes wants them. Everything belongs to the StreamJob, so it goes when that
-goes."""
+"""The objects of a job as Kubernetes wants them. All belong to the StreamJob, and are deleted with it."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The StreamJob that objects are made for."""
+    """The StreamJob to which the objects belong."""
 
     name: str
     namespace: str
@@ -69,7 +68,7 @@ def service_account(owner: Owner) -> Json:
     }
 
 
-# What a driver needs of pods to have executors. Rights to make something can not be told by its name.
+# What a driver needs of pods to have executors. The right to create objects can't be limited to names.
 EXECUTOR_RULE: Final[Json] = {
     "apiGroups": [""],
     "resources": ["pods"],
@@ -78,7 +77,7 @@ EXECUTOR_RULE: Final[Json] = {
 
 
 def role(owner: Owner, leases: frozenset[str], executors: bool) -> Json:
-    """Its own Leases, its own record, pods if it has executors, nothing else."""
+    """The job's own Leases, its own record, pods if it has executors; nothing else."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
@@ -116,7 +115,8 @@ def role_binding(owner: Owner) -> Json:
 
 
 def manifest(owner: Owner, job: StreamJob, declared: StreamJob, revision: str) -> Json:
-    """What pods read (`job`, with those who stand in for others), and what was accepted."""
+    """What pods read (`job`, in which alternatives replace failed subjobs), and the manifest as it was
+    accepted."""
     accepted, moved = to_manifest(declared), to_manifest(in_pods(job))
     data = {"job.yaml": _yaml(moved)} | ({"accepted.yaml": _yaml(accepted)} if moved != accepted else {})
     return {
@@ -131,7 +131,7 @@ def manifest(owner: Owner, job: StreamJob, declared: StreamJob, revision: str) -
 
 
 def failure_process(owner: Owner, name: str, template: Mapping[str, Any]) -> Json:
-    """A Job as it was declared, under our name and owned by the StreamJob."""
+    """A Job as it was declared, under a name of ours and owned by the StreamJob."""
     given = template.get("metadata") or {}
     metadata = owner.metadata(name, given.get("labels") or {}, given.get("annotations") or {})
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}}
@@ -144,7 +144,7 @@ def accepted_text(config_map: Json) -> str:
 
 
 def in_pods(job: StreamJob) -> StreamJob:
-    """The files of a source with a volume are found where the volume is mounted."""
+    """The job with files of a source with a volume at the place where the volume is mounted."""
     return job.model_copy(update={"sources": tuple(_mounted(source) for source in job.sources)})
 
 
@@ -172,7 +172,7 @@ def record(owner: Owner, entries: Mapping[str, str | None]) -> Json:
 
 
 def service(owner: Owner, subjob: str) -> Json:
-    """Headless, and with pods that are not ready: consumers wait at a standby that is about to be
+    """Headless, and including pods that are not ready: consumers wait at a standby that is about to be
     promoted."""
     return {
         "apiVersion": "v1",
@@ -191,8 +191,8 @@ def service(owner: Owner, subjob: str) -> Json:
 
 
 def budget(owner: Owner, subjob: str) -> Json:
-    """The primary is not evicted: it moves first, and then is none. By a number: the API server can not work
-    out a share of pods that no workload of its own owns."""
+    """Forbids to evict the primary: it moves first, and then is no longer primary. The budget is a number,
+    because the API server can't compute a share of pods that no workload of its own owns."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -208,7 +208,8 @@ def budget(owner: Owner, subjob: str) -> Json:
 
 
 def network_policy(owner: Owner, operator: OperatorPods | None) -> Json:
-    """The job's pods among themselves; the operator with its orders; from elsewhere only the status page."""
+    """Allows connections among the job's pods, orders of the operator, and from elsewhere only the status
+    page."""
     mine = {"matchLabels": {names.JOB: owner.name}}
     spec: Json = {
         "podSelector": mine,
@@ -228,7 +229,7 @@ def network_policy(owner: Owner, operator: OperatorPods | None) -> Json:
 
 
 def _orders_from(operator: OperatorPods) -> Json:
-    """One entry, so that both must hold: its namespace and its labels."""
+    """One entry, so that both namespace and labels must match."""
     its_pods = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": operator.namespace}},
         "podSelector": {"matchLabels": dict(operator.labels)},
@@ -241,8 +242,8 @@ def _digest(spec: Json) -> str:
 
 
 def is_same(found: Json, wanted: Json) -> bool:
-    """Whether an object is as we would make it now. By its digest: the API server may fill in what we leave
-    out."""
+    """Whether an object is as this operator would make it now. Compared by a digest, because the API server
+    may fill in omitted fields."""
     digests = [(body["metadata"].get("annotations") or {}).get(names.DIGEST) for body in (found, wanted)]
     return digests[0] == digests[1]
 

@@ -1,4 +1,4 @@
-"""The cluster as `Observed`: the job's objects, and what its processes say of themselves."""
+"""The cluster as `Observed`: the job's objects, and the status pages of its processes."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Observer:
         return self._api.find(f"{OURS}/namespaces/{namespace}/streamjobs/{name}")
 
     def forget(self, namespace: str, name: str) -> None:
-        """What is kept of a job no longer holds."""
+        """Drops what is cached of a job."""
         self._lists.forget(namespace, name)
 
     def observe(self, body: Json) -> tuple[Observed, Versions]:
-        """With what a write has to name of each object that was read."""
+        """Also returns the versions that a write has to name, one for each object that was read."""
         metadata = body["metadata"]
         found = self._lists.of(metadata["namespace"], metadata["name"], metadata["uid"])
         config_maps = found.foundation.config_maps
@@ -83,7 +83,7 @@ class Observer:
         )
         return seen, {**found.versions, **versions(OURS, "streamjobs", [body])}
 
-    # ---- what is asked for, what runs
+    # ---- what is wanted, what runs
 
     def _plans(self, declared: StreamJob | None, run: Run | None) -> Mapping[str, SubjobPlan]:
         return self._admitted.plans(in_use(declared, run.failed if run else ()) if declared else None)
@@ -91,7 +91,7 @@ class Observer:
     def _wanted(
         self, body: Json, run: Run | None, running: StreamJob | None
     ) -> StreamJob | tuple[Refusal, ...]:
-        """What was accepted stays accepted; only another generation of the spec is looked at anew."""
+        """A job that was accepted stays accepted; only a new generation of the spec is checked again."""
         if run and running and run.generation == body["metadata"]["generation"]:
             return running
         found = self._admitted.admit(body)

@@ -24,8 +24,8 @@ def order(
     said: Order,
     before: Callable[[], None],
 ) -> None:
-    """Raises Unreachable if the pod cannot be told, or does not take it. `before` is called right before it
-    is told."""
+    """Raises Unreachable if the pod can't be reached, or refuses. `before` is called right before the order
+    is sent."""
     import pyarrow as pa
 
     from understudy.streams import wire

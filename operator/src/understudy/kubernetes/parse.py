@@ -14,7 +14,7 @@ from understudy.model.status import Role
 
 Json = Mapping[str, Any]
 
-# Reasons of waiting that pass by themselves.
+# Reasons of waiting that end by themselves.
 OOM_KILLED: Final = "OOMKilled"  # exit code 137 alone may be any SIGKILL: a liveness probe, a drill, a drain
 
 _PATIENCE: Final = frozenset({"ContainerCreating", "PodInitializing"})
@@ -25,7 +25,7 @@ def millis_of(text: object) -> int:
 
 
 def pod_of(raw: Json) -> Pod | None:
-    """None for pods with our label that are not ours, such as executors."""
+    """None for pods with our label that are not instances or sinks, such as executors."""
     metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
     part = labels.get(names.SINK) or labels.get(names.SUBJOB)
@@ -67,7 +67,7 @@ def trial_of(raw: Json) -> Trial | None:
 
 
 def _role(label: str | None) -> Role | None:
-    """None: an earlier version had other words, and the label is put right."""
+    """None: an earlier version used other words; the label will be corrected."""
     return Role(label) if label in list(Role) else None
 
 
@@ -79,7 +79,7 @@ def _phase(status: Json) -> Phase:
 
 
 def _troubles(status: Json) -> Iterator[str]:
-    """What Kubernetes says is wrong with the containers, in its words."""
+    """What is wrong with the containers, in Kubernetes' words."""
     if status.get("phase") == "Failed" and status.get("reason"):
         yield _sentence(status["reason"], status.get("message"))
     for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
@@ -106,7 +106,7 @@ def _deaths(status: Json) -> Iterator[Death]:
 
 
 def _sentence(reason: str, message: str | None) -> str:
-    """The last line says it: processes end with their error."""
+    """The last line of the message: processes end with their error."""
     lines = (message or "").strip().splitlines()
     return f"{reason}: {lines[-1][:400]}" if lines else reason
 
@@ -127,7 +127,8 @@ def is_owned_by(raw: Json, uid: str) -> bool:
 
 
 def is_left_over(raw: Json, uid: str) -> bool:
-    """It belongs to another StreamJob, or to none any more. Executors belong to their driver's pod."""
+    """Whether it belongs to another StreamJob, or to none that exists. Executors belong to their driver's
+    pod."""
     owners = raw["metadata"].get("ownerReferences") or ()
     return not is_owned_by(raw, uid) and (not owners or any(owner["kind"] == KIND for owner in owners))
 
@@ -157,7 +158,7 @@ def node_of(raw: Json) -> Node:
 
 
 def orders_of(annotations: Mapping[str, str]) -> dict[str, Order]:
-    """`move.understudy.dev/SUBJOB: NODE`, or `standby`; the Migration that asks after ` by `."""
+    """`move.understudy.dev/SUBJOB: NODE`, or `standby`; after ` by ` the name of the Migration that asks."""
     prefix = f"{names.MOVE}/"
     found = {key.removeprefix(prefix): text for key, text in annotations.items() if key.startswith(prefix)}
     return {subjob: _order(text) for subjob, text in found.items()}

@@ -34,7 +34,8 @@ RESTRICTED: Final[Json] = {
     "readOnlyRootFilesystem": True,
     "runAsNonRoot": True,
 }
-# A folder of the node belongs to root; this one step gives it to the sink. Other volumes get it by fsGroup.
+# A folder of the node belongs to root; this one step gives it to the sink's user. Other volumes get it by
+# fsGroup.
 GIVE_AWAY: Final[Json] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]},
@@ -52,7 +53,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     labels |= {names.SHARES: "true"} if intent.spread is Spread.PREFERRED else {}
     sources = [s for s in job.sources if s.name in subjob.inputs and s.origin.pod_volume]
     spec = _spec(owner, intent.revision, settings, intent.avoid, intent.prefer)
-    spec["restartPolicy"] = "Always"  # a process that dies comes back in its place, as a standby
+    spec["restartPolicy"] = "Always"  # a process that dies is restarted in its pod, as a standby
     spec["affinity"]["podAntiAffinity"] = _apart(owner, names.SUBJOB, subjob.name, intent.spread)
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
@@ -66,7 +67,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
 
 
 def trial_pod(owner: Owner, job: StreamJob, intent: CreateTrial, settings: PodSettings) -> Json:
-    """Nothing but what the scheduler looks at, and an image to be pulled."""
+    """A pod that contains only what the scheduler looks at, and an image to be pulled."""
     subjob = job.subjob(intent.subjob)
     if subjob is None:
         raise LookupError(f"there is no subjob {intent.subjob}")
@@ -129,7 +130,7 @@ def _annotations(intent: CreateInstance | CreateSink) -> dict[str, str]:
 
 
 def _give_code(spec: Json, subjob: Subjob) -> None:
-    """The modules of its Python functions that are in ConfigMaps."""
+    """Adds the modules of its Python functions that are in ConfigMaps."""
     given = sorted({function.config_map for function in functions_of(subjob) if function.config_map})
     if not given:
         return
@@ -143,7 +144,7 @@ def _give_code(spec: Json, subjob: Subjob) -> None:
 
 
 def _give_credentials(owner: Owner, spec: Json, number: int) -> None:
-    """The certificate that the pod shows to the others of its job, and asks them for."""
+    """Adds the certificate that the pod shows to other pods of its job, and requires of them."""
     if not number:
         return
     secret = {"secretName": names.certificate(owner.name, number), "defaultMode": 0o440}
@@ -157,7 +158,7 @@ def _volume(source: Source) -> Json:
     return dict(source.origin.pod_volume or {})
 
 
-# ---- what all of them share ------------------------------------------------------------------------------
+# ---- what all pods share ---------------------------------------------------------------------------------
 
 
 def _spec(
@@ -177,7 +178,7 @@ def _spec(
 
 
 def _surroundings(settings: PodSettings, avoid: frozenset[str], prefer: str | None = None) -> Json:
-    """Where it may run, and as whom."""
+    """The nodes on which it may run, and its user."""
     return {
         "enableServiceLinks": False,
         "imagePullSecrets": [{"name": name} for name in settings.image_pull_secrets],
@@ -212,8 +213,8 @@ def _on_nodes(avoid: frozenset[str], prefer: str | None) -> Json:
 
 
 def _where_a_sink_goes(owner: Owner, sink: Sink, avoid: frozenset[str]) -> Json:
-    """Wishes only: its volume may be bound to a node. A lost node should not take the sink with its
-    producer."""
+    """Preferences only: its volume may be bound to a node. The loss of a node should not take both the sink
+    and its producer."""
     found: Json = {"podAntiAffinity": _apart(owner, names.SUBJOB, sink.input, Spread.PREFERRED)}
     if avoid:
         other = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": sorted(avoid)}
@@ -223,8 +224,8 @@ def _where_a_sink_goes(owner: Owner, sink: Sink, avoid: frozenset[str]) -> Json:
 
 
 def _apart(owner: Owner, label: str, subjob: str, spread: Spread) -> Json:
-    """What must be apart keeps others away for as long as it lives; not one that has to share, so that it
-    can."""
+    """Instances that must be apart keep others off their node for as long as they run; an instance that has
+    to share a node does not."""
     selector: Json = {"matchLabels": {names.JOB: owner.name, label: subjob}}
     term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
     match spread:
@@ -263,7 +264,8 @@ def _container(
 
 
 def _probes() -> Json:
-    """Slow to condemn: a busy machine is not helped by a restart. Failover does not wait for any of these."""
+    """Slow to fail: a restart does not help on a busy machine. Failover does not wait for any of these
+    probes."""
 
     def probe(path: str, period: int, failures: int) -> Json:
         return {

@@ -1,8 +1,8 @@
-"""Asks pods for their status pages, all at once and without patience; the last answer of each is kept.
+"""Asks pods for their status pages, all at once and with a short time-out; the last answer of each is kept.
 
-A pod is silent from the first question on that it did not answer, not from its last answer on: it may not
-have been asked for a while. One that answers with a page that is not understood is not silent: it lives, and
-nothing else is known of it.
+A pod's silence is counted from the first question that it did not answer, not from its last answer: it may
+not have been asked for a while. A pod that answers with a page that is not understood is not silent: it is
+alive, and nothing else is known of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Answer:
     silent: bool = False
 
     def seen(self) -> Seen:
-        """How old it is, is counted on the steady clock: whoever sets the wall clock makes no page older."""
+        """The age is counted on the steady clock: setting the wall clock makes no page older."""
         return Seen(self.page, now_ms() - (steady_ms() - self.at), self.silent)
 
 
@@ -50,7 +50,7 @@ class Poller:
         self._lock = threading.Lock()
 
     def pages(self, pods: Iterable[Pod]) -> dict[str, Seen]:
-        """Pod → the newest page it has ever answered with. Pages of a pod that is gone are not another's."""
+        """Pod → its newest page. The page of a deleted pod is never used for another one."""
         known = tuple(pods)
         asked = [pod for pod in known if pod.ip and pod.phase is Phase.RUNNING]
         self._place(known, asked)
@@ -60,7 +60,7 @@ class Poller:
         return {pod.name: self._seen[pod.uid].seen() for pod in known if pod.uid in self._seen}
 
     def elsewhere(self, pods: Iterable[Pod]) -> dict[str, tuple[Seen, ...]]:
-        """Node → the newest pages of pods there that are asked, and are none of these."""
+        """Node → the newest pages of other polled pods there, without those given."""
         known, found = {pod.uid for pod in pods}, defaultdict[str, list[Seen]](list)
         with self._lock:
             for uid, node in self._nodes.items():

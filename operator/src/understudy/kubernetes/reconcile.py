@@ -24,8 +24,8 @@ log = structlog.get_logger()
 BUSY_SECONDS: Final = 1.0
 CALM_SECONDS: Final = 5.0
 CALMEST_SECONDS: Final = 60.0
-LOOKS_PER_SECOND: Final = 5.0  # at calm jobs, all together
-# Looks in a row that found nothing to do, before a job that is not calm is looked at less often
+LOOKS_PER_SECOND: Final = 5.0  # at calm jobs, in total
+# successive looks that found nothing to do, after which a job that is not calm is looked at less often
 RESTLESS: Final = 50
 
 Key = tuple[str, str]
@@ -69,15 +69,16 @@ class Reconciler:
             actor.carry_out(intent)
 
     def _pause(self, key: Key, calm: bool, plan: Sequence[Intent]) -> float:
-        """Watches wake the loop when something happens. So the more jobs there are, the longer a calm one may
-        sleep; and one that waits for something (a node, a slow start) is not asked every second for ever."""
+        """How long to sleep. Watches wake the loop when something happens, so the more jobs there are, the
+        longer a calm job may sleep. A job that waits for something (a node, a slow start) is looked at less
+        and less often."""
         idle = 0 if calm or any(_changes_objects(intent) for intent in plan) else self._idle.get(key, 0) + 1
         self._idle[key] = idle
         sleep = min(max(CALM_SECONDS, len(self._pods) / LOOKS_PER_SECOND), CALMEST_SECONDS)
         return sleep if calm or idle > RESTLESS else BUSY_SECONDS
 
     def _keep_pages(self, key: Key, pods: tuple[Pod, ...]) -> None:
-        """Only of pods that exist."""
+        """Keeps pages of existing pods only."""
         now = {pod.uid for pod in pods}
         self._poller.forget(pod for pod in self._pods.get(key, ()) if pod.uid not in now)
         self._pods[key] = pods

@@ -1,6 +1,6 @@
-"""The leader's rounds: every object of a kind gets its loop, whether or not a watch told of it.
+"""The leader's rounds: every object of our kinds gets its loop, even if no watch event came for it.
 
-Who has just become leader finds all jobs this way. A watch that has fallen silent is noticed by comparing.
+A new leader finds all jobs in this way. A watch that has fallen silent is noticed by comparison.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Rounds:
         self._canary = Canary()
 
     def hear(self, job: Key, generation: int) -> None:
-        """A watch told of it. Only another generation is news: the rest is our own writing."""
+        """A watch event came for the object. Only a new generation is news: other changes are the operator's
+        own."""
         if generation > self._heard.get(job, 0):
             self._heard[job] = generation
             self.loops.wake(*job)
@@ -67,7 +68,7 @@ class Rounds:
             self._on_silence(self._canary.silent)
 
     async def _pause(self, led: bool) -> None:
-        """Until the next round is due, or leadership changes."""
+        """Waits until the next round is due, or leadership changes."""
         for _ in range(round(ROUND_SECONDS / ELECTION_SECONDS)):
             await asyncio.sleep(ELECTION_SECONDS)
             if self._leads() != led:

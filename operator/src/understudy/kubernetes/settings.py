@@ -1,5 +1,5 @@
-"""What the operator is told by its Deployment: UNDERSTUDY_PODS (one JSON object), where to look for jobs, its
-Lease."""
+"""The settings that the operator gets from its Deployment: UNDERSTUDY_PODS (one JSON object), the namespaces
+of the jobs, its Lease."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from understudy.model.value import parse_duration
 
 @dataclass(frozen=True, slots=True)
 class OperatorPods:
-    """How the operator's own pods are told from others: they give orders to the pods of jobs."""
+    """How the operator's own pods are recognised: they may send orders to the pods of jobs."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -24,13 +24,14 @@ class OperatorPods:
 
 @dataclass(frozen=True, slots=True)
 class PodSettings:
-    """What all pods of all jobs have in common."""
+    """Settings that all pods of all jobs share."""
 
     image: str
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
     cpu_per_core_milli: int = 250
-    """CPU requested per core of a driver; there is no limit, so idle standbys do not keep others waiting."""
+    """CPU requested per core of a driver. There is no limit, so idle standbys take nothing from other
+    pods."""
     memory_overhead_mi: int = MEMORY_OVERHEAD_MI
     """On top of the driver's memory, which is the JVM's heap: Python, queues, the JVM itself."""
     disruption_budgets: bool = False
@@ -38,11 +39,11 @@ class PodSettings:
     network_policies: bool = False
     """Make a NetworkPolicy for each job."""
     operator: OperatorPods | None = None
-    """Whom NetworkPolicies let in besides a job's own pods; None: the operator runs outside the cluster."""
+    """Which pods NetworkPolicies admit besides a job's own; None: the operator runs outside the cluster."""
     mutual_tls: bool = False
     """Give each new job certificates of its own."""
     certificate_ms: int = 30 * 86_400_000
-    """How long a certificate lives."""
+    """Lifetime of a certificate."""
     placement: Placement = Placement.LATENCY
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
@@ -72,10 +73,10 @@ class PodSettings:
 class Settings:
     pods: PodSettings
     namespaces: tuple[str, ...] = ()
-    """Empty: all of them."""
+    """Empty: all namespaces."""
     election: tuple[str, str, str] | None = None
-    """Namespace and name of the Lease that decides which operator acts, and who we are in it; None: we always
-    do."""
+    """Namespace and name of the Lease that decides which operator acts, and the identity of this one; None:
+    this operator always acts."""
 
     @classmethod
     def from_environment(cls) -> Settings:

@@ -4,7 +4,7 @@
 |---|---|
 | Lease of a subjob | Lease `JOB-SUBJOB`: holderIdentity, leaseTransitions (the epoch) |
 | the holder's address | an annotation on the Lease |
-| where its holder should move to | another, removed by the next instance that takes the Lease |
+| the holder's successor | another, removed by the next instance that takes the Lease |
 | a question to its holder | another, removed by the holder, or by the next instance that takes the Lease |
 | addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
 | acks of a subjob to the sources that it reads | an annotation on its Lease |
@@ -64,8 +64,7 @@ class KubernetesSurroundings:
             try:
                 self._ask("PUT", self._lease_path(subjob), _taken(lease, won))
             except Conflict:
-                # Ours all the same if the first answer was lost on the way and the request was sent twice.
-                # Where only an annotation has changed, the next attempt may succeed.
+                # The Lease is ours, too, if the first answer was lost and the request was sent twice.
                 if self.read_lease(subjob) == won:
                     return won
                 continue
@@ -82,7 +81,7 @@ class KubernetesSurroundings:
         try:
             self._ask("PUT", self._lease_path(subjob), {**lease, "metadata": metadata})
         except Conflict:
-            return  # it has changed meanwhile: whoever does not hear its holder will ask again
+            return  # it has changed in the meantime: a standby that does not hear its holder will ask again
 
     def answer(self, subjob: str) -> None:
         self._annotate(subjob, names.QUESTION, None)
@@ -97,8 +96,8 @@ class KubernetesSurroundings:
     # ---- acks to sources
 
     def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
-        """On the Lease: it is all that a pod may write. The API server refuses the write if somebody took the
-        Lease."""
+        """Stored on the Lease, because a pod may write nothing else. The API server refuses the write if
+        another instance has taken the Lease."""
         key = names.ACKS.replace("/", "~1")
         try:
             steps = (
@@ -122,7 +121,7 @@ class KubernetesSurroundings:
     def _annotations(self, subjob: str) -> dict[str, str]:
         return self._lease(subjob)["metadata"].get("annotations") or {}
 
-    # ---- ends, on the Lease of the subjob that was read
+    # ---- positions of finished sinks, on the Lease of the subjob that they read
 
     def note_end(self, subjob: str, sink: str, at: int) -> None:
         self._annotate(subjob, f"{names.ENDED}{sink}", str(at))
@@ -134,14 +133,14 @@ class KubernetesSurroundings:
     # ---- the rest
 
     def addresses(self, subjob: str) -> list[str]:
-        """By DNS, so that it works while the API server does not answer. Standbys are among them."""
+        """From DNS, so that it works while the API server does not answer. Standbys are included."""
         return self._resolve(subjob, names.FLIGHT_PORT)
 
     def neighbours(self) -> list[str]:
         return [address for subjob in self._subjobs for address in self._resolve(subjob, names.STATUS_PORT)]
 
     def memory_percent(self, driver: Driver) -> float:
-        """Of the limit of this container, whatever the driver was given; 0 where there is none."""
+        """Of this container's limit, whatever the driver was given; 0 without a limit."""
         try:
             limit, used = (CGROUP / "memory.max").read_text().strip(), (CGROUP / "memory.current").read_text()
         except OSError:
@@ -160,7 +159,7 @@ class KubernetesSurroundings:
         """Nothing to do: the Service finds a pod by its labels."""
 
     def start_time(self) -> WallMillis | None:
-        """It never changes once it is there."""
+        """It never changes once it exists."""
         if self._start is None:
             path = f"/api/v1/namespaces/{self._namespace}/configmaps/{names.run(self._job)}"
             text = (self._ask("GET", path).get("data") or {}).get("startTime")
@@ -168,7 +167,7 @@ class KubernetesSurroundings:
         return self._start
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """What the operator should have made and has not (yet) is as good as out of reach."""
+        """An object that the operator should have made, but has not made yet, counts as unreachable."""
         try:
             return self._api.request(method, path, body)
         except Conflict:

@@ -1,4 +1,4 @@
-"""The one way by which the operator changes anything: objects on the API server, and running instances.
+"""The only module by which the operator changes anything: objects on the API server, and running instances.
 
 | a write | is carried out only if |
 |---|---|
@@ -6,9 +6,9 @@
 | a patch or a deletion | the object is as that look read it: uid and resourceVersion go with the request |
 | the first patch of an object that was not there | it is still not there |
 
-An operator that was stopped between a look and a write finds, when it wakes, that its Lease has run out by
-its own monotonic clock, and sends nothing. A request that was on its way meanwhile meets another
-resourceVersion.
+An operator that was stopped between a look and a write finds, when it runs again, that its Lease has expired
+by its own monotonic clock, and sends nothing. A request that was already on its way is refused, because the
+resourceVersion has changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 Key = tuple[str, str, str]
 """Group, plural, name."""
 Mandate = Callable[[], bool]
-"""Whether the operator still leads, without a break since it was asked to act."""
+"""Whether the operator still leads, without a break since this mandate was given."""
 
 
 class Deposed(Exception):
@@ -38,12 +38,12 @@ class Deposed(Exception):
 
 
 class Outdated(ApiError):
-    """An object is no longer as it was read: the decision no longer holds, and a new look is needed."""
+    """An object is no longer as it was read: the decision is out of date, and a new look is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What an object was when it was read."""
+    """The identity and version of an object when it was read."""
 
     uid: str
     resource_version: str
@@ -64,12 +64,12 @@ def versions(group: str, plural: str, found: Iterable[Mapping[str, Any]]) -> Ver
 
 
 def unelected() -> Mandate:
-    """Of an operator that is the only one."""
+    """For an operator that is the only one."""
     return lambda: True
 
 
 class Writer:
-    """For the writes of one look."""
+    """Carries out the writes of one look."""
 
     def __init__(self, api: Api, namespace: str, mandate: Mandate, seen: Versions) -> None:
         self._api = api
@@ -82,7 +82,8 @@ class Writer:
         self._note(group, plural, self._send("POST", self._path(group, plural), body))
 
     def apply(self, group: str, plural: str, body: Json) -> None:
-        """Server-side apply: the fields that we name are ours, whoever wrote them before."""
+        """Server-side apply: the operator owns the fields that it names, even if another client wrote them
+        before."""
         key = (group, plural, body["metadata"]["name"])
         if key not in self._seen:
             return self.create(group, plural, body)
@@ -100,7 +101,7 @@ class Writer:
         self._patch(key, f"{self._path(*key)}/status", body, MERGE)
 
     def delete(self, group: str, plural: str, name: str, *, force: bool = False) -> None:
-        """`force`: do not wait for a kubelet that may never answer."""
+        """`force`: does not wait for a kubelet that may never answer."""
         key = (group, plural, name)
         options: Json = {"preconditions": self._version(key).in_body()} | (
             {"gracePeriodSeconds": 0} if force else {}
@@ -113,7 +114,7 @@ class Writer:
             raise Outdated(error.status, str(error)) from error
 
     def order(self, job: str, certificate: int, ip: str | None, said: Order) -> None:
-        """To a running instance. Raises Unreachable if it does not take it."""
+        """Sends an order to a running instance. Raises Unreachable if the instance does not accept it."""
         order(self._api, self._namespace, job, certificate, ip, said, before=self._check)
 
     # ---- what is known
@@ -122,7 +123,7 @@ class Writer:
         return (group, plural, name) in self._seen
 
     def read_again(self, group: str, plural: str, name: str) -> Json:
-        """What is changed next must still be as it is read here."""
+        """Reads the object again: the next change requires that it is still as it is read here."""
         found = self._api.get(self._path(group, plural, name))
         self._note(group, plural, found)
         return found

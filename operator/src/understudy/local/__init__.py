@@ -6,5 +6,5 @@
 | `processes`, `reaper` | children that leave nothing behind, whatever happens to their parent |
 | `effective`, `promises` | the job as it is really run, and what its subjobs promise |
 | `run/` | `understudy run`: observe, decide (`decide`), act (`supervisor`), and the faults that it makes |
-| `report/` | what is told afterwards: incidents, moves and sinks, as JSON and as a page |
+| `report/` | the report after the run: incidents, moves and sinks, as JSON and as a page |
 """

@@ -1,4 +1,4 @@
-"""What this machine must have, and what makes it faster."""
+"""What this machine must have to run jobs, and what makes it faster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def lacking() -> str | None:
-    """What Spark needs and is not there, with what to do about it."""
+    """What Spark needs and is missing, with advice."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
     if java is None:
@@ -21,16 +21,16 @@ def lacking() -> str | None:
 
 
 def class_archive() -> Path:
-    """Where the set-up leaves an archive of the classes that Spark loads: a start takes a third less with
-    it."""
+    """Where the set-up leaves an archive of the classes that Spark loads: with it a start takes a third less
+    time."""
     return Path(sys.prefix) / "spark.jsa"
 
 
 def for_children() -> dict[str, str]:
-    """The environment of a process that starts Java. What the user set stays."""
+    """The environment of a process that starts Java. Variables that the user set stay."""
     found = dict(os.environ)
     if class_archive().is_file():
-        # No logging: Spark's launcher has another class path, cannot use the archive and need not say so.
+        # No logging: Spark's launcher has another class path, can't use the archive, and would warn about it.
         found.setdefault(
             "JDK_JAVA_OPTIONS", f"-XX:SharedArchiveFile={class_archive()} -Xshare:auto -Xlog:disable"
         )
@@ -38,5 +38,5 @@ def for_children() -> dict[str, str]:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""Where a run keeps what it makes."""
+"""The folder in which a run keeps its files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Folder:
         return self.path / "verify.json"
 
     def clear(self) -> None:
-        """Remove what an earlier run made, and nothing else."""
+        """Removes what an earlier run made, and nothing else."""
         for folder in (self.surroundings, self.code, self.logs, self.path / "sinks", self.scratch):
             shutil.rmtree(folder, ignore_errors=True)
         for file in (self.job, self.record, self.verdict, self.report, self.page):

@@ -1,4 +1,4 @@
-"""What a process and all that it started use of memory, as a pod would count it."""
+"""The memory used by a process and all that it started, as a pod would count it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from understudy.model.value import mebibytes
 
 
 def memory_percent(session: int, driver: Driver) -> float:
-    """Of what a pod with such a driver would get."""
+    """Percent of the memory that a pod with such a driver would have."""
     limit = mebibytes(driver.memory) + MEMORY_OVERHEAD_MI
     return 100 * used_bytes(session_members(session)) / (limit << 20)
 
 
 def used_bytes(pids: Iterable[int]) -> int:
-    """Pages that several of them share count once: workers are forks."""
+    """Pages that several processes share count once, because workers are forks."""
     return sum(_proportional(pid) for pid in pids)
 
 
 def _proportional(pid: int) -> int:
-    """0 of one that is gone, or that belongs to somebody else."""
+    """0 if the process is gone, or belongs to another user."""
     try:
         found = re.search(r"^Pss: +(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
     except OSError:

@@ -1,8 +1,8 @@
 """Children that leave nothing behind.
 
-Each child leads a session of its own. A Spark driver's JVM and Python workers stay in that session even where
+Each child leads a session of its own. A Spark driver's JVM and Python workers stay in that session even if
 they make process groups of their own, so killing the session kills them all. A reaper process outlives its
-parent just long enough to do that for every session that is left, even if the parent was killed by SIGKILL.
+parent just long enough to kill every remaining session, even if the parent was killed by SIGKILL.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 
 from understudy.process.family import name_of
 
-STOPPED_SECONDS, RUNNING_SECONDS = 0.08, 0.02  # short enough that nobody takes it for dead
+STOPPED_SECONDS, RUNNING_SECONDS = 0.08, 0.02  # short enough that no peer suspects it
 SWEEPS = 50
 SWEEP_PAUSE_SECONDS = 0.02
 
 
 class Reaper:
-    """Knows the sessions of this process's children and ends them when this process is gone."""
+    """Knows the sessions of this process's children, and ends them when this process is gone."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "understudy.local.reaper"]
@@ -45,14 +45,14 @@ class Reaper:
                 pipe.flush()
 
     def close(self) -> None:
-        """Everything that is still guarded is killed."""
+        """Kills everything that is still guarded."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait()
 
 
 class Child:
-    """One process with its log; `end` takes its whole session along."""
+    """One process with its log; `end` ends its whole session."""
 
     def __init__(
         self, name: str, command: Sequence[str], log: Path, reaper: Reaper, env: Mapping[str, str]
@@ -79,31 +79,30 @@ class Child:
         return self._process.pid
 
     def exit_code(self) -> int | None:
-        """None while it runs; minus the signal's number if one killed it. What it left in its session is
-        killed."""
+        """None while it runs; minus the signal's number if a signal killed it. Processes that it left in its
+        session are killed."""
         code = self._process.poll()
         if code is not None and not self._ended:
             self._sweep()
         return code
 
     def kill(self) -> None:
-        """SIGKILL to the process, and as soon as it is gone to all that it started: so ends a container,
-        too."""
+        """SIGKILL to the process, and as soon as it is gone to all that it started. A container ends in the
+        same way."""
         self._process.kill()
         self._process.wait()
         self._sweep()
 
     def order_to_die(self) -> None:
-        """SIGKILL, without waiting: a process that waits for a disk dies when the disk comes back."""
+        """SIGKILL, without waiting: a process that waits for a disk dies only when the disk works again."""
         self._process.kill()
 
     def pause(self) -> None:
-        """SIGSTOP to the process and all that it started; the connections stay, and nobody answers on
-        them."""
+        """SIGSTOP to the process and all that it started; its connections stay open, but no answer comes."""
         self._tell_all(signal.SIGSTOP)
 
     def hang(self) -> None:
-        """SIGSTOP to its JVM and to nothing else: the process lives, and Spark does not."""
+        """SIGSTOP to its JVM only: the process lives, but Spark does not run."""
         for pid in session_members(self.pid):
             if name_of(pid) == "java":
                 _signal(pid, signal.SIGSTOP)
@@ -142,7 +141,7 @@ class Child:
 
 
 def end_all(children: Sequence[Child], grace_seconds: float) -> None:
-    """Ask every child to stop, then kill what is left."""
+    """Asks every child to stop, then kills those that are left."""
     for child in children:
         child.ask_to_stop()
     deadline = time.monotonic() + grace_seconds
@@ -154,7 +153,7 @@ def end_all(children: Sequence[Child], grace_seconds: float) -> None:
 
 
 def kill_session(session: int) -> None:
-    """Kill until nobody is left: a process may start another while it is being killed."""
+    """Kills until the session is empty: a process may start another while it is being killed."""
     _signal_group(session, signal.SIGKILL)
     for _ in range(SWEEPS):
         members = list(session_members(session))
@@ -166,7 +165,7 @@ def kill_session(session: int) -> None:
 
 
 def session_members(session: int) -> Iterator[int]:
-    """The living processes of a session (not those that are dead and only not yet waited for)."""
+    """The living processes of a session, without those that are dead but not yet waited for."""
     for entry in os.listdir("/proc"):
         if entry.isdigit() and _belongs(int(entry), session):
             yield int(entry)

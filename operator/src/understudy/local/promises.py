@@ -1,4 +1,5 @@
-"""What the subjobs of a job promise, and so what a sink may count on: the weakest on its path. Pure."""
+"""What the subjobs of a job guarantee, and so what a sink may rely on: the weakest guarantee on its path.
+Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class SubjobPromise:
 
 
 def promises(job: StreamJob) -> Mapping[str, SubjobPromise]:
-    """Of a job that is accepted."""
+    """The promises of a job that is accepted."""
     plans = plan(job)
     if isinstance(plans, list):
         raise ValueError("; ".join(refusal.message for refusal in plans))
@@ -30,7 +31,7 @@ def promises(job: StreamJob) -> Mapping[str, SubjobPromise]:
 
 
 def path_of(job: StreamJob, stream: str) -> tuple[Subjob, ...]:
-    """The subjobs that a stream comes through, the nearest first."""
+    """The subjobs through which a stream comes, the nearest first."""
     found: dict[str, Subjob] = {}
     waiting = [stream]
     while waiting:

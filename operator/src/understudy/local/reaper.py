@@ -1,6 +1,7 @@
-"""Run as a process: reads `+SESSION` and `-SESSION` lines; at the end of its input it kills what is left.
+"""Run as a process: reads `+SESSION` and `-SESSION` lines; at the end of its input it kills the remaining
+sessions.
 
-Its input ends when the process that started it closes it or dies, however it dies.
+Its input ends when the process that started it closes it or dies, for whatever reason.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 | acks of a subjob to the sources that it reads | `acks/SUBJOB.json` |
 | sinks that wrote their stream to its end | `ends/SINK.json` |
 | start time | `start` |
-| who is cut off from whom | `cuts.json` |
+| cuts between processes | `cuts.json` |
 
 Every file is replaced by a rename, so a reader needs no lock and never sees half of one. A lock belongs to an
 open file: the kernel releases it when its holder dies, so a kill between two steps leaves no lock behind.
@@ -78,15 +78,15 @@ class LocalSurroundings:
             return won
 
     def set_successor(self, subjob: str, holder: str, successor: str) -> None:
-        """The holder, if it still is that one, is to move there. Whoever takes the Lease next has no such
-        order."""
+        """Orders the holder to move to the successor, if it is still the holder. The next instance that takes
+        the Lease gets no such order."""
         with self._locked(subjob):
             found = _read_json(self._leases / f"{subjob}.json")
             if found and found["holder"] == holder:
                 self._note(subjob, successor=successor)
 
     def take_successor_away(self, subjob: str, successor: str) -> bool:
-        """Nobody is to move there any more; False: that instance holds the Lease already."""
+        """Withdraws the order to move. False: the successor holds the Lease already."""
         with self._locked(subjob):
             found = _read_json(self._leases / f"{subjob}.json")
             if found and found["holder"] == successor:
@@ -139,7 +139,8 @@ class LocalSurroundings:
         return [a.address for a in self.announced() if a.subjob == subjob]
 
     def memory_percent(self, driver: Driver) -> float:
-        """Each instance leads a session of its own; in another, whose memory it is can't be told."""
+        """Each instance leads a session of its own; in another session its memory can't be told from that of
+        others."""
         return memory_percent(os.getpid(), driver) if os.getsid(0) == os.getpid() else 0.0
 
     def neighbours(self) -> list[str]:
@@ -157,7 +158,7 @@ class LocalSurroundings:
         return Announcement(**found) if found else None
 
     def withdraw(self, instance: str) -> None:
-        """The instance is dead: nobody needs to ask it any more."""
+        """The instance is dead: it need not be asked any more."""
         self._gone(instance).touch()
         (self._instances / f"{instance}.json").unlink(missing_ok=True)
 
@@ -167,7 +168,7 @@ class LocalSurroundings:
     # --- cuts
 
     def cut(self, pairs: list[tuple[str, str]]) -> None:
-        """From now on these are apart, and no others."""
+        """From now on these pairs are cut off from each other, and no others."""
         _replace(file_in(self.folder), json.dumps(pairs))
 
     # --- acks to sources

@@ -1,9 +1,9 @@
-"""Alternative processing branches (Brettlecker §4.1): a subjob that stands in for another that has failed for
+"""Alternative processing branches (Brettlecker §4.1): a subjob that replaces another one that has failed for
 good.
 
-It is declared like any other, is named by the `onPermanentFailure` of the one that it stands in for, reads
-the same inputs and gives the same columns. As long as it is not needed it does not run; then it plays under
-the other's name, so that producers and consumers need not know.
+It is declared like any other subjob, is named by the `onPermanentFailure` of the subjob that it can replace,
+reads the same inputs and emits the same columns. It does not run until it is needed; then it runs under the
+other's name, so that producers and consumers need not know.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def alternative_of(subjob: Subjob) -> str | None:
 
 
 def stand_ins(job: StreamJob) -> frozenset[str]:
-    """Subjobs that only stand in for others."""
+    """The subjobs that are only alternatives for others."""
     return frozenset(name for subjob in job.subjobs if (name := alternative_of(subjob)) is not None)
 
 

@@ -1,4 +1,4 @@
-"""Which mode a subjob runs in, what that guarantees, and why: or why it cannot be."""
+"""Which mode a subjob runs in, what that mode guarantees, and why; or why no mode is possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .value import print_duration, show_time
 
 PLANNED: Final[tuple[Mode, ...]] = tuple(mode for mode in Mode if mode is not Mode.AUTO)
 
-# What an addition that is not built yet is called in a refusal.
+# The name of an unbuilt addition in a refusal.
 _ADDITIONS: Final[Mapping[Addition, str]] = {
     Addition.FORWARD_CHECKPOINTED: "forwarding only checkpointed tuples",
     Addition.DETERMINANTS: "shipping determinants",
@@ -28,11 +28,12 @@ _ADDITIONS: Final[Mapping[Addition, str]] = {
 
 
 DEFAULT_BOUND: Final = timedelta(seconds=10)
-"""How long a recovery may take where `maxRecovery` is not set. A longer one is not refused, but said."""
+"""How long a recovery may take if `maxRecovery` is not set. A longer prediction is not refused, but is a
+warning."""
 
 IMPOSSIBLE: Final = 2.0
-"""A prediction is right within this factor (docs/benchmarks.md, *Predictions*). So a recovery time is out of
-reach only if it is shorter than the prediction by more than that."""
+"""A prediction is accurate within this factor (docs/benchmarks.md, *Predictions*). So a recovery time counts
+as impossible only if it is shorter than the prediction by more than this factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,15 @@ class Choice:
 
 
 def bound_of(ha: Ha) -> timedelta | None:
-    """How long a recovery may take; None: as long as it takes. Whoever writes amnesia has decided that
-    already."""
+    """How long a recovery may take; None: any time. A user who chooses amnesia accepts any recovery time."""
     if ha.max_recovery is not None or ha.mode is Mode.AMNESIA:
         return ha.max_recovery
     return DEFAULT_BOUND
 
 
 def choose(subjob: Subjob, load: Load, field: str) -> Choice | Refusal:
-    """The mode asked for, if it can guarantee what is asked of it; for `auto` the cheapest that can and is
-    soon enough, or the quickest if none is. `field` is the subjob's place in the manifest."""
+    """The mode in the manifest, if it can give the guarantee asked for. For `auto` the cheapest mode that can
+    and is fast enough, or the fastest one if none is. `field` is the subjob's place in the manifest."""
     verdict = class_of(subjob)
     if subjob.ha.mode is Mode.AUTO:
         return _cheapest(subjob, verdict, predictions(subjob, load), field)
@@ -60,7 +60,7 @@ def choose(subjob: Subjob, load: Load, field: str) -> Choice | Refusal:
 
 
 def out_of_reach(subjob: Subjob, mode: Mode, load: Load, field: str) -> Refusal | None:
-    """Why the mode that was chosen cannot recover within `maxRecovery`, not even after a mere kill."""
+    """Why the chosen mode can't recover within `maxRecovery`, not even after the kill of a process."""
     most, found = subjob.ha.max_recovery, predictions(subjob, load)[mode].recovery
     if most is None or found <= most * IMPOSSIBLE:
         return None
@@ -75,7 +75,7 @@ def out_of_reach(subjob: Subjob, mode: Mode, load: Load, field: str) -> Refusal 
 
 
 def too_long(ha: Ha, mode: Mode, found: Prediction) -> str | None:
-    """A sentence if the mode is predicted to exceed what is allowed."""
+    """A sentence if the mode's predicted recovery exceeds the allowed time."""
     most = bound_of(ha)
     if most is None or found.lost_node <= most:
         return None
@@ -146,7 +146,7 @@ Forecast = Mapping[Mode, Prediction]
 
 
 def _cheapest(subjob: Subjob, verdict: Verdict, forecast: Forecast, field: str) -> Choice | Refusal:
-    """Without a guarantee asked for, `auto` takes the strongest that is to be had."""
+    """If no guarantee is asked for, `auto` takes the strongest one possible."""
     promises = {mode: promise_now(mode, subjob) for mode in AVAILABLE}
     given = {mode: promised for mode, promised in promises.items() if promised is not None}
     wanted = subjob.ha.guarantee or max((p.guarantee for p in given.values()), key=lambda g: g.strength)
@@ -176,7 +176,8 @@ def _most(subjob: Subjob) -> str:
 
 
 def _passed_over(taken: Mode, forecast: Forecast, strong: list[Mode]) -> tuple[str, ...]:
-    """Cheaper modes that keep the guarantee are too slow: say so, because the user may allow more time."""
+    """Sentences about cheaper modes that keep the guarantee but are too slow: the user may allow more
+    time."""
     least = forecast[taken].bandwidth_overhead
     return tuple(
         f"{mode} would cost {_overhead(forecast[mode])}, but take {show_time(forecast[mode].lost_node)}"
@@ -186,7 +187,7 @@ def _passed_over(taken: Mode, forecast: Forecast, strong: list[Mode]) -> tuple[s
 
 
 def _sooner(taken: Mode, forecast: Forecast, able: list[Mode]) -> tuple[str, ...]:
-    """What more bandwidth would buy: the user may ask for it with maxRecovery."""
+    """Sentences about faster modes that cost more bandwidth: the user may ask for them with maxRecovery."""
     quick = [mode for mode in able if forecast[mode].recovery < forecast[taken].recovery / 2]
     best = min(quick, key=lambda mode: forecast[mode].bandwidth_overhead, default=None)
     if best is None:

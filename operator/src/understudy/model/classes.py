@@ -9,8 +9,8 @@
 
 The class of a network is that of its most general operator. On this engine windows are aligned to `_seq` or
 to the epoch and late tuples are told by positions, not by batches, so every aggregate on a subjob's input is
-at least convergent. A stream between two elements of a subjob is numbered anew by a restart from nothing:
-what depends on the `_seq` of such a stream is deterministic.
+at least convergent. A restart from nothing gives the tuples of a stream between two elements of a subjob new
+seqs: an operator that depends on the `_seq` of such a stream is deterministic.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Verdict:
     operator_class: OperatorClass
     why: str
     by_plan: bool = False
-    """Arbitrary, but all that is left to chance is chosen when a batch plan is cut."""
+    """Arbitrary, but every choice is made when a batch plan is cut."""
 
 
 def class_of(subjob: Subjob) -> Verdict:
@@ -65,8 +65,8 @@ def class_of_element(element: Element) -> Verdict:
 
 
 def _most_general(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of several, the one that leaves most to chance: what a batch plan does not choose goes before what it
-    does."""
+    """Of several verdicts, the most general. An arbitrary choice that no batch plan makes counts as more
+    general than one that a plan makes."""
     passes = Verdict(OperatorClass.REPEATABLE, "every tuple passes as it is")
     return max(
         verdicts, key=lambda verdict: (verdict.operator_class.generality, not verdict.by_plan), default=passes
@@ -74,8 +74,8 @@ def _most_general(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def _placed(operator: Operator) -> Verdict | None:
-    """The class of an operator behind another element, if it depends on the places that this one gives its
-    tuples."""
+    """The class of an operator that reads another element, if it depends on the places that this element
+    gives its tuples."""
     windows = isinstance(operator, Aggregate) and operator.window.on is WindowOn.SEQ
     if not windows and not uses_seq(operator):
         return None
@@ -100,7 +100,7 @@ def _merging(merge: Merge) -> Verdict:
 
 
 def classify(operator: Operator) -> Verdict:
-    """One operator on one merged input; several inputs are the element's concern."""
+    """The class of one operator on one merged input; how several inputs meet is the element's concern."""
     draws = [Verdict(OperatorClass.ARBITRARY, d.why, by_plan=d.taken is not None) for d in draws_of(operator)]
     if draws:
         return _most_general(draws)

@@ -1,4 +1,4 @@
-"""The columns of streams, worked out without a JVM: operator by operator."""
+"""The columns of streams, computed without a JVM, operator by operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WINDOW_COLUMNS: Final = ("window_start", "window_end")
 
 
 def output_columns(operator: Operator, scope: Scope) -> Columns | None:
-    """What an operator gives, from what it gets. A join's scope has its left side first, then its right."""
+    """The columns of an operator's output. In a join's scope the left side comes first, then the right."""
     first = next(iter(scope.tables.values()), None)
     match operator:
         case Filter() | Sample() | Union():

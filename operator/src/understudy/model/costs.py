@@ -1,10 +1,10 @@
 """What each mode costs a subjob: Hwang's Table 3 with the parameters of Table 5 and the job's own rates and
 windows.
 
-Recovery time is the paper's: from the discovery of a failure until the state before it is reached again, on
-the paper's machines. Bandwidth overhead is a ratio: bytes for high availability over bytes of the input
-streams. `understudy simulate planner` holds both against the simulator. How long a recovery takes on Spark is
-in `prediction`: the same tuples are worked through `again`, in other times.
+Recovery time is the paper's: from the detection of a failure until the former state is reached again, on the
+paper's machines. Bandwidth overhead is a ratio: bytes for high availability over bytes of the input streams.
+`understudy simulate planner` compares both with the simulator. How long a recovery takes on Spark is in
+`prediction`: the same tuples are processed `again`, with other times per tuple.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ DELAY: Final = 0.005
 TUPLE_BYTES: Final = 50
 ID_BYTES: Final = 8
 WORK: Final = 10e-6
-"""Seconds per input tuple of a filter; an aggregate costs size / slide as much."""
+"""Seconds per input tuple of a filter; an aggregate costs size / slide times as much."""
 RECEIVE: Final = TUPLE_BYTES * 8 / 16e6
-"""Seconds to take a tuple off a link of 16 Mbit/s."""
+"""Seconds to receive a tuple over a link of 16 Mbit/s."""
 
 LOG_INTERVAL: Final = 0.020
-"""Seconds from one log message to the next: so long, and a round trip, output waits for determinants to be
+"""Seconds between two log messages: output waits for this time and a round trip until its determinants are
 stored."""
 
 ACK_BYTES: Final = 2 * ID_BYTES
@@ -40,7 +40,7 @@ ACK_BYTES: Final = 2 * ID_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a subjob has to carry."""
+    """The load of a subjob."""
 
     inputs: int
     rate: float
@@ -50,13 +50,13 @@ class Load:
     state: float
     """Input tuples that its windows and joins hold."""
     effort: float
-    """Work per input tuple: that of so many filters."""
+    """Work per input tuple, in units of one filter."""
     filling: float = 1.0
-    """Share of that work while a restarted subjob fills its state: not all windows are open yet."""
+    """Share of that work while a restarted subjob fills its state, because not all windows are open yet."""
 
     @property
     def step(self) -> float:
-        """Input tuples from one output to the next."""
+        """Input tuples between two outputs."""
         return max(self.rate / self.emitted, 1.0) if self.emitted else 1.0
 
     @property
@@ -67,19 +67,19 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Input that is worked through again after a failure (Q)."""
+    """Input that is processed again after a failure (Q)."""
 
     tuples: float = 0.0
     steps: float = 0.0
-    """From one output to the next."""
+    """Input between two outputs, in steps."""
     state: float = 0.0
-    """Of the selection, to fill an empty state."""
+    """Tuples of the selection, to fill an empty state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     recovery: timedelta
-    """After the discovery, on the paper's machines."""
+    """After the detection, on the paper's machines."""
     bandwidth_overhead: float
 
 
@@ -88,7 +88,7 @@ def print_overhead(share: float) -> str:
 
 
 def loads(job: StreamJob) -> Mapping[str, Load]:
-    """Of each subjob; rates follow the streams from the sources down."""
+    """The load of each subjob; rates follow the streams from the sources down."""
     rates = {source.name: float(source.rate or DEFAULT_RATE) for source in job.sources}
     found = {}
     for subjob in in_order(job):
@@ -98,8 +98,8 @@ def loads(job: StreamJob) -> Mapping[str, Load]:
 
 
 def assumed_rates(job: StreamJob) -> Mapping[str, Mapping[str, float]]:
-    """Of each subjob: the sources behind it that declare no rate, and the rate that `loads` takes them to
-    have."""
+    """For each subjob: the sources above it that declare no rate, and the rate that `loads` assumes for
+    them."""
     silent = {source.name: DEFAULT_RATE for source in job.sources if source.rate is None}
     found: dict[str, dict[str, float]] = {name: {name: rate} for name, rate in silent.items()}
     for subjob in in_order(job):
@@ -123,12 +123,13 @@ def _load(subjob: Subjob, rate: float) -> Load:
 
 
 def _while_filling(operator: Operator, effort: float) -> float:
-    """Windows are opened one by one: on average half of them, and the first."""
+    """Windows are opened one by one: on average half of them are open, and the first."""
     return (effort + 1) / 2 if isinstance(operator, Aggregate) and effort > 1 else effort
 
 
 def _effect(operator: Operator, rate: float) -> tuple[float, float, float]:
-    """Tuples held, work per tuple in filters, tuples emitted per second. A condition is taken to pass all."""
+    """Tuples held, work per tuple in filters, tuples emitted per second. A condition is assumed to pass all
+    tuples."""
     match operator:
         case Aggregate(window=window):
             size, slide = _tuples(window.size, rate), max(_tuples(window.slide, rate), 1.0)
@@ -149,10 +150,10 @@ def _tuples(extent: int | timedelta, rate: float) -> float:
 
 
 def again(load: Load, ha: Ha) -> Mapping[Mode, Again]:
-    """What a take-over works through again. M is the checkpoint interval for passive standby and the ack
-    interval for the others. Half of one step leads to the output that shows the state; half of one precedes
-    the last output that was acked. (A savepoint is where the step *after* the last acked output begins, one
-    step later than the cause of that output, so that there no step is added.)"""
+    """The input that a take-over processes again. M is the checkpoint interval for passive standby and the
+    ack interval for the other modes. Half a step leads to the output that shows the state; half a step
+    precedes the last acked output. (A savepoint is the beginning of the step *after* the last acked output,
+    one step later than the cause of that output, so no step is added there.)"""
     ack, half = ha.ack_interval.total_seconds(), ha.checkpoint.interval.total_seconds() / 2
     return {
         Mode.AMNESIA: Again(),
@@ -165,8 +166,8 @@ def again(load: Load, ha: Ha) -> Mapping[Mode, Again]:
 
 
 def costs(load: Load, ha: Ha, *, logs: bool = False) -> Mapping[Mode, Cost]:
-    """Of every mode. `logs`: what makes upstream backup precise are determinants, not watermarks (Table
-    4)."""
+    """The cost of every mode. `logs`: upstream backup becomes precise by determinants, not by watermarks
+    (Table 4)."""
     ack, todo = ha.ack_interval.total_seconds(), again(load, ha)
     acks = _share(load, ACK_BYTES, ack)
     precise = _determinants(load) if logs else _watermarks(load)
@@ -188,7 +189,7 @@ def _replay(load: Load, todo: Again) -> float:
 
 
 def _passive(load: Load, ha: Ha, recovery: float) -> Cost:
-    """A checkpoint ships the input that entered the state and stayed, the output that is not yet acked, and
+    """A checkpoint ships the input that entered the state and stayed, the output that is not acked yet, and
     ids."""
     interval, ack = ha.checkpoint.interval.total_seconds(), ha.ack_interval.total_seconds()
     entered = min(interval * load.rate, max(load.state - load.step / 2, 0.0))
@@ -204,20 +205,20 @@ def _watermarks(load: Load) -> float:
 
 
 def _determinants(load: Load) -> float:
-    """Precise recovery with a log: a bit for each tuple, and with every message where the step began and
-    ended, what it kept before and after, and the seqs that it gave; the answer says which message it was."""
+    """Precise recovery with a log: one bit for each tuple; with every message the positions and the selection
+    before and after the step, and the seqs of its output; the answer names the message."""
     ids = 4 * load.inputs + 3
     return (load.rate / 8 + ids * ID_BYTES / LOG_INTERVAL) / (load.rate * TUPLE_BYTES)
 
 
 def _savepoints(load: Load, ack: float) -> float:
-    """An ACK for each input when outputs were acked: a seq, and a savepoint of two seqs and one for each
-    input."""
+    """One ACK for each input when outputs were acked: a seq, and a savepoint of two seqs and one more for
+    each input."""
     return _share(load, 8 + 4 * load.inputs, max(ack, 1 / load.emitted if load.emitted else ack))
 
 
 def _share(load: Load, message_bytes: int, interval: float) -> float:
-    """f(1/M, c): periodic messages, one per input stream, over the input's bytes."""
+    """f(1/M, c): periodic messages, one for each input stream, relative to the input's bytes."""
     return load.inputs * message_bytes / max(interval, 0.001) / (load.rate * TUPLE_BYTES)
 
 

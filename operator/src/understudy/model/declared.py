@@ -16,7 +16,7 @@ def declared_columns(schema: str) -> Columns | None:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a source says of its rows."""
+    """What the manifest declares about a source's rows."""
 
     schema: str
     event_time: str | None

@@ -1,12 +1,13 @@
-"""What expressions leave to time and chance, and what of it a batch plan chooses.
+"""The calls in expressions whose result depends on time or chance, and those of them that a batch plan
+decides.
 
-| call | what stands in its place |
+| call | is replaced by |
 |---|---|
 | `now()`, `current_timestamp`, `current_date`, `localtimestamp` | the plan's clock |
 | `rand()`, `uuid()` | a function of the plan's salt, the tuple's place and which call it is |
 
-So these are in the determinant of a micro-batch; what else is random, or depends on partitions and tasks, is
-not.
+So these are in the determinant of a micro-batch. Calls that are random in another way, or depend on
+partitions and tasks, are not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .sql import Malformed, parse_expression, parse_query
 
 
 class Taken(StrEnum):
-    """What of a batch plan is taken in place of a call."""
+    """The part of a batch plan that replaces a call."""
 
     CLOCK = "clock"
     SALT = "salt"
@@ -41,14 +42,14 @@ class Draw:
     """A call that may give another answer the next time."""
 
     why: str
-    """Ends a sentence."""
+    """A text that ends a sentence."""
     call: Call | None = None
     taken: Taken | None = None
-    """None: a batch plan does not choose it."""
+    """None: a batch plan does not decide it."""
 
 
 def draws(tree: exp.Expr, text: str) -> Iterator[Draw]:
-    """All that a tree, parsed from `text`, leaves to time and chance."""
+    """All calls in a tree, parsed from `text`, whose result depends on time or chance."""
     for call in calls(tree, text):
         if why := why_call_arbitrary(call, text):
             yield Draw(why, call, None if _has_arguments(call) else PLANNED.get(call.name))
@@ -65,14 +66,14 @@ def draws_of(operator: Operator) -> Iterator[Draw]:
 
 
 def _within(operator: Operator, draw: Draw) -> Draw:
-    """An aggregate's expression has no place of its own: it is about many rows, or about none."""
+    """The expression of an aggregate has no place of its own: it concerns many rows, or none."""
     if isinstance(operator, Aggregate) and draw.taken is Taken.SALT:
         return Draw(draw.why, draw.call)
     return draw
 
 
 def taken_by(operator: Operator) -> frozenset[Taken]:
-    """What of a batch plan the operator depends on."""
+    """The parts of a batch plan on which the operator depends."""
     if isinstance(operator, Sample) and operator.seed is None:
         return frozenset({Taken.SALT})
     return frozenset(draw.taken for draw in draws_of(operator) if draw.taken is not None)
@@ -91,8 +92,8 @@ def texts(operator: Operator) -> list[str]:
 
 
 def _has_arguments(call: Call) -> bool:
-    """A seed, or a precision; a bare name is parsed as a column, a name that the parser does not know has
-    itself."""
+    """Whether the call has arguments: a seed, or a precision. A bare name is parsed as a column; a name that
+    the parser does not know contains itself."""
     args = call.node.args.values()
     return not isinstance(call.node, exp.Column) and any(
         value for value in args if not isinstance(value, str)

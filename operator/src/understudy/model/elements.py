@@ -2,11 +2,11 @@
 
 How several inputs meet in one chain of operators:
 
-- A `join` takes the stream that comes this far as its left side and the input that it names, as it is, as its
+- A `join` takes the stream so far as its left side and the input that it names, unchanged, as its
   right side. So operators before a join work on the left side only.
 - Inputs that no join names are the left side. If there are several, the first operator is the `union` or the
   `sql` that makes one stream of them.
-- Expressions call the stream that comes this far by the name of the subjob's first input.
+- Expressions call the stream so far by the name of the subjob's first input.
 - `_seq` is the place on the element's input: after a union on the merged sequence, before a join on the left
   input. After a stateful operator it is the place on that operator's output; hence the cut.
 """
@@ -24,13 +24,14 @@ from .sql import mentions_seq
 @dataclass(frozen=True, slots=True)
 class Element:
     name: str
-    """`<subjob>` for the one that emits the subjob's stream, `<subjob>.1`, `<subjob>.2` … for inner ones."""
+    """`<subjob>` for the element that emits the subjob's stream, `<subjob>.1`, `<subjob>.2` … for inner
+    ones."""
     inputs: tuple[str, ...]
-    """Streams outside the subjob by their names, inner elements by theirs (`<subjob>.1`)."""
+    """Streams from outside the subjob by their names, inner elements by theirs (`<subjob>.1`)."""
     operators: tuple[Operator, ...]
     merge: Merge
     tables: tuple[str, ...]
-    """By what name expressions and queries know each input."""
+    """The name of each input in expressions and queries."""
 
 
 def is_stateful(operator: Operator) -> bool:
@@ -38,7 +39,8 @@ def is_stateful(operator: Operator) -> bool:
 
 
 def elements_of(subjob: Subjob) -> tuple[Element, ...]:
-    """In an order in which each element comes after those it reads; the last emits the subjob's stream."""
+    """The elements in an order in which each comes after those that it reads; the last one emits the subjob's
+    stream."""
     return _by_hand(subjob) if subjob.elements else _cut(subjob)
 
 
@@ -48,7 +50,7 @@ def functions_of(subjob: Subjob) -> tuple[Python, ...]:
 
 
 def left_inputs(inputs: Sequence[str], operators: Sequence[Operator]) -> tuple[str, ...]:
-    """The inputs that no join names: what the first operator works on."""
+    """The inputs that no join names: the first operator reads them."""
     joined = {op.with_ for op in operators if isinstance(op, Join)}
     return tuple(name for name in inputs if name not in joined) or tuple(inputs[:1])
 
@@ -78,7 +80,7 @@ def _chains(operators: Sequence[Operator], merged: bool) -> list[tuple[Operator,
 
 
 def _begins_element(chain: Sequence[Operator], operator: Operator, merged: bool) -> bool:
-    """A join has two inputs, so it does not share an element with the union that made its left side."""
+    """A join has two inputs, so it can't share an element with the union that makes its left side."""
     if merged and chain and isinstance(operator, Join):
         return True
     return any(is_stateful(op) for op in chain) and (is_stateful(operator) or uses_seq(operator))
@@ -93,7 +95,7 @@ def uses_seq(operator: Operator) -> bool:
             return any(mentions_seq(text) for text in select.values())
         case Sample(seed=seed):
             return seed is not None
-        case Python():  # it is free to
+        case Python():  # it may use it
             return True
         case _:
             return False
@@ -118,7 +120,7 @@ def _by_hand(subjob: Subjob) -> tuple[Element, ...]:
 
 
 def in_reading_order(specs: Sequence[ElementSpec]) -> list[ElementSpec]:
-    """The element that no other reads gives the subjob's stream and comes last."""
+    """The element that no other reads emits the subjob's stream, and comes last."""
     read = {name for spec in specs for name in spec.inputs}
     last = next((spec for spec in reversed(specs) if spec.name not in read), specs[-1])
     return [*(spec for spec in specs if spec is not last), last]

@@ -1,4 +1,4 @@
-"""Spark's builtin functions: which exist, which need many rows, which give another answer the next time."""
+"""Spark's built-in functions: which exist, which need many rows, which return another value each time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BARE: Final = frozenset(
 # Functions that only Spark's grammar knows.
 _SYNTAX: Final = {"timestampadd": "datetime", "timestampdiff": "datetime"}
 
-# Cut time into windows by themselves, outside our positions.
+# Functions that cut time into windows by themselves, without the positions of the stream.
 WINDOWING: Final = frozenset({"window", "session_window", "window_time"})
 
 _CLOCK: Final = "reads the clock"
@@ -53,7 +53,7 @@ ARBITRARY: Final[Mapping[str, str]] = {
 }
 _COLLECTS: Final = frozenset({"array_agg", "collect_list", "collect_set", "collect_union"})
 
-# What the parser turns into one node whatever was written.
+# Functions that the parser turns into the same node under any of their names.
 _RENAMED: Final[Mapping[type[exp.Expr], str]] = {
     exp.ApproxQuantile: "approx_percentile",
     exp.ArgMax: "max_by",
@@ -110,7 +110,7 @@ class Call:
 
 
 def calls(tree: exp.Expr, text: str) -> Iterator[Call]:
-    """The functions that a tree, parsed from `text`, calls by a name that was written."""
+    """The functions that a tree, parsed from `text`, calls by a written name."""
     for node in tree.find_all(exp.Func, exp.Any):
         if name := _name(node, text):
             yield Call(name, node)
@@ -133,7 +133,7 @@ def _name(node: exp.Expr, text: str) -> str | None:
 
 
 def why_arbitrary(tree: exp.Expr, text: str) -> str | None:
-    """Why an expression may give another answer the next time, as a sentence's end; None if it does not."""
+    """Why an expression may return another value each time, as the end of a sentence; None if it does not."""
     found = (why for call in calls(tree, text) if (why := why_call_arbitrary(call, text)))
     return next(found, None) or why_cast_arbitrary(tree)
 

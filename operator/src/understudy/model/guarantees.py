@@ -1,5 +1,5 @@
-"""What each mode guarantees for each operator class: Hwang's Tables 2 and 4 as data, and what is built of
-it."""
+"""What each mode guarantees for each operator class: Hwang's Tables 2 and 4 as data, and which parts are
+built."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .job import Subjob
 
 
 class Recovery(StrEnum):
-    """Recovery types (Hwang §3.1): how the output with a failure compares with the output without."""
+    """Recovery types (Hwang §3.1): how the output with a failure compares to the output without."""
 
     PRECISE = "precise"
     REPEATING = "repeating"
@@ -49,7 +49,7 @@ ROLLBACK: Final[Mapping[Mode, Mapping[OperatorClass, Recovery]]] = {
 
 
 class Addition(StrEnum):
-    """What makes a recovery precise (Hwang §6, Table 4); its value ends a sentence."""
+    """What makes a recovery precise (Hwang §6, Table 4); the value ends a sentence."""
 
     FILTER_BY_SEQ = "downstream drops duplicates by their seq"
     FORWARD_CHECKPOINTED = "only checkpointed tuples are forwarded"
@@ -77,7 +77,7 @@ PRECISE: Final[Mapping[Mode, Mapping[OperatorClass, Addition]]] = {
     Mode.SAVEPOINT: _BY_SEQ,
 }
 
-# What is built. A mode that lands, or an addition to one, is a line here.
+# The additions that are built. A new mode, or a new addition to one, is a line here.
 AVAILABLE: Final[Mapping[Mode, frozenset[Addition]]] = {
     Mode.AMNESIA: frozenset(),
     Mode.PASSIVE_STANDBY: frozenset({Addition.FILTER_BY_SEQ, Addition.FORWARD_CHECKPOINTED}),
@@ -92,7 +92,7 @@ AVAILABLE: Final[Mapping[Mode, frozenset[Addition]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a mode gives a class once all of it is built."""
+    """What a mode gives a class when all of it is built."""
 
     recovery: Recovery
     guarantee: Guarantee
@@ -100,12 +100,12 @@ class Promise:
 
 
 def promise(mode: Mode, operator_class: OperatorClass) -> Promise:
-    """The strongest that the papers give, whether or not it is built."""
+    """The strongest promise in the papers, whether or not it is built."""
     return _promise(mode, operator_class, PRECISE[mode].get(operator_class), frozenset(Addition))
 
 
 def promise_now(mode: Mode, subjob: Subjob) -> Promise | None:
-    """What the mode gives the subjob as it is built; None if it is not, or not for such a subjob."""
+    """What the mode gives the subjob as it is built; None if it is not built, or not for such a subjob."""
     built = AVAILABLE.get(mode)
     if built is None or why_not(mode, subjob):
         return None
@@ -114,9 +114,9 @@ def promise_now(mode: Mode, subjob: Subjob) -> Promise | None:
 
 
 def addition_of(mode: Mode, subjob: Subjob) -> Addition | None:
-    """What makes the mode precise for the subjob; None if nothing does. A determinant is a batch plan, with
-    its clock and its salt: it does not hold all that a function may draw. Watermarks lead through one
-    element; where there are several, their steps are logged."""
+    """What makes the mode precise for the subjob; None if nothing does. A determinant is a batch plan with
+    its clock and its salt, so it does not contain everything that a function may draw. Watermarks lead
+    through one element; with several elements, steps are logged."""
     verdict = class_of(subjob)
     addition = PRECISE[mode].get(verdict.operator_class)
     if addition in _WATERMARKS and len(elements_of(subjob)) > 1:
@@ -126,15 +126,14 @@ def addition_of(mode: Mode, subjob: Subjob) -> Addition | None:
 
 
 def logs_steps(subjob: Subjob) -> bool:
-    """Whether its primary, in upstream backup, logs determinants at the standby."""
+    """Whether in upstream backup its primary logs determinants at the standby."""
     return addition_of(Mode.UPSTREAM_BACKUP, subjob) is Addition.DETERMINANTS
 
 
 def why_not(mode: Mode, subjob: Subjob) -> str | None:
-    """Why the mode is not for such a subjob. A savepoint is that of one operator (Koldehofe §4). Replicas
-    number their tuples apart from each other, and so do a life and the next of a savepoint: only equal tuples
-    may have equal seqs.
-    """
+    """Why the mode is not possible for such a subjob. A savepoint belongs to one operator (Koldehofe §4).
+    Replicas number their tuples independently of each other, and so do successive lives in savepoint mode:
+    only equal tuples may have equal seqs."""
     verdict, count = class_of(subjob), len(elements_of(subjob))
     if mode in (Mode.REPLICA_BACKUP, Mode.SAVEPOINT) and verdict.operator_class is OperatorClass.ARBITRARY:
         return (

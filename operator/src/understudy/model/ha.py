@@ -76,12 +76,12 @@ class Overload(Value):
     """What counts as an overload of a primary's machine. An overloaded primary moves to its standby."""
 
     backlog: Duration = timedelta(seconds=10)
-    """Input that waits, in time at its present rate, and has grown in each of five looks, a second apart.
+    """Input that waits, as time at its current rate, and has grown in each of five looks, one second apart.
     Default: 10s."""
 
     withheld: Annotated[StrictInt, Field(ge=10, le=99)] = 60
-    """Percent of the time for which the process wanted to run and could not, in each of five looks. Default:
-    60."""
+    """Percent of the time in which the process was ready to run but got no processor, in each of five looks.
+    Default: 60."""
 
     memory: Annotated[StrictInt, Field(ge=10, le=99)] = 95
     """Percent of the pod's memory limit in use, in each of five looks; in a local run, of the limit that a
@@ -89,7 +89,7 @@ class Overload(Value):
 
 
 class FailureProcess(Value):
-    """An ordinary Kubernetes Job, run when nothing else is left."""
+    """An ordinary Kubernetes Job, run when there is no other way to continue."""
 
     job_template: Mapping[str, Any]
     """A Job template: metadata and spec."""
@@ -118,11 +118,11 @@ class Ha(Value):
     none does. Default: passiveStandby."""
 
     guarantee: Guarantee | None = None
-    """The least to accept: gap, rollback or precise. Default: what the mode gives."""
+    """The weakest guarantee to accept: gap, rollback or precise. Default: what the mode gives."""
 
     max_recovery: Duration | None = None
     """The longest acceptable time from a fault to the first new output. `auto` plans by it, for the loss of a
-    node; the status says whether it was met. One that is shorter than half of the prediction for a kill is
+    node; the status says whether it was met. A value shorter than half of the prediction for a kill is
     refused. Default: none, but a prediction beyond 10s is a warning in the plan and in the condition
     Accepted, and `auto` avoids it."""
 
@@ -136,9 +136,9 @@ class Ha(Value):
     """Keep-alives between peers."""
 
     engine_timeout: Duration | None = None
-    """How long Spark may stand still while it has something to do before the instance counts as failed. A
-    long micro-batch that uses the processor does not stand still; a function that waits for a service does,
-    so this has to be longer than it ever waits. Default: the greater of 3s and 20 median micro-batches."""
+    """How long Spark may stand still while it has work before the instance counts as failed. A long
+    micro-batch that uses the processor does not stand still; a function that waits for a service does, so
+    this time has to be longer than any such wait. Default: the greater of 3s and 20 median micro-batches."""
 
     spare: StrictBool = False
     """For amnesia alone, which has no standby otherwise: a second instance waits with an empty state and
@@ -146,32 +146,32 @@ class Ha(Value):
     nevertheless. Default: false."""
 
     overload: Overload | None = None
-    """What counts as an overload; a primary that notices one moves to its standby. Default: overloads are not
-    watched for."""
+    """What counts as an overload; a primary that notices one moves to its standby. Default: overload is not
+    watched."""
 
     on_permanent_failure: OnPermanentFailure | None = None
     """What to do when no node can take a subjob that failed for good."""
 
     @property
     def instances(self) -> int:
-        """How many a subjob has: a primary, and one that stands by or runs beside it; for amnesia only if
-        asked."""
+        """How many instances a subjob has: a primary, and one standby or replica; for amnesia a second one
+        only with `spare`."""
         return 1 if self.mode is Mode.AMNESIA and not self.spare else 2
 
     @property
     def digest(self) -> str:
-        """Tells whether an instance was told of an edit."""
+        """A digest by which an instance can be asked whether it has received an edit."""
         plain = self.model_dump_json(by_alias=True, exclude=self._unused)
         return hashlib.sha256(plain.encode()).hexdigest()[:10]
 
     def told(self) -> dict[str, Any]:
-        """What an instance is told."""
+        """The settings as they are sent to an instance."""
         return self.model_dump(mode="json", by_alias=True, exclude=self._unused)
 
     @property
     def _unused(self) -> set[str]:
-        """Left out where it says nothing: instances of a version that does not know it must not be told of
-        it, nor must an upgrade look like an edit."""
+        """Fields that are left out while they are unset: instances of a version without them must not receive
+        them, and an upgrade must not look like an edit."""
         silent = {"spare": not self.spare, "engine_timeout": self.engine_timeout is None}
         return {name for name, says_nothing in silent.items() if says_nothing}
 
@@ -202,7 +202,7 @@ Setting = Annotated[str, Field(max_length=4096)]
 
 
 class SparkSettings(Value):
-    """What Spark gets for this subjob."""
+    """Settings of Spark for this subjob."""
 
     driver: Driver = Driver()
     """Resources of the driver."""

@@ -49,9 +49,8 @@ _OPERATORS_OR_ELEMENTS: Final[dict[str, JsonValue]] = {
 
 
 class QueueBounds(Value):
-    """How much an output queue holds. A full one stops what fills it, and so on up to the sources, until its
-    consumers have taken something; nothing is dropped. It has to hold what the states of its consumers
-    need."""
+    """How much an output queue holds. A full queue stops its producer, and so on up to the sources, until its
+    consumers have taken tuples; nothing is dropped. It has to hold what the states of its consumers need."""
 
     memory: Size = "64Mi"
     """Memory for the newest tuples. Default: 64Mi."""
@@ -69,7 +68,7 @@ class QueueBounds(Value):
 
 
 class Subjob(Value):
-    """A part of the query network that lives and dies as one process, a Spark driver."""
+    """A part of the query network that runs, and fails, as one process: a Spark driver."""
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [_OPERATORS_OR_ELEMENTS]})
 
@@ -87,7 +86,7 @@ class Subjob(Value):
     elements: Annotated[
         tuple[ElementSpec, ...], Field(max_length=MAX_ELEMENTS, json_schema_extra=BY_NAME)
     ] = ()
-    """The subjob cut by hand into processing elements; the one that no other reads gives the subjob's
+    """The subjob cut by hand into processing elements; the one that no other reads emits the subjob's
     stream."""
 
     merge: Merge = Merge.ARRIVAL
@@ -102,7 +101,7 @@ class Subjob(Value):
     """The bounds of each of its output queues."""
 
     spark: SparkSettings = SparkSettings()
-    """What Spark gets."""
+    """Settings of Spark."""
 
 
 class StreamJob(Value):

@@ -1,4 +1,4 @@
-"""The other kinds: incidents that failures leave, drills that cause them, migrations that avoid them."""
+"""The other kinds: incidents that record failures, drills that cause them, migrations that avoid them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class IncidentSpec(Value):
     """The StreamJob."""
 
     subjob: Name
-    """The subjob that failed; of a sink, the one whose stream it writes."""
+    """The subjob that failed; for a sink, the subjob whose stream it writes."""
 
     sink: Name | None = None
-    """The sink that failed, if it was one."""
+    """The sink that failed, if a sink failed."""
 
     role: Annotated[Role, WithJsonSchema({"type": "string", "maxLength": 63})] = Role.PRIMARY
-    """What the one that failed was: primary (then this tells of a take-over), secondary, replica, spare or
-    sink. Default: primary."""
+    """The role of the process that failed: primary (then the Incident describes a take-over), secondary,
+    replica, spare or sink. Default: primary."""
 
     mode: Mode | None = None
     """The mode it ran in."""
@@ -45,51 +45,50 @@ class IncidentSpec(Value):
     """temporary, permanent, resource or falseSuspicion."""
 
     from_: Annotated[Short, Field(alias="from")] = ""
-    """The pod that failed: the one that was primary, a standby's or a sink's."""
+    """The pod that failed: that of the former primary, of a standby or of a sink."""
 
     to: Short = ""
-    """The pod that took over. Of a standby or a sink, the pod itself if its container was started again in
-    it."""
+    """The pod that took over. For a standby or a sink, the same pod if its container was restarted in it."""
 
     epoch: StrictInt | None = None
-    """The epoch that began with it. Only a take-over begins one."""
+    """The epoch that began with the take-over. For a standby or a sink there is none."""
 
     failed_at: Moment | None = None
-    """When the one that failed gave its last sign of life to the one that took over; of a standby or a sink,
-    when it died or first gave the operator no answer, if that is known."""
+    """When the failed process gave its last sign of life to the one that took over. For a standby or a sink:
+    when it died, or when it first did not answer the operator, if that is known."""
 
 
 class IncidentStatus(Value):
-    """How it was recovered from: the time of each step, and what it cost."""
+    """The recovery: the time of each step, and the cost."""
 
     detected: Moment | None = None
     """The failure was noticed."""
 
     fenced: Moment | None = None
-    """The old primary could do no more harm."""
+    """The former primary could do no more harm."""
 
     promoted: Moment | None = None
     """The standby became primary."""
 
     restored: Moment | None = None
-    """The lost state was there again."""
+    """The lost state was restored."""
 
     first_output: Moment | None = None
     """The first new tuple came out."""
 
     caught_up: Moment | None = None
-    """The backlog was worked off."""
+    """The backlog was processed."""
 
     reprotected: Moment | None = None
     """A new standby was ready; after the loss of a sink, it wrote again."""
 
     silent_since: Moment | None = None
-    """The last tuple came out before, or the last sign of life of the one that failed was heard by anybody,
-    if that was later."""
+    """When the last tuple before the failure came out, or when any process last heard the failed one, if that
+    was later."""
 
     recovery_seconds: Seconds | None = None
-    """From `silentSince` (else from the detection) to the first new tuple; if none is due, until all input
-    that waited is processed. A consumer counts it on its own clock."""
+    """From `silentSince` (or else from the detection) to the first new tuple; if no tuple is due, until all
+    waiting input is processed. Measured by a consumer on its own clock."""
 
     replayed: Tuples | None = None
     """Tuples processed again."""
@@ -98,8 +97,8 @@ class IncidentStatus(Value):
     """Tuples that could not be recovered."""
 
     duplicated: Tuples | None = None
-    """Tuples that came out twice, as far as the old primary was known to have come. A precise guarantee
-    leaves none; what is dropped where it arrives does not count."""
+    """Tuples that were sent twice, as far as the progress of the former primary was known. With a precise
+    guarantee there are none; tuples that the receiver drops do not count."""
 
 
 class Fault(StrEnum):
@@ -148,19 +147,19 @@ class FailoverDrillSpec(Value):
     """The StreamJob."""
 
     subjob: Name
-    """The subjob to hurt."""
+    """The subjob to which the fault is done."""
 
     fault: Fault
-    """What to do to it."""
+    """The fault."""
 
     at: Moment | None = None
-    """When. Default: now."""
+    """When to do it. Default: now."""
 
     schedule: Annotated[str, Field(max_length=100)] | None = None
-    """Again and again, as a cron line of five fields. Names such as `MON` and `JAN` will do."""
+    """Repeats the drill, as a cron line of five fields. Names such as `MON` and `JAN` are allowed."""
 
     time_zone: Annotated[str, Field(min_length=1, max_length=64)] | None = None
-    """Of the schedule, such as `Europe/Berlin`. Default: UTC."""
+    """Time zone of the schedule, such as `Europe/Berlin`. Default: UTC."""
 
     expect: Expectation = Expectation()
     """What must hold."""
@@ -181,7 +180,7 @@ class Measured(Value):
     """What the drill measured."""
 
     recovery_seconds: Seconds | None = None
-    """For how long there was no output: `recoverySeconds` of the Incident."""
+    """How long there was no output: `recoverySeconds` of the Incident."""
 
     lost: Tuples | None = None
     """Tuples lost."""
@@ -200,34 +199,34 @@ class FailoverDrillStatus(Value):
     """How it went, in a sentence."""
 
     target: Short | None = None
-    """The pod that was hurt."""
+    """The pod to which the fault was done."""
 
     epoch: StrictInt | None = None
-    """The subjob's epoch before."""
+    """The subjob's epoch before the fault."""
 
     started_at: Moment | None = None
-    """When the drill was decided on."""
+    """When the drill was decided."""
 
     made_at: Moment | None = None
     """When the fault was made."""
 
     lasts_seconds: Tuples | None = None
-    """For how long the JVM was to be stopped, of an engineHang."""
+    """For an engineHang: how long the JVM was to be stopped."""
 
     finished_at: Moment | None = None
     """When the result was known."""
 
     incident: Short | None = None
-    """The Incident that it left."""
+    """The Incident of the fault."""
 
     measured: Measured | None = None
     """The figures."""
 
     passed: Tuples = 0
-    """Runs that passed, of a schedule."""
+    """Runs of a schedule that passed."""
 
     failed: Tuples = 0
-    """Runs that failed."""
+    """Runs of a schedule that failed."""
 
 
 class MigrationSpec(Value):
@@ -272,7 +271,7 @@ class MigrationStatus(Value):
     """When it was over."""
 
     pause_seconds: Seconds | None = None
-    """For how long nothing was processed."""
+    """How long no input was processed."""
 
     moved_bytes: Tuples | None = None
     """Bytes of state that were sent to the new primary."""

@@ -1,4 +1,4 @@
-"""Manifests in, values or refusals out. Nothing here raises for what a user wrote."""
+"""Manifests in, values or refusals out. No user input makes these functions raise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _SPEC: Final = ("sources", "subjobs", "sinks")
 
 
 def load(text: str) -> StreamJob | list[Refusal]:
-    """A StreamJob from the text of a manifest. Well-formed, not yet checked: see `validate.check`."""
+    """A StreamJob from the text of a manifest. It is well-formed, but not checked yet: see
+    `validate.check`."""
     try:
         manifest = read(text)
     except Unreadable as error:
@@ -28,7 +29,7 @@ def load(text: str) -> StreamJob | list[Refusal]:
 
 
 def from_manifest(manifest: object) -> StreamJob | list[Refusal]:
-    """A StreamJob from a manifest that has been read already, such as an object from the API server."""
+    """A StreamJob from a parsed manifest, such as an object from the API server."""
     if not isinstance(manifest, Mapping):
         what = "is empty" if manifest is None else f"is a {type(manifest).__name__}, not a mapping"
         return [

@@ -18,18 +18,18 @@ from .sinks import Sink
 
 
 def producers(job: StreamJob) -> Mapping[str, tuple[str, ...]]:
-    """Each subjob's inputs: who must emit before it can."""
+    """Each subjob's inputs: the streams that it needs before it can emit."""
     return {subjob.name: subjob.inputs for subjob in job.subjobs}
 
 
 def consumers(job: StreamJob, stream: str) -> tuple[Subjob | Sink, ...]:
-    """Who reads a stream, subjobs before sinks, in the order of the manifest."""
+    """The consumers of a stream, subjobs before sinks, in the order of the manifest."""
     subjobs = tuple(subjob for subjob in job.subjobs if stream in subjob.inputs)
     return subjobs + tuple(sink for sink in job.sinks if sink.input == stream)
 
 
 def in_order(job: StreamJob) -> tuple[Subjob, ...]:
-    """Subjobs such that each comes after those it reads; empty if there is a cycle."""
+    """Subjobs in an order in which each comes after those that it reads; empty if there is a cycle."""
     if find_cycle(job):
         return ()
     subjobs = {subjob.name: subjob for subjob in job.subjobs}
@@ -37,7 +37,7 @@ def in_order(job: StreamJob) -> tuple[Subjob, ...]:
 
 
 def find_cycle(job: StreamJob) -> tuple[str, ...]:
-    """Subjobs that feed each other in a ring, `("a", "b", "a")`; empty if there is none."""
+    """Subjobs that read each other in a ring, `("a", "b", "a")`; empty if there is none."""
     try:
         _sorter(job).prepare()
     except CycleError as error:
@@ -55,22 +55,22 @@ def _sorter(job: StreamJob) -> TopologicalSorter[str]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operator with what it gets and gives."""
+    """One operator with its inputs and its output."""
 
     field: str
     """`spec.subjobs[0].operators[1].filter`"""
     operator: Operator
     scope: Scope
-    """The streams it gets, by the names that expressions know; a join's left side comes first."""
+    """The streams that it reads, by the names that expressions use; a join's left side comes first."""
     columns: Columns | None
-    """What it gives; None where a fault hides it."""
+    """Its output columns; None where a fault hides them."""
     has_event_time: bool
-    """Whether all that it gets has event time."""
+    """Whether all its inputs have event time."""
 
 
 @dataclass(slots=True)
 class Walk:
-    """All streams and operators of a job, from the sources down. A job with a cycle has only its sources."""
+    """All streams and operators of a job, from the sources down. For a job with a cycle only its sources."""
 
     job: StreamJob
     columns: dict[str, Columns | None] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def _walk_element(element: Element, fields: Iterator[str], found: Walk) -> None:
 
 
 def _fields(job: StreamJob, subjob: Subjob) -> Iterator[str]:
-    """Where each operator stands in the manifest, in the order of `elements_of`."""
+    """The path of each operator in the manifest, in the order of `elements_of`."""
     here = ("spec", "subjobs", job.subjobs.index(subjob))
     if not subjob.elements:
         yield from (path(*here, "operators", n) for n in range(len(subjob.operators)))

@@ -85,8 +85,7 @@ class Join(Value):
     true."""
 
     with_: Annotated[Name, Field(alias="with")]
-    """The right-hand input; one of the subjob's inputs. The left-hand one is the stream that comes this
-    far."""
+    """The right-hand input; one of the subjob's inputs. The left-hand input is the stream so far."""
 
     on: Annotated[Expression, Field(validation_alias=ON)]
     """The condition; columns are qualified by their input, such as `beats.patient = pressure.patient`."""
@@ -119,9 +118,8 @@ class Sample(Value):
 
 
 class Sql(Value):
-    """A Spark SQL query over the inputs by name that makes rows of rows: SELECT, WHERE, CASE, explode,
-    UNION ALL.
-    Also written as a plain string: `sql: "select …"`."""
+    """A Spark SQL query over the inputs by name that makes rows from rows: SELECT, WHERE, CASE, explode,
+    UNION ALL. Also written as a plain string: `sql: "select …"`."""
 
     query: Expression
     """The query. It keeps no state: for groups use `aggregate`, for pairs `join`."""
@@ -133,23 +131,23 @@ class Sql(Value):
 
 
 class Python(Value):
-    """A Python function, DataFrame in, DataFrame out, that makes rows of rows: no groups, no joins, no order.
-    It gets the stream's columns, `ts`, `_seq` and `_row`, and hands `_row` on: that is where a row came
-    from."""
+    """A Python function, DataFrame in, DataFrame out, that makes rows from rows: no groups, no joins, no
+    order. It gets the stream's columns, `ts`, `_seq` and `_row`, and has to keep `_row`, which says where a
+    row came from."""
 
     function: Annotated[StrictStr, Field(pattern=FUNCTION, max_length=300)]
     """`module:function`."""
 
     schema_: Annotated[Schema | None, Field(alias="schema")] = None
-    """The columns that it makes, in Spark's notation, such as `patient string, score double`; others are left
-    out. Default: those that it gets."""
+    """The columns that it makes, in Spark's notation, such as `patient string, score double`; other columns
+    are dropped. Default: the columns that it gets."""
 
     config_map: Name | None = None
-    """The ConfigMap that holds the module, as `module.py`. Default: the image. `understudy run` also finds a
-    `module.py` beside the manifest."""
+    """The ConfigMap that contains the module, as `module.py`. Default: the image. `understudy run` also finds
+    a `module.py` beside the manifest."""
 
     deterministic: StrictBool = False
-    """The author's word that equal rows give equal results."""
+    """The author's assurance that equal rows give equal results."""
 
 
 class Correlate(Value):
@@ -159,10 +157,10 @@ class Correlate(Value):
     """`module:function`."""
 
     config_map: Name | None = None
-    """The ConfigMap that holds the module. Default: the image."""
+    """The ConfigMap that contains the module. Default: the image."""
 
     deterministic: StrictBool = False
-    """The author's word that equal input gives equal output."""
+    """The author's assurance that equal input gives equal output."""
 
 
 OPERATORS: Final[Mapping[str, type[Value]]] = {

@@ -1,5 +1,5 @@
-"""The plan of a job: for each subjob its class, what each mode would give, cost and take, the mode it takes
-and why."""
+"""The plan of a job: for each subjob its class, what each mode would guarantee and cost and how long it would
+take, and the mode it runs in, with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .refusal import Refusal, listed, path
 @dataclass(frozen=True, slots=True)
 class ModePlan:
     promise: Promise
-    """As built; for a mode that is not, what the papers give."""
+    """The promise as it is built; for a mode that is not built, that of the papers."""
     is_available: bool
     prediction: Prediction
 
@@ -33,15 +33,14 @@ class SubjobPlan:
     detection: Detection
     modes: Mapping[Mode, ModePlan]
     assumed_rates: Mapping[str, float]
-    """Of the sources behind it that declare none, in tuples per second."""
+    """For sources above the subjob that declare no rate, in tuples per second."""
     warning: str | None
-    """A recovery that may take longer than is allowed."""
+    """A sentence if a recovery may take longer than allowed."""
 
 
 def plan(job: StreamJob) -> Mapping[str, SubjobPlan] | list[Refusal]:
-    """Of a job that `check` accepts. Refusals only where a mode cannot guarantee what is asked of it; a
-    recovery time that it cannot reach is a warning here, since a job that runs already has to be planned
-    too."""
+    """The plans of a job that `check` accepts. Refusals only where a mode can't give the guarantee asked for;
+    a recovery time that can't be reached is a warning here, because running jobs have to be planned, too."""
     load_of, assumed = loads(job), assumed_rates(job)
     plans: dict[str, SubjobPlan] = {}
     refusals: list[Refusal] = []
@@ -77,13 +76,13 @@ def _warning(subjob: Subjob, choice: Choice, found: Prediction, rates: Mapping[s
 
 
 def assumption(rates: Mapping[str, float]) -> str:
-    """Which rates were assumed, and how to say what is true."""
+    """Which rates were assumed, and how to declare the real ones."""
     each = [f"{rate:,.0f} tuples/s from {source}" for source, rate in rates.items()]
     return f"assumed: {listed(each, 'and')}; write `rate` at the source if it has another"
 
 
 def to_json(plans: Mapping[str, SubjobPlan]) -> dict[str, Any]:
-    """What `understudy plan --json` prints."""
+    """The output of `understudy plan --json`."""
     return {"subjobs": {name: _subjob_json(one) for name, one in plans.items()}}
 
 

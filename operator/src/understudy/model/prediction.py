@@ -1,11 +1,11 @@
-"""How long a recovery takes here, in each mode, from the fault to the first new output that is due.
+"""How long a recovery takes on this engine, in each mode, from the fault to the first new output that is due.
 
     detection + r + micro-batches + Q · (p + c) + state · c
 
-The formula and what is worked through again, Q and state, are Hwang's (Table 3, `costs.again`); the times are
-measured (`measured`), and the micro-batches are this engine's: the next output is at least one of each
-element away, whatever is in it. A window that is not full yet delays nothing that is due, so steps from one
-output to the next do not count.
+The formula and the tuples that are processed again, Q and state, are Hwang's (Table 3, `costs.again`); the
+times are measured (`measured`). The micro-batches are this engine's: the next output needs at least one
+micro-batch of each element, however few tuples there are. A window that is not full yet delays no output that
+is due, so steps between two outputs do not count.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from .value import mebibytes
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Until a primary that is gone is suspected."""
+    """The time until a failed primary is suspected."""
 
     killed: timedelta
-    """Its process ended and its machine lives: the connection is closed."""
+    """Its process ended but its machine runs: the connection is closed."""
     lost: timedelta
-    """Its machine is gone: keep-alives are missed."""
+    """Its machine is lost: keep-alives are missed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """What all instances of a subjob ask for."""
+    """The resources that all instances of a subjob request."""
 
     pods: int
     cores: int
@@ -47,7 +47,7 @@ class Prediction:
     recovery: timedelta
     """From the end of the primary's process to the first new output."""
     lost_node: timedelta
-    """The same from the loss of its machine: the longest that one fault takes."""
+    """From the loss of its machine to the first new output: the longest recovery from a single fault."""
     bandwidth_overhead: float
     """Ratio to the bytes of the input streams."""
     takes: Takes
@@ -59,8 +59,8 @@ def detection(ha: Ha) -> Detection:
 
 
 def predictions(subjob: Subjob, load: Load, batch: float = MICRO_BATCH) -> Mapping[Mode, Prediction]:
-    """Of every mode, with the subjob's own intervals and resources, if a steady micro-batch takes `batch`
-    seconds."""
+    """The prediction for every mode, with the subjob's own intervals and resources, if a steady micro-batch
+    takes `batch` seconds."""
     prices, todo = costs(load, subjob.ha, logs=logs_steps(subjob)), again(load, subjob.ha)
     return {mode: _prediction(mode, subjob, load, todo[mode], price, batch) for mode, price in prices.items()}
 
@@ -76,20 +76,20 @@ def _prediction(mode: Mode, subjob: Subjob, load: Load, todo: Again, price: Cost
 
 
 def _batches(mode: Mode, subjob: Subjob, load: Load, batch: float) -> float:
-    """One of each element; and one more of those that begin without their state, to fill it."""
+    """One micro-batch of each element; one more for modes that begin without state, to fill it."""
     elements = elements_of(subjob)
     stateful = sum(any(map(is_stateful, element.operators)) for element in elements)
     first = FIRST * batch
     match mode:
         case (
             Mode.REPLICA_BACKUP
-        ):  # the other replica sends all the time: its last element's next one is enough
+        ):  # the other replica sends all the time: the next micro-batch of its last element is enough
             return batch + _selection(load)
         case Mode.ACTIVE_STANDBY:
             return len(elements) * (batch + _selection(load))
         case Mode.UPSTREAM_BACKUP | Mode.SAVEPOINT:
             return (len(elements) + stateful) * (first + _selection(load))
-        case Mode.AMNESIA:  # it keeps no state
+        case Mode.AMNESIA:  # it has no state to fill
             return len(elements) * first
         case _:
             return len(elements) * (first + _selection(load))
@@ -105,6 +105,6 @@ def _replay(load: Load, todo: Again) -> float:
 
 
 def takes(ha: Ha, spark: SparkSettings) -> Takes:
-    """Of drivers and executors; an executor has the driver's cores and memory."""
+    """The resources of drivers and executors; an executor has the driver's cores and memory."""
     pods = ha.instances * (1 + spark.executors.instances)
     return Takes(pods, pods * spark.driver.cores, pods * mebibytes(spark.driver.memory))

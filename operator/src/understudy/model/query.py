@@ -1,4 +1,4 @@
-"""The operator `sql`: a query that makes rows of rows and keeps no state, and the columns that it gives."""
+"""The operator `sql`: a query that makes rows from rows and keeps no state, and its output columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sql import Malformed, parse_query
 
 Tables = Mapping[str, Columns | None]
 
-# What a SELECT may not have, and what to use instead.
+# Clauses that a SELECT may not have, and what to use instead.
 _INSTEAD: Final[Mapping[str, str]] = {
     "group": "GROUP BY keeps state; use the operator aggregate",
     "having": "HAVING keeps state; use the operator aggregate and a filter after it",
@@ -34,13 +34,14 @@ _ALLOWED: Final = frozenset({"expressions", "from_", "where", "laterals", "with_
 
 @dataclass(slots=True)
 class Analysis:
-    """What is known of a query: its columns (None if a fault hides them), the tables it reads, its faults."""
+    """What is known of a query: its columns (None if a fault hides them), the tables that it reads, its
+    faults."""
 
     text: str
     columns: Columns | None = None
     reads: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
-    """The names that WITH gives; unlike inputs they have no `_seq` and `ts`."""
+    """The names that WITH defines; unlike inputs they have no `_seq` and `ts`."""
     faults: list[Fault] = field(default_factory=list)
 
     def refuse(self, reason: str, what: str) -> None:
@@ -175,7 +176,7 @@ def _laterals(tree: exp.Select, scope: Scope, found: Analysis) -> Scope:
 
 
 def _with_aliases(scope: Scope, columns: list[str]) -> Scope:
-    """A select item may name the ones before it; a column of the table comes first."""
+    """A select item may refer to earlier ones; a column of the table has precedence."""
     new = tuple(name for name in columns if not scope.owners(name))
     return scope.with_derived("select", new) if new else scope
 

@@ -1,4 +1,5 @@
-"""A refusal is a value, not an exception: why a manifest is not accepted, where, what to write instead."""
+"""A refusal is a value, not an exception: why a manifest is not accepted, at which field, and what to write
+instead."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ class Refusal:
     reason: str
     """A CamelCase constant, the reason of the condition Accepted=False."""
     field: str
-    """Where, such as `spec.subjobs[1].ha.guarantee`; empty for the manifest as a whole."""
+    """The field, such as `spec.subjobs[1].ha.guarantee`; empty for the manifest as a whole."""
     message: str
     """One sentence that names the field and says what to write instead."""
 
@@ -22,7 +23,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A refusal before it is known where."""
+    """A refusal whose field is not known yet."""
 
     reason: str
     what: str

@@ -1,4 +1,4 @@
-"""The model as a structural OpenAPI schema: what a CRD may hold, and nothing else.
+"""The model as a structural OpenAPI schema: exactly what a CRD may contain.
 
 Also the place where the loader looks up descriptions, choices and known names for its sentences.
 """
@@ -76,7 +76,8 @@ def _convert(raw: Schema, defs: Mapping[str, Schema]) -> Schema:
 
 
 def _resolve(raw: Schema, defs: Mapping[str, Schema]) -> Schema:
-    """Follows references and drops the null of an optional field; what stands beside them wins."""
+    """Follows references and drops the null of an optional field; entries beside a reference have
+    precedence."""
     beside = {key: value for key, value in raw.items() if key not in ("$ref", "anyOf")}
     if "$ref" in raw:
         return _resolve(defs[raw["$ref"].rpartition("/")[2]], defs) | beside
@@ -121,5 +122,5 @@ def _one_key(node: Schema, defs: Mapping[str, Schema]) -> Schema:
 
 
 def _anything(out: Schema) -> Schema:
-    """A plain string or an object: more than a structural schema can say."""
+    """A plain string or an object: a structural schema can't say more about it."""
     return {"description": out["description"], "x-kubernetes-preserve-unknown-fields": True}

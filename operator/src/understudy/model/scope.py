@@ -1,4 +1,4 @@
-"""What names an expression may use, and what is wrong with one that uses others."""
+"""Which names an expression may use, and the faults of an expression that uses others."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from .sql import Malformed, parse_expression, shown
 
 Columns = tuple[str, ...]
 
-# Every stream has these, whether or not they are columns of its own.
+# Every stream has these, even if they are not among its own columns.
 EVERYWHERE: Final = ("_seq", "ts")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Tables by the name that expressions know them by. Columns are None where another fault hides them.
-    Names compare without regard to case, as in Spark."""
+    """Tables by their names in expressions. Columns are None where another fault hides them. Names are
+    compared without regard to case, as in Spark."""
 
     tables: Mapping[str, Columns | None]
     derived: frozenset[str] = frozenset()
-    """Tables that are no streams and so have no `_seq` and `ts` but their own."""
+    """Tables that are not streams, and so have `_seq` and `ts` only as columns of their own."""
 
     @property
     def is_known(self) -> bool:
         return all(columns is not None for columns in self.tables.values())
 
     def names(self) -> list[str]:
-        """All columns that an expression may name, each once."""
+        """All columns that an expression may use, each once."""
         return list(dict.fromkeys(column for table in self.tables for column in self.visible(table)))
 
     def owners(self, column: str) -> list[str]:
-        """The tables that have a column."""
+        """The tables that have this column."""
         wanted = column.lower()
         return [table for table in self.tables if wanted in _lower(self.visible(table))]
 
@@ -81,7 +81,7 @@ def _no_column(name: str, where: str, known: list[str] | Columns) -> Fault:
 
 
 def row_faults(text: str, scope: Scope) -> Iterator[Fault]:
-    """What is wrong with an expression over one tuple (or over a pair, in a join)."""
+    """The faults of an expression over one tuple (or, in a join, over a pair)."""
     tree = parse_expression(text)
     if isinstance(tree, Malformed):
         yield Fault("InvalidSql", f"{shown(text)} {tree.why}; write one Spark SQL expression")
@@ -91,7 +91,7 @@ def row_faults(text: str, scope: Scope) -> Iterator[Fault]:
 
 
 def aggregate_faults(text: str, scope: Scope, group_by: Columns) -> Iterator[Fault]:
-    """What is wrong with an expression over the tuples of a window and group."""
+    """The faults of an expression over the tuples of a window and group."""
     tree = parse_expression(text)
     if isinstance(tree, Malformed):
         yield Fault(
@@ -117,7 +117,7 @@ def column_faults(tree: exp.Expr, scope: Scope) -> Iterator[Fault]:
 
 
 def function_faults(tree: exp.Expr, text: str, makes_rows: bool) -> Iterator[Fault]:
-    """What a row-wise expression may not call."""
+    """Calls that a row-wise expression may not contain."""
     found = list(calls(tree, text))
     yield from _unknown_functions(found)
     for call in found:

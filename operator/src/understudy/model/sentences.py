@@ -1,4 +1,4 @@
-"""pydantic's errors as sentences of ours: the field, what is wrong, what to write instead."""
+"""pydantic's errors as our own sentences: the field, the fault, what to write instead."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def refusals(error: ValidationError) -> list[Refusal]:
 
 
 def _follows(error: ErrorDetails, all_errors: ValidationError) -> bool:
-    """pydantic also reports what only follows from another fault."""
+    """Whether the error only follows from another fault, which pydantic also reports."""
     if error["type"] == "default_factory_not_called":
         return True
     if error["type"] != "too_short":

@@ -1,4 +1,4 @@
-"""Where streams end."""
+"""Sinks: where streams leave a job."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pydantic import ConfigDict, Field
 from .value import Name, OneOf, Path, Value, one_of_rule
 
 OF_THE_POD: Final = ("emptyDir", "ephemeral", "csi")
-"""Kinds of volume that are made with a pod and removed with it."""
+"""Kinds of volume that are created and deleted with a pod."""
 TIED: Final = frozenset({*OF_THE_POD, "hostPath"})
-"""Kinds of volume that a pod elsewhere does not find again."""
+"""Kinds of volume that a pod on another node does not find again."""
 
 
 class SinkFormat(StrEnum):
@@ -21,34 +21,34 @@ class SinkFormat(StrEnum):
 
 
 class SinkKind(Value):
-    """What the product asks of a kind of sink. These are the answers of one that keeps what it writes outside
-    of the job's pods, together with its position: a broker, a database. How it writes is in
+    """Questions about a kind of sink. The answers here are those of a sink that stores its output, together
+    with its position, outside of the job's pods: a broker, a database. How a kind writes is in
     `sinks/writers.py`."""
 
     available: ClassVar[bool] = True
 
     @property
     def folder(self) -> str | None:
-        """Where its files go, as the manifest says it; None if it writes no files."""
+        """The folder of its files, as written in the manifest; None if it writes no files."""
         return None
 
     @property
     def pod_volume(self) -> Mapping[str, Any] | None:
-        """The volume of its pod for what it keeps there."""
+        """The volume of its pod for its files."""
         return None
 
     @property
     def durable(self) -> bool:
-        """Whether what was written survives the pod."""
+        """Whether its output survives the pod."""
         return True
 
     @property
     def note(self) -> str:
-        """What its status says of that."""
+        """A sentence for its status about that."""
         return ""
 
     def continues(self, in_place: bool) -> bool:
-        """Whether the life after a failure goes on where this one stopped, so that each tuple is written
+        """Whether the life after a failure continues where this one stopped, so that each tuple is written
         once. `in_place`: the pod stays."""
         return True
 
@@ -142,6 +142,6 @@ class Sink(OneOf):
 
     @property
     def target(self) -> Target:
-        """The one of them that is set."""
+        """The target that is set."""
         target: Target = getattr(self, self.kind)
         return target

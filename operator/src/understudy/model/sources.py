@@ -1,4 +1,4 @@
-"""Where streams begin."""
+"""Sources: where streams enter a job."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ Rate = Annotated[
 
 
 class SourceKind(Value):
-    """What the product asks of a kind of source. These are the answers of one whose rows are read: a broker,
-    a request. How they are read is in `sources/readers.py`."""
+    """Questions about a kind of source. The answers here are those of a source whose rows are read: a broker,
+    a request. How a kind is read is in `sources/readers.py`."""
 
     available: ClassVar[bool] = True
 
     computed: ClassVar[bool] = False
-    """Tuple n is a function of n: nothing is read, consumers compute it. Only how far time has come
-    counts."""
+    """Tuple n is a function of n: consumers compute it, and nothing is read. The source only reports how many
+    tuples are due."""
 
     ordered: ClassVar[bool] = False
     """Its event times never decrease."""
 
     hints: ClassVar[frozenset[str]] = frozenset({"rate"})
-    """Fields that only the planner reads: an edit of them changes nothing that runs."""
+    """Fields that only the planner reads: an edit of them does not change a running job."""
 
     @property
     def declared(self) -> Declared | None:
-        """What the manifest says of the rows; None if the kind makes them up."""
+        """What the manifest declares about the rows; None if the kind computes them."""
         return None
 
     @property
@@ -59,12 +59,12 @@ class SourceKind(Value):
 
     @property
     def pod_volume(self) -> Mapping[str, Any] | None:
-        """The volume with its input, for each pod that reads it."""
+        """The volume with its files, for each pod that reads it."""
         return None
 
     @property
     def endless(self) -> bool:
-        """Whether the stream goes on until somebody stops the job."""
+        """Whether the stream continues until the job is stopped."""
         return True
 
     @property
@@ -73,29 +73,30 @@ class SourceKind(Value):
         return None
 
     def due(self, elapsed_ms: int) -> int | None:
-        """How many tuples have come so long after the job's start; None if time does not tell."""
+        """How many tuples are due at this time after the job's start; None if that does not depend on
+        time."""
         return None
 
     def ending(self, seconds: float) -> Self:
-        """The same source for a job that ends after so long, if nothing but time ends it."""
+        """The same source for a job that ends after this time, if only time ends the source."""
         return self
 
     def cut_at(self, reached: int) -> Self:
-        """The same source as a run that was stopped has seen it: it ends before seq `reached`. One that ends
-        by itself stays as it is."""
+        """The same source as read by a run that was stopped: it ends before seq `reached`. A source that ends
+        by itself stays unchanged."""
         return self
 
     def found_from(self, folder: str) -> Self:
-        """The same source for a process that runs elsewhere: relative paths start at `folder`."""
+        """The same source for a process in another folder: relative paths are relative to `folder`."""
         return self
 
     def mounted_at(self, folder: str) -> Self:
-        """The same source for a pod: `folder` is where its volume is."""
+        """The same source for a pod: `folder` is where its volume is mounted."""
         return self
 
 
 class Generator(SourceKind):
-    """Made up: tuple n is a function of n, so it can be replayed. Its `ts` is 2026-01-01T00:00:00Z +
+    """Computed tuples: tuple n is a function of n, so it can be replayed. Its `ts` is 2026-01-01T00:00:00Z +
     `_seq`/rate seconds."""
 
     computed: ClassVar[bool] = True
@@ -234,7 +235,7 @@ SOURCES: Final[Mapping[str, type[SourceKind]]] = {
     "push": Push,
 }
 HINTS: Final[Mapping[str, set[str]]] = {name: set(kind.hints) for name, kind in SOURCES.items() if kind.hints}
-"""By kind, as `exclude` of a dump."""
+"""For each kind, in the form of `exclude` of a dump."""
 
 
 class Source(OneOf):
@@ -262,15 +263,15 @@ class Source(OneOf):
 
     @property
     def origin(self) -> Origin:
-        """The one of them that is set."""
+        """The origin that is set."""
         origin: Origin = getattr(self, self.kind)
         return origin
 
     def with_origin(self, origin: SourceKind) -> Self:
-        """Of the same kind."""
+        """The same source with another origin of the same kind."""
         return self.model_copy(update={self.kind: origin})
 
     @property
     def rate(self) -> int | float | None:
-        """Tuples per second, as far as the manifest declares them."""
+        """Tuples per second, if the manifest declares them."""
         return self.origin.rate

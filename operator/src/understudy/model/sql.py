@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
-# What the parser cannot read it also logs; here it becomes a refusal, once.
+# The parser also logs texts that it cannot read; here they become a refusal, once.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 MAX_BRACKETS: Final = 60
@@ -64,7 +64,7 @@ def parse_columns(text: str) -> tuple[exp.ColumnDef, ...] | Malformed:
 
 
 def mentions_seq(text: str) -> bool:
-    """Whether an expression or a query names `_seq`."""
+    """Whether an expression or a query uses `_seq`."""
     for tree in (parse_expression(text), parse_query(text)):
         if not isinstance(tree, Malformed):
             return any(column.name.lower() == "_seq" for column in tree.find_all(exp.Column))
@@ -72,7 +72,7 @@ def mentions_seq(text: str) -> bool:
 
 
 def _parse(text: str, into: type[exp.Expr] | None) -> Parsed:
-    """Bounded before and after: what comes out can be walked, and Spark can take it."""
+    """Bounds are checked before and after: the result can be walked, and Spark can take it."""
     if _brackets(text) > MAX_BRACKETS:
         return Malformed("is nested too deep")
     try:
@@ -110,6 +110,6 @@ def _explain(error: ParseError) -> str:
 
 
 def shown(text: str) -> str:
-    """A text in a sentence: quoted, on one line, not longer than a glance."""
+    """A text as part of a sentence: quoted, on one line, shortened."""
     line = " ".join(text.split())
     return repr(line if len(line) <= 60 else f"{line[:57]}…")

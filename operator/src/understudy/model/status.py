@@ -1,4 +1,4 @@
-"""What the operator says of a job: the status of a StreamJob."""
+"""The status of a StreamJob: what the operator reports about a job."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ class ConditionStatus(StrEnum):
 
 
 class Role(StrEnum):
-    """What a pod is there for."""
+    """The role of a pod."""
 
     PRIMARY = "primary"
     """It leads: it holds the Lease of its subjob."""
     SECONDARY = "secondary"
-    """It has the primary's state, or makes it itself, and keeps its output to itself."""
+    """It has the primary's state, or computes it itself, and does not send its output."""
     REPLICA = "replica"
-    """It sends as the primary does."""
+    """It sends, as the primary does."""
     SPARE = "spare"
-    """It is warm and empty."""
+    """It is warm and has no state."""
     SINK = "sink"
 
 
@@ -78,9 +78,9 @@ STANDBYS: Final = {
     Mode.ACTIVE_STANDBY: Role.SECONDARY,
     Mode.REPLICA_BACKUP: Role.REPLICA,
     Mode.SAVEPOINT: Role.SPARE,
-    Mode.AUTO: Role.SECONDARY,  # until it is known what was chosen
+    Mode.AUTO: Role.SECONDARY,  # until it is known which mode was chosen
 }
-"""What the one that stands by is in each mode."""
+"""The role of the second instance in each mode."""
 
 
 class Condition(Value):
@@ -99,10 +99,10 @@ class Condition(Value):
     """Why, in a sentence."""
 
     last_transition_time: Moment
-    """Since when."""
+    """When its status last changed."""
 
     observed_generation: StrictInt | None = None
-    """The generation of the spec that it speaks of."""
+    """The generation of the spec that it describes."""
 
 
 class Replica(Value):
@@ -112,31 +112,31 @@ class Replica(Value):
     """Its pod."""
 
     node: Short | None = None
-    """Where it runs."""
+    """The node on which it runs."""
 
     role: Annotated[
         Role, WithJsonSchema({"type": "string", "maxLength": 63})
-    ]  # other versions have other words
-    """primary, and for the other one what its mode makes of it: secondary, replica or spare."""
+    ]  # other versions use other words
+    """primary; for the other instance a word that depends on the mode: secondary, replica or spare."""
 
     state: Short
-    """What it is doing."""
+    """Its state."""
 
     lag: Tuples | None = None
-    """Input tuples by which it is behind."""
+    """Input tuples that it has not processed yet."""
 
     restarts: Tuples | None = None
-    """How often its container was started again."""
+    """How often its container was restarted."""
 
 
 class IfItFailedNow(Value):
     """What a failure at this moment would cost."""
 
     replay_seconds: Seconds
-    """Time to process again."""
+    """Time to replay."""
 
     replay_tuples: Tuples
-    """Tuples to process again."""
+    """Tuples to replay."""
 
     lost_tuples: Tuples
     """Tuples that could not be recovered."""
@@ -152,27 +152,27 @@ class Edge(Value):
     """Tuples retained."""
 
     acked: Tuples
-    """Acknowledged up to this seq."""
+    """Every consumer has acked the tuples before this seq."""
 
     trimmed_to: Tuples
-    """Removed up to this seq."""
+    """The tuples before this seq are removed."""
 
 
 class Failover(Value):
     """The last take-over."""
 
     time: Moment
-    """When it was over."""
+    """When it ended."""
 
     incident: Short | None = None
-    """The Incident that tells it."""
+    """The Incident that describes it."""
 
     recovery_seconds: Seconds | None = None
-    """From the last tuple that came out before, or the last sign of life of the one that failed if that was
-    later, to the first new tuple; if none is due, until all input that waited is processed."""
+    """From the last tuple of the former primary, or its last sign of life if that was later, to the first new
+    tuple; if no tuple is due, until all waiting input is processed."""
 
     from_: Annotated[Short, Field(alias="from")] = ""
-    """The pod that was primary."""
+    """The former primary's pod."""
 
     to: Short = ""
     """The pod that took over."""
@@ -181,7 +181,7 @@ class Failover(Value):
     """The epoch that began with it."""
 
     cause: Text = ""
-    """Why it was done."""
+    """The cause."""
 
     replayed: Tuples | None = None
     """Tuples processed again."""
@@ -194,22 +194,22 @@ class LastMove(Value):
     """The last planned move."""
 
     time: Moment
-    """When it was over."""
+    """When it ended."""
 
     from_: Annotated[Short, Field(alias="from")] = ""
-    """The pod that was primary."""
+    """The former primary's pod."""
 
     to: Short = ""
-    """The pod that it moved to."""
+    """The pod to which it moved."""
 
     from_node: Short = ""
-    """The node that it was on."""
+    """The node from which it moved."""
 
     why: Text = ""
     """Why it was done."""
 
     migration: Short = ""
-    """The Migration that asked for it."""
+    """The Migration that ordered it."""
 
     succeeded: bool = True
     """Whether it took place."""
@@ -218,7 +218,7 @@ class LastMove(Value):
     """How it went, in a sentence."""
 
     pause_seconds: Seconds | None = None
-    """For how long nothing was processed."""
+    """How long no input was processed."""
 
     moved_bytes: Tuples | None = None
     """Bytes of state that were sent to the new primary."""
@@ -228,14 +228,13 @@ class LastMove(Value):
 
 
 class LastChange(Value):
-    """The last time that a primary was removed on purpose and another took its place: an edit, an upgrade, a
-    drain."""
+    """The last time a primary was replaced on purpose: for an edit, an upgrade, a drain."""
 
     time: Moment
     """When output flowed again."""
 
     from_: Annotated[Short, Field(alias="from")] = ""
-    """The pod that was primary."""
+    """The former primary's pod."""
 
     to: Short = ""
     """The pod that took its place."""
@@ -247,7 +246,7 @@ class LastChange(Value):
     """Why the pod was removed."""
 
     pause_seconds: Seconds | None = None
-    """For how long there was no output; absent while there is none."""
+    """How long there was no output; absent until output is back."""
 
     replayed: Tuples | None = None
     """Tuples processed again."""
@@ -256,11 +255,11 @@ class LastChange(Value):
     """Tuples that could not be recovered."""
 
     duplicated: Tuples | None = None
-    """Tuples that came out twice."""
+    """Tuples that were sent twice."""
 
 
 class SubjobStatus(Value):
-    """How one subjob is."""
+    """The state of one subjob."""
 
     name: Short
     """Its name."""
@@ -281,13 +280,13 @@ class SubjobStatus(Value):
     """Starting, Serving, Recovering or Finished."""
 
     protected: bool | None = None
-    """Whether a standby is ready to take over now; absent if none is asked for."""
+    """Whether a standby is ready to take over now; absent if none is wanted."""
 
     current_primary: Short | None = None
     """The pod that is primary."""
 
     target_primary: Short | None = None
-    """The pod that should be."""
+    """The pod that should be primary."""
 
     epoch: StrictInt | None = None
     """leaseTransitions of its Lease."""
@@ -312,7 +311,7 @@ class SubjobStatus(Value):
 
 
 class SinkStatus(Value):
-    """How one sink is."""
+    """The state of one sink."""
 
     name: Short
     """Its name."""
@@ -324,13 +323,13 @@ class SinkStatus(Value):
     """Its pod."""
 
     uid: Short | None = None
-    """Tells its pod from another of the same name."""
+    """Tells its pod from another one with the same name."""
 
     node: Short | None = None
-    """Where it runs."""
+    """The node on which it runs."""
 
     restarts: Tuples | None = None
-    """How often its container was started again."""
+    """How often its container was restarted."""
 
     tuples: Tuples | None = None
     """Tuples written."""
@@ -339,48 +338,48 @@ class SinkStatus(Value):
     """The seq of the next tuple that it will write."""
 
     lag: Tuples | None = None
-    """Tuples by which it is behind the end of its producer's queue; absent while no primary can tell."""
+    """Tuples between its position and the end of its producer's queue; absent if no primary reports it."""
 
     lag_seconds: Seconds | None = None
-    """For how long the oldest of these tuples has been there."""
+    """How long the oldest of these tuples has been in the queue."""
 
     durable: bool | None = None
-    """Whether what it wrote survives its pod: on an emptyDir, ephemeral or csi volume it does not."""
+    """Whether its output survives its pod: on an emptyDir, ephemeral or csi volume it does not."""
 
     note: Text = ""
-    """What to know about it."""
+    """A remark about it."""
 
 
 class Summary(Value):
     """What `kubectl get sj` shows."""
 
     subjobs: Short = ""
-    """Subjobs that run, of all: 3/3."""
+    """Running subjobs, of all: 3/3."""
 
     protected: Short = ""
-    """Standbys that are ready, of all: 3/3."""
+    """Ready standbys, of all: 3/3."""
 
     guarantee: Guarantee | None = None
     """The weakest guarantee in force."""
 
     last_failover: Moment | None = None
-    """When the last take-over was over."""
+    """When the last take-over ended."""
 
     last_recovery: Short | None = None
-    """How long it took from the last sign of life of the old primary to the first new output: 0.8s."""
+    """The time from the last sign of life of the former primary to the first new output: 0.8s."""
 
     if_it_failed_now: Short | None = None
     """What a failure at this moment would cost at worst: 0.2s replay, 0 lost."""
 
     attention: Text = ""
-    """What needs a look, in a sentence; empty if nothing does."""
+    """A sentence about a problem that a person should look at; empty if there is none."""
 
 
 class StreamJobStatus(Value):
     """What the operator sees of the job."""
 
     observed_generation: StrictInt | None = None
-    """The generation of the spec that this speaks of."""
+    """The generation of the spec that this status describes."""
 
     phase: Phase | None = None
     """Rejected, Starting, Running, Recovering or Completed."""
@@ -392,7 +391,7 @@ class StreamJobStatus(Value):
     """When every sink had written its whole stream."""
 
     measured_at: Moment | None = None
-    """When the figures were taken that change all the time; they are written every few seconds."""
+    """When the figures that change all the time were measured; they are written every few seconds."""
 
     conditions: Annotated[tuple[Condition, ...], Field(max_length=50, json_schema_extra=BY_TYPE)] = ()
     """Ready, Accepted, Protected, RecoveryObjectiveMet, Progressing, Degraded."""

@@ -1,4 +1,4 @@
-"""Everything that is checked before a job starts. A job that passes can be planned, run and deployed."""
+"""All checks before a job starts. A job that passes can be planned, run and deployed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .refusal import Refusal
 Check = Callable[[StreamJob], Iterator[Refusal]]
 WalkCheck = Callable[[Walk], Iterator[Refusal]]
 
-# Each stage rests on those before it: with a fault there its sentences would only follow from that fault.
+# Each stage relies on those before it: after a fault there, its own sentences would only follow from that
+# fault.
 NAMES: Final[tuple[Check, ...]] = (
     names.duplicate_streams,
     names.duplicate_sinks,

@@ -1,6 +1,6 @@
-"""What every value of the model shares: frozen, camelCase in manifests, nothing unknown accepted.
+"""What all values of the model share: they are frozen, camelCase in manifests, and accept no unknown fields.
 
-Field descriptions are the one source of the text in the CRDs and in docs/reference.
+The field descriptions are the only source of the texts in the CRDs and in docs/reference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Value(BaseModel):
     )
 
     def manifest(self) -> dict[str, Any]:
-        """As a manifest has it, without what is None."""
+        """As in a manifest, without fields that are None."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -57,7 +57,7 @@ class OneOf(Value):
 
 
 def one_of_rule(*names: str) -> dict[str, Any]:
-    """What the CRD says of a `OneOf`, in CEL."""
+    """The rule of a `OneOf` for the CRD, in CEL."""
     has = ", ".join(f"has(self.{name})" for name in names)
     rule = {
         "rule": f"[{has}].filter(x, x).size() == 1",
@@ -66,7 +66,7 @@ def one_of_rule(*names: str) -> dict[str, Any]:
     return {"x-kubernetes-validations": [rule]}
 
 
-# A list whose entries are told apart by their name, in the words of a CRD.
+# A list whose entries are identified by their name, in the words of a CRD.
 BY_NAME: Final[dict[str, Any]] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 AS_SET: Final[dict[str, Any]] = {"x-kubernetes-list-type": "set"}
 

@@ -27,7 +27,7 @@ _WORDS: Final[dict[str, bool | None]] = {
 
 
 class Unreadable(ValueError):
-    """The text is not YAML that we take; the message is a sentence."""
+    """The text is not acceptable YAML; the message is a sentence."""
 
 
 def read(text: str) -> object:
@@ -52,7 +52,7 @@ def _problem(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Reader:
-    """Builds plain values from the parser's events, so that no bound is met too late."""
+    """Builds plain values from the parser's events, so that bounds are checked while reading."""
 
     def __init__(self, text: str) -> None:
         self.events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)

@@ -1,17 +1,18 @@
 """Active standby (Hwang §5.3): the secondary processes the same input in parallel and keeps its output to
 itself.
 
-Input preservation: upstream keeps a tuple until both replicas have processed it; the primary acks for both.
-Output preservation: the secondary drops what it logged only when it is duplicate: when its high watermarks
-are lower than those of a tuple that all consumers have released, which the primary's queue-trimming message
-says every M. (The paper trims at what they have received; but a consumer that fails next needs again what it
-has not released.) Rejoin: the primary gives a new secondary its state, positions and sequencer, so that both
-number alike.
+Input preservation: upstream keeps a tuple until both instances have processed it; the primary acks for both.
+Output preservation: the secondary drops a logged output tuple only when it is a duplicate, that is when its
+high watermarks are lower than those of a tuple that all consumers have released. The primary reports these
+watermarks every M in a queue-trimming message. (The paper trims at the tuples that consumers have received;
+but a consumer that fails next needs again those that it has not released.) Rejoin: the primary gives a new
+secondary its state, positions and sequencer, so that both assign the same seqs.
 
-- deterministic networks: both replicas number alike, and consumers go on where they were: precise.
-- `determinants` (arbitrary, precise): the primary sends nothing before the secondary holds the choices behind
-  it; the secondary's non-deterministic steps wait for them.
-- `exact=False` (arbitrary, rollback): the secondary's log differs; at a take-over it is sent as new tuples.
+- deterministic networks: both assign the same seqs, and consumers continue where they were: precise.
+- `determinants` (arbitrary, precise): the primary sends a tuple only when the secondary holds the
+  determinants behind it; the secondary's non-deterministic steps wait for their determinants.
+- `exact=False` (arbitrary, rollback): the secondary's output differs; at a take-over it is sent as new
+  tuples.
 """
 
 from __future__ import annotations
@@ -56,13 +57,14 @@ class ActiveStandby(Instance):
     def forget(self) -> None:
         super().forget()
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
-        self.running = False  # as a secondary: processing in parallel
-        self._heard_upto = 0  # the newest determinants message
+        self.running = False  # as a secondary: it processes input in parallel
+        self._heard_upto = 0  # number of the newest determinants message that arrived
         self.number = 0
         self._offered_at: Millis | None = None
         self._confirming = Confirming(self, self._offer, awaits=self.determinants)
-        self._offered: Checkpoint | None = None  # the state on its way to a new secondary
-        self._peer: Marks | None = None  # how far the secondary has come; None: nobody follows yet
+        # the state that was sent to a new secondary and is not confirmed yet
+        self._offered: Checkpoint | None = None
+        self._peer: Marks | None = None  # the secondary's positions; None: no secondary runs yet
         self._told_at: Millis | None = None
 
     # --- secondary
@@ -71,8 +73,8 @@ class ActiveStandby(Instance):
         return self.running
 
     def heard(self, event: on.KeepAlive) -> Commands:
-        """A primary that took the Lease again may have been alone since: what it chose then never came
-        here."""
+        """Also rejoins if the primary took the Lease again: it may have run alone in the meantime, and its
+        determinants of that time never came here."""
         missed = self.running and self.determinants and event.epoch > self.epoch
         again = self._rejoin("the primary has begun a new epoch") if missed else ()
         return (*super().heard(event), *again)
@@ -82,24 +84,25 @@ class ActiveStandby(Instance):
         return State.RUNNING if self.running else super().current_state
 
     def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
-        """Runs from this state on beside the primary, unless the state's epoch is older."""
+        """Runs in parallel with the primary from this state on, unless the state's epoch is older."""
         return self._run(event.checkpoint) if event.checkpoint.epoch >= self.epoch else ()
 
     def arrived_beside(self, event: on.Arrived) -> Commands:
-        """Takes what is new. Begins again with the primary's state if the producer sends other tuples than
-        those that were taken here."""
+        """Takes the new tuples. Rejoins with the primary's state if the producer sends other tuples under
+        seqs that were taken here."""
         if self.neighbours.taken_before(event, self.ledger):
             return self._rejoin("upstream began anew, with other tuples than those that were taken here")
         return self.arrived(event)
 
     def processed_beside(self, event: on.Processed) -> Commands:
-        """Writes the step into the books. Only its own elements read what it made."""
+        """Writes the step into the books. Its output stays inside the subjob."""
         self.book(event)
         inner = () if Stream(event.element) in self.wiring.leaving else (self.publish(event.element),)
         return (*inner, *self._release_inner())
 
     def element_acked(self, event: on.Acked) -> Commands:
-        """Trims a queue between its own elements; what consumers ack, the primary says."""
+        """Trims a queue between its own elements. Acks of consumers outside the subjob count only in the
+        primary's queue-trimming message."""
         if event.consumer not in self.wiring.inputs:
             return ()
         self.ledger, held_from = self.ledger.acked(event)
@@ -113,17 +116,17 @@ class ActiveStandby(Instance):
         return tuple(c for s, high in event.high.items() for c in self._drop_duplicates(s, high))
 
     def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
-        """Takes the same choices, and confirms them. Begins again with the primary's state if some are
-        missing."""
+        """Adopts the primary's determinants and confirms them. Rejoins with the primary's state if earlier
+        ones are missing."""
         return self._follow_choices(event) if event.epoch == self.epoch else ()
 
     def producer_answers_beside(self, event: on.Redirected) -> Commands:
-        """From here on refuses what older producers of the stream still send."""
+        """From now on refuses tuples of older producers of the stream."""
         self.another_producer(event)
         return ()
 
     def resumes_beside(self, event: on.Resumes) -> Commands:
-        """Begins again with the primary's state if the producer no longer has what follows."""
+        """Rejoins with the primary's state if the producer no longer holds the next tuples."""
         return self._rejoin("upstream no longer has what follows this state") if self.missed(event) else ()
 
     def _run(self, checkpoint: Checkpoint) -> Commands:
@@ -138,7 +141,7 @@ class ActiveStandby(Instance):
         for (
             name,
             e,
-        ) in checkpoint.elements.items():  # what was made before came of no more than has been processed
+        ) in checkpoint.elements.items():  # held output was made from input before `done`
             if e.held.stop:
                 self.logs[Stream(name)].append(Step(Seq(0), e.held.stop, e.selection, self._zero, done))
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
@@ -173,7 +176,7 @@ class ActiveStandby(Instance):
     # --- take-over
 
     def lease_won_beside(self, event: on.LeaseWon) -> Commands:
-        """Leads with what it has been running; sends what it has made."""
+        """Becomes primary with its running state; sends its logged output."""
         record = event.record
         self.leadership, self.running = self.leadership.won(record), False
         lead = do.Lead(record.epoch, None, "continues what it has been running", live=True)
@@ -185,13 +188,14 @@ class ActiveStandby(Instance):
         return (lead, *(self.publish(str(s)) for s in self.wiring.inputs))
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
-        """From nothing: what an arbitrary network makes now differs from what an earlier life sent."""
+        """Starts from nothing: an arbitrary network now makes other tuples than an earlier life sent."""
         differs = self.determinants or not self.exact
         self.resuming.takes_up(dict.fromkeys(self.wiring.entering, Seq(0)), differs=differs)
         return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
 
     def sent_as_new(self) -> Commands:
-        """A secondary that joined meanwhile has the log under other seqs."""
+        """The held tuples got new seqs. A secondary that joined during the roll call has them under the old
+        seqs, so it gets a new state."""
         self._offered = self._peer = None
         return self._confirming.begin_again()
 
@@ -223,12 +227,13 @@ class ActiveStandby(Instance):
         return self.resuming.hear(event)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """Gives it the state. Where choices are logged, a former secondary is fenced off first."""
+        """Gives the secondary its state. Where determinants are logged, a former secondary is fenced off
+        first."""
         self._offered = self._peer = None
         return (*self._confirming.joined(event.name), *self.moves.handle(event))
 
     def secondary_left(self, event: on.SecondaryLeft) -> Commands:
-        """Releases no input any more. Where choices are logged, takes the Lease again, so that the lost
+        """Stops releasing input. Where determinants are logged, takes the Lease again, so that the lost
         secondary cannot win it."""
         left: Commands = ()
         if event.name == self.secondary:
@@ -241,19 +246,20 @@ class ActiveStandby(Instance):
         return self._stored(event.number) if event.epoch == self.epoch else ()
 
     def secondary_at(self, event: on.SecondaryAt) -> Commands:
-        """Notes how far the secondary has come: upstream keeps what either still needs."""
+        """Notes the secondary's positions: upstream keeps what either instance still needs."""
         if event.epoch == self.epoch and self._peer is not None:
             self._peer = event.positions
         return ()
 
     def determinants_stored(self, event: on.DeterminantsStored) -> Commands:
-        """Sends the output that waited for it."""
+        """Sends the output that waited for this confirmation."""
         if event.epoch != self.epoch:
             return ()
         return self._confirming.publish(self._confirming.pending.stored(event.number))
 
     def _stored(self, number: int) -> Commands:
-        """The secondary has the state: with it, what had been made until then and was held back."""
+        """The secondary has the state. Output that was made before the state and held back can be sent
+        now."""
         offered = self._offered
         if offered is None or offered.number != number:
             return ()
@@ -276,7 +282,7 @@ class ActiveStandby(Instance):
         return (do.Ship(self._offered, None),)
 
     def _begin_again(self, now: Millis) -> Commands:
-        """A state, or determinants, that are never confirmed: the secondary gets a new state."""
+        """If a state or determinants stay unconfirmed for too long, the secondary gets a new state."""
         since = self._offered_at = now if self._offered_at is None else self._offered_at
         late = self._offered is not None and now - since > self.interval * RESEND
         if not self._confirming.overdue(now, self.interval) and not late:
@@ -285,9 +291,9 @@ class ActiveStandby(Instance):
         return self._confirming.begin_again()
 
     def book(self, event: on.Processed) -> Range:
-        """Watermarks are kept as positions on the subjob's inputs: by the time an output is released, the
-        steps between the elements that it came of may be forgotten. `at` is what is behind all output before
-        the step for certain."""
+        """Logs the step's watermarks as positions on the subjob's inputs: when an output tuple is released,
+        the log of the elements before this one may already be trimmed. `at`: all output before the step was
+        certainly made from input before these positions."""
         before = self.ledger.elements[event.element]
         made = super().book(event)
         if len(made):
@@ -321,8 +327,8 @@ class ActiveStandby(Instance):
         return (do.ShipDeterminants(self.epoch, *message),) if message else ()
 
     def _acks(self, peer: Marks) -> Commands:
-        """Upstream may drop what both replicas have processed; nothing, while this one is about to be
-        succeeded."""
+        """Upstream may drop what both instances have processed. No acks after a hand-over: the target may be
+        leading already."""
         if self.move is not None and self.move.handed:
             return ()
         mine = self._positions()
@@ -337,9 +343,9 @@ class ActiveStandby(Instance):
         return (do.SendQueueTrimming(self.epoch, high, self.neighbours.trees),) if high else ()
 
     def _certain(self, positions: Marks) -> dict[Stream, Seq]:
-        """Map positions on an element's inputs to the subjob's: all that was made of input before them is
-        before the positions. An element that reads another one's stream may stand amid what a step of that
-        one made."""
+        """Maps positions on an element's inputs to positions on the subjob's inputs, rounding down:
+        everything made from input before the result lies before the given positions. (A position on another
+        element's stream may lie inside the output of one of that element's steps.)"""
         found: dict[Stream, Seq] = {}
         for stream, position in positions.items():
             origin = self._input_before(stream, position) if stream in self.logs else {stream: position}
@@ -348,14 +354,14 @@ class ActiveStandby(Instance):
         return found
 
     def _input_before(self, stream: Stream, position: Seq) -> dict[Stream, Seq]:
-        """The same for a position on the stream of an element: where the step stood that made the tuple
-        there."""
+        """Like `_certain`, for a position on the stream of an element: the input positions at which the step
+        began that made the tuple there."""
         step = self.logs[stream].find(position)
         if step is not None:
             return dict(step.at)
         whole = (
             position >= self.ledger.queues[stream].next
-        )  # else it was made in another mode, and is not in the log
+        )  # False: the tuple was made in another mode, and its step is not in the log
         return self._certain(self.ledger.elements[stream].positions) if whole else self._zero
 
     @property
@@ -365,8 +371,8 @@ class ActiveStandby(Instance):
     # --- both
 
     def _release_inner(self) -> Commands:
-        """Queues between the elements of a subjob are trimmed by what was processed: they live and die
-        together. Their logs too: what has come of them since is kept as positions on the subjob's inputs."""
+        """Trims queues between elements of the subjob by what was processed: the elements fail only together.
+        Trims their logs, too: the logs of later elements hold positions on the subjob's inputs."""
         processed = {s: self.ledger.position(s) for s in self.logs if s not in self.wiring.leaving}
         for stream, position in processed.items():
             self.logs[stream].trim(position)

@@ -1,14 +1,13 @@
-"""Amnesia (Hwang §4): gap recovery. A replacement starts empty, at the newest input; what was in between is
+"""Amnesia (Hwang §4): gap recovery. A replacement starts empty, at the newest input; everything in between is
 lost.
 
-The replacement is a new process, or a spare that waits: it knows no more than a new process does, but is
-warm.
+The replacement is a new process, or a waiting spare: a spare has no state either, but is warm.
 
-No run-time cost: an input is released as soon as it is processed. A replacement first hears from all its
-consumers how far its stream had come, so that seqs go on without being used twice, and only then takes input.
-It waits only for a while for those that do not answer: one that comes back later counts on from where it was.
-A producer knows what was released, so it can tell what was lost; of a source the watermarks tell it, which
-came back from the consumers.
+There is no run-time cost: an input tuple is released as soon as it is processed. A replacement first asks all
+consumers which tuples of its stream they have received, so that no seq is used twice, and only then takes
+input. It waits a limited time for consumers that do not answer; one that comes back later keeps its own
+count. The loss is known: a producer knows which tuples were released, and for a source the watermarks that
+consumers return say how far it was read.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Amnesia(Instance):
 
     @property
     def protected(self) -> bool:
-        """Whether a spare could take over now; what is under way is lost all the same."""
+        """Whether a spare could take over now. What is being processed is lost in any case."""
         return self.secondary is not None and self.roll is None
 
     def _begin(self, roll: RollCall) -> Commands:
@@ -80,8 +79,8 @@ class Amnesia(Instance):
         return (*skips, *(do.ReadInput(s, None) for s in self.wiring.entering))
 
     def _came_to(self, roll: RollCall) -> dict[Stream, Seq]:
-        """How far the former life had come on each source with what a consumer has got: so much is not
-        lost."""
+        """How far the former life had read each source for the tuples that consumers have received: this
+        input is not lost."""
         answers = [answer for s in self.wiring.leaving for answer in roll.answers(s)]
         marks = [answer.mark for answer in answers if answer.mark is not None]
         self._untold = not marks and any(answer.start for answer in answers)
@@ -91,14 +90,15 @@ class Amnesia(Instance):
         return found
 
     def lost(self, stream: Stream, missing: Range) -> Commands:
-        """A consumer that restarted itself has no watermark: then nobody knows what was lost of a source."""
+        """Reports the loss, unless it is unknown: a consumer that has restarted itself has no watermark, so
+        the loss at a source can't be computed."""
         unknown = self._untold and stream in self._sources
         return super().lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
 
     def passed_on(self, stream: Stream) -> Seq:
-        """How far the subjob has come on an input with what would not be lost if it failed now, as its
-        successor would count it: of a source with what a consumer has got, of another input with what was
-        released."""
+        """The position on an input before which nothing would be lost if the subjob failed now, as its
+        successor would compute it. For a source: the input of tuples that consumers have received; for
+        another input: what was released."""
         if stream not in self._sources:
             return self.ledger.position(stream)
         received = {s: self.ledger.queues[s].received_by_any for s in self.wiring.leaving}
@@ -118,7 +118,7 @@ class Amnesia(Instance):
         return ()
 
     def mark(self, stream: Stream, position: Seq) -> Step | None:
-        """How far the subjob had come on what enters it when it made the tuple before."""
+        """How far the subjob had read its external inputs when it made the tuple before `position`."""
         step = self._logs[stream].before(position) if self._sources else None
         return replace(step, high=newest(self._logs, step.high)) if step is not None else None
 

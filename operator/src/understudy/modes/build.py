@@ -1,4 +1,4 @@
-"""From the manifest to the instance that plays the subjob's mode."""
+"""From the manifest to the instance that runs the subjob's mode."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Stream
 from understudy.protocol.ledger import Wiring
 
-GRACE = 0.8  # of an interval, by which the last keep-alive that is missed may be late on a busy machine
+GRACE = 0.8  # share of an interval by which the last missed keep-alive may be late on a busy machine
 
 
 def millis(duration: timedelta) -> int:
@@ -32,7 +32,8 @@ def millis(duration: timedelta) -> int:
 
 
 def sink_consumer(sink: str) -> Consumer:
-    """A sink's name among the consumers of a stream; subjobs and sinks may share names."""
+    """The name of a sink among the consumers of a stream. The prefix keeps it apart from a subjob of the same
+    name."""
     return Consumer(f"sink/{sink}")
 
 
@@ -49,7 +50,7 @@ def wiring_of(job: StreamJob, subjob: Subjob) -> Wiring:
 
 
 def mode_of(job: StreamJob, subjob: Subjob) -> Mode:
-    """The subjob's mode; `auto` is what the plan takes."""
+    """The subjob's mode. For `auto` it is the mode that the plan chooses."""
     if subjob.ha.mode is not Mode.AUTO:
         return subjob.ha.mode
     plans = plan(job)
@@ -59,7 +60,7 @@ def mode_of(job: StreamJob, subjob: Subjob) -> Mode:
 
 
 def decided(job: StreamJob, subjob: Subjob) -> Subjob:
-    """With the mode that it is run in."""
+    """The subjob with the mode that it runs in, instead of `auto`."""
     return subjob.model_copy(update={"ha": subjob.ha.model_copy(update={"mode": mode_of(job, subjob)})})
 
 

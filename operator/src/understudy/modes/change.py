@@ -1,19 +1,19 @@
-"""A live change of mode: the primary goes on with the same books under another protocol, and its query never
-notices.
+"""A live change of mode: the primary continues with the same books under another protocol. The streaming
+query is not interrupted.
 
-What a mode needs to take over lies either at a standby (passive standby, active standby, replica backup) or
-upstream (upstream backup, savepoint). The former protection may go only when the new one is there:
+What a mode needs for a take-over lies either at a standby (passive standby, active standby, replica backup)
+or upstream (upstream backup, savepoint). The former protection may end only when the new one is complete:
 
 | the new mode keeps its state | the primary | the standby |
 |---|---|---|
-| at a standby | changes at once; releases nothing until a standby has the state | changes when it comes |
-| upstream     | runs both modes until upstream holds all that the new one needs | changes when that is so |
-| nowhere (amnesia) | changes at once | changes at once; without `spare` it is not needed any more |
+| at a standby | changes at once; releases nothing until a standby has the state | changes when it follows |
+| upstream     | runs both modes until upstream holds all that the new mode needs | changes after that |
+| nowhere (amnesia) | changes at once | changes at once; without `spare` it is no longer needed |
 
-Side by side: the former mode ships and publishes as before, the successor writes its own log of the same
-steps. A tuple is released upstream only when both modes would release it; to a source, which can be read
-again from anywhere, the successor alone says where it would begin. So whichever of the two a standby plays
-when the primary dies, it finds what it needs.
+While both modes run, the former mode ships and publishes as before, and the successor writes its own log of
+the same steps. A tuple is released upstream only when both modes would release it. A source can be read again
+from any position, so there only the successor decides where its replay would begin. Whichever of the two
+modes a standby runs when the primary dies, the standby finds what it needs.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ SHARED = on.Tick | on.Arrived | on.Processed | on.Acked | on.Subscribed | on.Red
 
 
 class Change:
-    """From a mode to one that recovers from upstream, at a primary."""
+    """The change to a mode that recovers from upstream, at a primary."""
 
     def __init__(self, former: Instance, successor: Instance) -> None:
         self.former, self.successor = former, successor
         successor.adopt(former)
         self._gone = {
             s: former.ledger.position(s) for s in former.wiring.external
-        }  # at most so much was released
+        }  # upper limit of what was released before the change
         self._releases: dict[Instance, dict[Stream, Seq]] = {former: {}, successor: {}}
 
     def handle(self, event: Event) -> Commands:
-        """What to do in the former mode, with the releases that both modes agree to."""
+        """The commands of the former mode; of the releases, only those that both modes agree to."""
         commands = self.former.handle(event)
         beside = self.successor.handle(event) if isinstance(event, SHARED) else ()
         agreed = (*self._agreed(self.former, commands), *self._agreed(self.successor, beside))
@@ -63,7 +63,7 @@ class Change:
 
     @property
     def waits_for(self) -> str | None:
-        """Why the successor could not stand alone yet."""
+        """Why the successor mode could not protect the subjob alone yet."""
         known = self._releases[self.successor]
         behind = [s for s, gone in self._gone.items() if known.get(s, Seq(0)) < gone]
         if behind:

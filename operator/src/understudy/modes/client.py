@@ -1,5 +1,5 @@
-"""The reader at the end of a stream: a sink, or a client application. It takes what is new and acks it every
-M."""
+"""The reader at the end of a stream: a sink, or a client application. It takes new tuples and acks them every
+M (the ack interval)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Client(Instance):
         life: Epoch = Epoch(1),
         begins: Seq = Seq(0),
     ) -> None:
-        """`life`: its number, which fences off the lives before it; `begins`: what those have written
-        already."""
+        """`life`: the number of this life, which fences off earlier lives; `begins`: the seq after the last
+        tuple that earlier lives have written."""
         super().__init__(name, wiring, detector)
         self.interval = interval
         self.leadership = self.leadership.in_role(Role.PRIMARY).in_epoch(life)
@@ -36,11 +36,11 @@ class Client(Instance):
         self._acked_at: Millis | None = None
 
     def started(self, event: on.Started) -> Commands:
-        """Reads its inputs from where earlier lives had come."""
+        """Reads its inputs from the positions that earlier lives reached."""
         return tuple(do.ReadInput(s, self.ledger.received(s)) for s in self.wiring.entering)
 
     def backup_requested(self, event: on.BackupRequested) -> Commands:
-        """Acks what it has received: that is as good as a backup, since a sink needs nothing again."""
+        """Acks what it has received. That is as good as a backup, because a sink needs no input again."""
         return (do.SendAck(event.stream, 1, self.ledger.received(event.stream)),)
 
     def lead_tick(self, now: Millis) -> Commands:

@@ -1,7 +1,8 @@
-"""What every mode has in common: who leads, who follows, and the books of the primary.
+"""What every mode has in common: leadership (who holds the Lease), following, and the primary's books
+(positions and output queues).
 
-`TRANSITIONS` says what each role does on each event; a mode replaces rows and adds its own. A primary may
-be asked to move (`moving`), and asks for it itself when its backlog only grows (`load`).
+`TRANSITIONS` says what each role does on each event; a mode replaces rows and adds its own. A primary moves
+when it is asked to (`moving`), and asks for a move itself when its backlog keeps growing (`load`).
 """
 
 from __future__ import annotations
@@ -43,24 +44,25 @@ OF_A_PRIMARY = (
     on.BackupExtended,
 )
 OF_A_SECONDARY = (on.CheckpointStored, on.SecondaryAt, on.DeterminantsStored)
-# milliseconds that consumers have at least to answer: they give up a silent producer after one second
+# a roll call waits at least this many milliseconds: consumers give up a silent producer after one second
 ROLL = 2_000
 
 
 class Instance:
     """The part of an instance that no mode changes. Modes override the hooks at the end."""
 
-    resuming: Resuming | None = None  # of modes that take up the state of a former life
-    load: LoadWatch | None = None  # None: an overload is not watched for
+    resuming: Resuming | None = None  # only in modes that continue from the state of a former life
+    load: LoadWatch | None = None  # None: overload is not watched
     # whether a new life needs to know what was acked to the sources that the subjob reads
     sources_keep_acks = False
     sends_trees = False  # whether acks carry a savepoint tree
-    ships_state = True  # whether a standby has to get a state from the primary before it can play the mode
-    hold_back = False  # whether output waits until the secondary has what it came of
-    replicated = False  # whether all instances send
-    # whether a standby has nothing of its primary: then it must have heard the primary to suspect it
+    ships_state = True  # whether a standby must receive state from the primary before it can take over
+    hold_back = False  # whether output waits until the secondary has the state or determinants behind it
+    replicated = False  # whether all instances send output
+    # whether a standby stores nothing of the primary: then it may suspect only a primary that it has heard
     holds_nothing = False
-    patience = PATIENCE  # milliseconds that a holder has to answer a question in its Lease
+    # milliseconds that the holder of the Lease has to answer a question that was put into the Lease
+    patience = PATIENCE
     roll_patience = ROLL
     # whether a move begins with a pause, and can be given up only by fencing off the target
     stands_still = True
@@ -69,13 +71,13 @@ class Instance:
         self.leadership = Leadership(name, detector)
         self.wiring = wiring
         self.moves = Moving(self)
-        # as a standby: the primary stands still and wants to be succeeded
+        # as a standby: the order by which a paused primary asked this instance to succeed it
         self._handed: on.HandedOver | None = None
         self._last_events: deque[Event] = deque(maxlen=SHOWN)
         self.ledger = Ledger.empty(wiring)
-        self.number = 0  # of the newest state that was sent to a secondary
+        self.number = 0  # number of the newest state that was sent to a secondary
         self.numbering = Numbering()
-        # this life still has to hear from its consumers which seqs are taken
+        # not None: this life still waits for its consumers to say which seqs are taken
         self.roll: RollCall | None = None
         self.neighbours = Neighbours()
 
@@ -102,7 +104,7 @@ class Instance:
         return self.leadership.detector
 
     def claim(self) -> Claim:
-        """As a standby: what it may claim the Lease with."""
+        """On which grounds this instance, as a standby, may try the Lease."""
         return Claim(self.could_continue(), self.holds_nothing, self.patience)
 
     def decided(self, decision: tuple[Leadership, Commands]) -> Commands:
@@ -119,7 +121,8 @@ class Instance:
         return State.PRIMARY if self.leadership.role is Role.PRIMARY else State.STANDBY
 
     def handle(self, event: Event) -> Commands:
-        """Look the event up in the table of the mode. A pair that is not there raises."""
+        """Looks up the handler of the event in the mode's table. A pair of state and event without an entry
+        raises."""
         self._note(event)
         state = self.current_state
         commands = answer(self, self.TRANSITIONS, state, event)
@@ -129,7 +132,7 @@ class Instance:
         return (*commands, *self._after_roll_call()) if early else commands
 
     def _note(self, event: Event) -> None:
-        """Of ticks in a row only the last is kept."""
+        """Remembers the last events for `Impossible`. Of successive ticks only the newest is kept."""
         events = self._last_events
         if isinstance(event, on.Tick) and events and isinstance(events[-1], on.Tick):
             events.pop()
@@ -141,19 +144,21 @@ class Instance:
     # --- Lease and suspicion
 
     def lease_seen_following(self, event: on.LeaseSeen) -> Commands:
-        """Follows the holder. Tries the Lease if it is free, or if its holder's process has ended; without
-        state here, only after 6 τ."""
+        """Follows the holder. Tries the Lease if it is free, or if its holder's process has ended; an
+        instance without state first waits 6 τ."""
         return self.decided(self.leadership.follows(event.record, self.claim()))
 
     def lease_seen_leading(self, event: on.LeaseSeen) -> Commands:
-        """Steps down if another holds the Lease. Else begins or ends the move that the Lease names."""
+        """Steps down if another instance holds the Lease. Otherwise begins or ends the move that the Lease
+        names."""
         self.leadership = self.leadership.saw(event.record)
         if event.record is not None and event.record.holder != self.name:
             return self._step_down(event.record.epoch)
         return (*self.still_ours(), *self.moves.handle(event))
 
     def lease_won(self, event: on.LeaseWon) -> Commands:
-        """Leads: with the state that was handed over, with the state that is stored here, or with none."""
+        """Becomes primary: with the state that was handed over, with the state that is stored here, or with
+        none."""
         record = event.record
         self.leadership = self.leadership.won(record)
         checkpoint, live = self._inheritance(record)
@@ -172,16 +177,18 @@ class Instance:
         return (*self.renewed(), *self.moves.handle(event))
 
     def open_books(self, checkpoint: Checkpoint | None) -> None:
-        """A new life begins with what is in the checkpoint, or with nothing."""
+        """A new life begins with the content of the checkpoint, or with nothing."""
         self.numbering = Numbering()
         self.told_before(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.neighbours.forget_producers()
 
     def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
-        """What a new primary continues from, and whether that is exactly where the former one stood still.
+        """What a new primary continues from, and whether that is exactly the state in which the former
+        primary paused.
 
-        It is if the Lease went from hand to hand: a primary that gives up a move takes the Lease again first.
+        It is, if the Lease went directly from the former primary to this one. A primary that gives up a move
+        takes the Lease again first, so the epochs then differ by more than one.
         """
         handed, self._handed = self._handed, None
         live = handed is not None and handed.lease.epoch + 1 == record.epoch
@@ -190,26 +197,27 @@ class Instance:
         return self.stored(), live
 
     def holder_heard(self, event: on.HolderHeard) -> Commands:
-        """Reads the Lease again: its holder lives, another instance hears it."""
+        """Reads the Lease again: the holder is alive, because another instance hears it."""
         self.holder_lives(event)
         return (do.ReadLease(f"{event.by} hears the holder: it lives"),)
 
     def holder_lives(self, event: on.HolderHeard) -> Commands:
-        """No longer tries the Lease."""
+        """Stops trying the Lease: the holder is alive."""
         self.leadership = self.leadership.holder_lives()
         return ()
 
     def first_contact(self, event: on.FirstContact) -> Commands:
-        """The connection is being made: until then silence means nothing."""
+        """The connection to the primary is being made. Until it exists, silence is no reason for
+        suspicion."""
         return self.heard(on.KeepAlive(event.until, event.epoch))
 
     def keep_alive(self, event: on.KeepAlive) -> Commands:
-        """The primary lives. A standby with state tries the Lease if the primary's engine stands still."""
+        """The primary is alive. A standby with state tries the Lease if the primary's engine has stalled."""
         self.leadership = self.leadership.connected(event.epoch)
         return self.heard(event)
 
     def heard(self, event: on.KeepAlive) -> Commands:
-        """A sign of life, if it is not of an older epoch."""
+        """Counts the keep-alive as a sign of life, unless it comes from an older epoch."""
         if event.epoch < self.epoch:
             return ()
         self.leadership = self.leadership.heard(event.now, event.epoch)
@@ -218,17 +226,17 @@ class Instance:
         return ()
 
     def peer_closed(self, event: on.PeerClosed) -> Commands:
-        """Suspects the primary: its process is dead. With state here, tries the Lease; else asks the
+        """Suspects the primary: its process is dead. With state here, tries the Lease; otherwise asks the
         holder."""
         return self.suspect("its connection closed: the process is dead", closed=True)
 
     def peer_unreachable(self, event: on.PeerUnreachable) -> Commands:
-        """Suspects the primary: no connection could be made. With state here, tries the Lease; else asks the
-        holder."""
+        """Suspects the primary: no connection could be made. With state here, tries the Lease; otherwise asks
+        the holder."""
         return self.suspect("no connection could be made")
 
     def former_primary_gone(self, event: on.PeerClosed | on.PeerUnreachable) -> Commands:
-        """Watches the former primary no longer."""
+        """Stops watching the former primary."""
         self.leadership = self.leadership.not_watching()
         return ()
 
@@ -248,7 +256,7 @@ class Instance:
         return (*done, *self._after_roll_call(), *self.moves.handle(event), *self.moves.watch_load(event.now))
 
     def newer_epoch(self, event: on.NewerEpoch) -> Commands:
-        """Steps down and forgets everything, if the epoch is newer than its own."""
+        """If the reported epoch is newer than this instance's, steps down and drops all its state."""
         return self._step_down(event.epoch)
 
     def _step_down(self, epoch: Epoch) -> Commands:
@@ -264,7 +272,7 @@ class Instance:
         return (do.StepDown(why, keep), do.ReadLease("to follow the new primary"))
 
     def leave_role(self) -> None:
-        """Nothing of what was known as a primary counts any more."""
+        """Drops everything that only a primary knows."""
         self.leadership = self.leadership.left()
         self.ledger, self.neighbours, self.numbering = Ledger.empty(self.wiring), Neighbours(), Numbering()
         self.moves.forget()
@@ -272,7 +280,7 @@ class Instance:
     # --- migration
 
     def handed_over(self, event: on.HandedOver) -> Commands:
-        """Tries the Lease: the primary stands still and wants to be succeeded."""
+        """Tries the Lease: the primary has paused and asks this instance to succeed it."""
         if event.lease.epoch < self.epoch:
             return ()
         if event.checkpoint is None and not self.could_continue():
@@ -295,19 +303,19 @@ class Instance:
 
     @property
     def moving(self) -> bool:
-        """Whether processing stands still for a move."""
+        """Whether processing is paused for a move."""
         return self.stands_still and self.move is not None and self.move.phase is not Phase.JOINING
 
     # --- the primary's books
 
     def micro_batch_done(self, event: on.Processed) -> Commands:
-        """Writes the step into the books; sends its output, if the mode lets it go at once."""
+        """Writes the step into the books. Sends its output, if the mode allows it at once."""
         self.book(event)
         return (*self.processed(event), *self._acked_ahead(Stream(event.element)))
 
     def consumer_acked(self, event: on.Acked) -> Commands:
-        """Trims the output queue. During a roll call the ack waits: it speaks of the seqs of an earlier
-        life."""
+        """Trims the output queue. During a roll call the ack waits, because it counts in the seqs of an
+        earlier life."""
         if self.roll_open and event.stream in self.wiring.leaving:
             return self._too_early(event)
         if (event.stream, event.consumer) in self.numbering.late:
@@ -323,35 +331,35 @@ class Instance:
         return (do.AnswerRecovery(event.stream, event.consumer, tree),)
 
     def consumer_subscribed(self, event: on.Subscribed) -> Commands:
-        """Notes what the consumer has. In a roll call that is its answer; a late consumer may be given a
+        """Notes the consumer's position. During a roll call that is its answer; a late consumer may get a
         shift."""
         if self.ledger.queues[event.stream].replaced(event.consumer, event.epoch):
-            return ()  # it may have had more than the life that has taken its place
+            return ()  # the consumer was replaced: it may have received more than its successor
         if (event.stream, event.consumer) in self.numbering.late:
             return self._late_answer(event)
         self.ledger = self.ledger.subscribed(event)
         return (*self._rebase(), *self.consumer_heard(event))
 
     def producer_answers(self, event: on.Redirected) -> Commands:
-        """From here on refuses what older producers of the stream still send; repeats the acks that the new
-        one has not heard."""
+        """From now on refuses tuples of older producers of the stream. Repeats to the new producer the acks
+        that it has not received."""
         self.another_producer(event)
         return self.redirected(event.stream)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """It may be the target of a move."""
+        """Notes the standby: it may be the target of a move."""
         return self.moves.handle(event)
 
     def secondary_left(self, event: on.SecondaryLeft) -> Commands:
-        """A move to it is given up."""
+        """Gives up a move to the standby that left."""
         return self.moves.handle(event)
 
     def asked_to_move(self, event: on.MigrationRequested) -> Commands:
-        """Begins a move, if none is under way."""
+        """Begins a move, unless one is under way."""
         return self.moves.handle(event)
 
     def paused(self, event: on.Paused) -> Commands:
-        """Goes on with the move: processing stands still now."""
+        """Continues the move, because processing has paused."""
         return self.moves.handle(event)
 
     def another_producer(self, event: on.Redirected) -> None:
@@ -361,8 +369,8 @@ class Instance:
             self.neighbours.producer_replaced(event.stream, self.ledger.received(event.stream), asked)
 
     def _acked_ahead(self, stream: Stream) -> Commands:
-        """An ack that was ahead of the sequencer, because an earlier life had got further, counts when that
-        is reached: a consumer that has all may never ack again."""
+        """Applies an ack that was ahead of the sequencer (an earlier life had got further) once the sequencer
+        reaches it. A consumer that has received everything may never repeat its ack."""
         queue = self.ledger.queues[stream]
         if self.numbering.lossy or not queue.acks or queue.trimmed >= min(queue.released_by_all, queue.next):
             return ()
@@ -374,7 +382,7 @@ class Instance:
         return ()
 
     def _after_roll_call(self) -> Commands:
-        """Seqs are settled: early acks count now."""
+        """Applies the acks that came early, once the roll call is over and the seqs are settled."""
         if self.roll_open or not self.numbering.early:
             return ()
         self.numbering, early = self.numbering.settled()
@@ -383,14 +391,16 @@ class Instance:
     # --- consumers that were lost in the same failure
 
     def without_the_silent(self, roll: RollCall | None, now: Millis) -> bool:
-        """Whether a roll call ends here though some have not answered: they were lost in the same failure."""
+        """Whether the roll call ends now although some consumers have not answered: they failed together with
+        the former primary."""
         if roll is None or not roll.waited(now, max(WAIT * self.detector.tau, self.roll_patience)):
             return False
         self.numbering = self.numbering.without(roll.silent)
         return True
 
     def _late_answer(self, event: on.Subscribed) -> Commands:
-        """A late consumer comes back. The seqs were settled without it."""
+        """A late consumer subscribes again, after the seqs were settled without it: serves it as it is, or
+        with a shift if its tuples differ."""
         self.numbering = self.numbering.back((event.stream, event.consumer))
         first, held = self.numbering.diverged_at.get(event.stream), self.ledger.queues[event.stream].held
         if event.start < held.start if first is None else event.start > first:
@@ -399,15 +409,15 @@ class Instance:
         return self.consumer_heard(event)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """The late consumer has tuples of the former life under seqs that this life gave to other tuples.
-        It keeps its own count: the seqs of what is sent to it, and of its acks, are shifted."""
+        """The late consumer has tuples of the former life under seqs that this life gave to other tuples. The
+        consumer keeps its own count: the seqs of tuples sent to it, and of its acks, are shifted."""
         reader, first = (event.stream, event.consumer), self.numbering.diverged_at[event.stream]
         self.numbering = self.numbering.shifted(reader, event.start - first)
         self.ledger = self.ledger.subscribed(replace(event, start=first))
         return ()
 
     def arrived(self, event: on.Arrived) -> Commands:
-        """Takes what is new, and reports what is missing before it."""
+        """Takes the tuples that are new, and reports the tuples that are missing before them."""
         self.ledger, new = self.ledger.arrived(event)
         if new is None:
             return ()
@@ -416,8 +426,8 @@ class Instance:
         return (*self.producer_diverges(event), *self._take(event.stream, new))
 
     def producer_diverges(self, event: on.Arrived) -> Commands:
-        """The producer may send other tuples than an earlier life of this subjob had under these seqs:
-        then what is made of them is new, too."""
+        """If the producer has diverged from what an earlier life of this subjob received, the output made
+        from its tuples is new, too: marks this life's state as lost."""
         overlooked, resumed = self._overlooked(event), self.numbering.resumed.get(event.stream)
         if self.numbering.lossy or event.anew is None or resumed is None or event.anew < resumed:
             return overlooked
@@ -425,31 +435,33 @@ class Instance:
         return (*overlooked, *self._rebase())
 
     def _overlooked(self, event: on.Arrived) -> Commands:
-        """The new producer gives known seqs to other tuples, because a life of this subjob that was
-        replaced has answered the producer's roll call. The other tuples under these seqs will not be
-        taken: they are lost."""
+        """The new producer reuses seqs that were received here for other tuples, because the producer's roll
+        call was answered by a life of this subjob that has since been replaced. The other tuples under these
+        seqs will not be taken: they are lost."""
         taken = self.neighbours.taken_before(event, self.ledger)
         self.neighbours.producer_spoke(event.stream)
         return (do.ReportLoss(event.stream, taken),) if taken else ()
 
     def goes_on_from(self, stream: Stream) -> Seq:
-        """Where a subscription begins. During a move that is the position: input that only waits here does
-        not go along, so a producer that loses its state now has to make it again."""
+        """Where a subscription begins: after the received tuples; during a move at the position, because
+        input that was received but not processed does not go to the target. So a producer that loses its
+        state now has to make that input again."""
         return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
 
     def diverged_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
-        """From this seq on the stream has other tuples than the consumer's own consumers may have got
-        something of: it diverged, and no life of the consumer has released anything behind that."""
+        """The seq from which the stream differs from what the consumer's own consumers may have used. None if
+        the stream did not diverge, or if a life of the consumer has released something after the
+        divergence."""
         known, at = self.ledger.queues[stream].acks.get(consumer), self.numbering.diverged_at.get(stream)
         return at if known is not None and at is not None and known.released <= at else None
 
     def book(self, event: on.Processed) -> Range:
-        """Write a step into the books: positions, selection, and what it emitted."""
+        """Writes a step into the books: positions, selection, and the tuples that it emitted."""
         self.ledger, made = self.ledger.processed(event)
         return made
 
     def book_with_step(self, event: on.Processed, log: StepLog) -> Range:
-        """As `book`; and note in the log which input the step took for what it emitted."""
+        """Like `book`, and also logs which input the step took for the tuples that it emitted."""
         before = self.ledger.elements[event.element]
         self.ledger, made = self.ledger.processed(event)
         if len(made):
@@ -465,12 +477,12 @@ class Instance:
                 return (do.Take(stream, new),) if len(new) else ()
 
     def lost(self, stream: Stream, missing: Range) -> Commands:
-        """Goes on behind input that nobody has any more."""
+        """Reports input that no process holds any longer, and continues after it."""
         skip = do.Skip(stream, missing.stop)
         return (do.ReportLoss(stream, missing), skip) if len(missing) else (skip,)
 
     def resumes(self, event: on.Resumes) -> Commands:
-        """Goes on where the producer can; reports as lost what the producer no longer has."""
+        """Continues where the producer can; reports as lost what the producer no longer holds."""
         if not self.missed(event):
             return ()
         received = self.ledger.received(event.stream)
@@ -484,11 +496,12 @@ class Instance:
         return (*self._rebase(), *lost)
 
     def missed(self, event: on.Resumes) -> bool:
-        """Whether input is missing. It is not if another producer of the stream has sent it already."""
+        """Whether input is missing. It is not, if another producer of the stream has sent it already."""
         return event.start > self.ledger.received(event.stream)
 
     def _rebase(self) -> Commands:
-        """Without the lost state, tuples can't be made again: new ones must not take the seqs of old ones."""
+        """After a loss of state, lets new tuples take seqs that no consumer has received: the former tuples
+        can't be made again."""
         if self.resuming is not None:
             self.resuming.call_roll_if_lossy()
             if self.roll is not None:
@@ -498,7 +511,7 @@ class Instance:
         return tuple(c for stream in self.wiring.leaving for c in self._rebase_one(stream))
 
     def _rebase_one(self, stream: Stream) -> Commands:
-        """Numbers on behind what any consumer has received."""
+        """Continues to number after everything that any consumer has received."""
         queue = self.ledger.queues[stream]
         furthest = queue.received_by_any
         if furthest <= queue.next:
@@ -512,8 +525,9 @@ class Instance:
         return ()
 
     def send_as_new(self, roll: RollCall) -> Commands:
-        """Renumbers what is held, and all that follows, so that no consumer has seen the seqs. If all have
-        forgotten what they had, seqs stay: consumers have to learn that something is missing before."""
+        """Renumbers the held tuples, and all that follow, to seqs that no consumer has seen. If every
+        consumer has lost what it received, the seqs stay: consumers must first learn that something is
+        missing."""
         held_from = {s: self.ledger.queues[s].trimmed for s in self.wiring.leaving}
         first = {s: roll.furthest(s) or held_from[s] for s in self.wiring.leaving}
         self.numbering = self.numbering.diverging(first)
@@ -531,12 +545,12 @@ class Instance:
         return do.Publish(queue.stream, limit, queue.ended and limit == queue.next)
 
     def told_before(self, checkpoint: Checkpoint | None) -> None:
-        """What neighbours have told the life that made the checkpoint."""
+        """Restores what neighbours had reported to the life that made the checkpoint."""
         self.neighbours.restore(checkpoint)
         self.numbering = self.numbering.with_shifts(checkpoint.shifts if checkpoint else {})
 
     def state(self, number: int) -> Checkpoint:
-        """All that another instance needs to go on from here."""
+        """All that another instance needs to continue from here."""
         trees, marks = self.neighbours.trees, self.neighbours.marks_at(self.ledger)
         books = self.ledger.checkpoint(self.epoch, number)
         return replace(books, trees=trees, marks=marks, shifts=self.numbering.shifts_by_stream)
@@ -544,19 +558,20 @@ class Instance:
     # --- a live change of mode
 
     def adopt(self, former: Instance) -> None:
-        """As a primary, go on with the books of an instance that played another mode."""
+        """As a primary, continues with the books of an instance that ran another mode."""
         self.leadership = self.leadership.in_role(former.role)
         self.same_lease_as(former)
         self.ledger, self.numbering = former.ledger, replace(former.numbering, early={})
         self.neighbours = former.neighbours.without_producers()
-        # new states get higher numbers, so a late confirmation of a former mode's state confirms none of them
+        # new states get higher numbers, so that a late confirmation meant for the former mode's state does
+        # not confirm a new one
         self.number = former.number
         if self.resuming is not None:
             self.resuming.adopt(former)
         self.taken_up()
 
     def follow_after(self, former: Instance) -> None:
-        """As a standby that has nothing of the new mode yet."""
+        """Becomes a standby that has no state of the new mode yet."""
         self.same_lease_as(former)
         self.leadership = self.leadership.watching_as(former.detector)
 
@@ -564,19 +579,19 @@ class Instance:
         self.leadership = self.leadership.with_lease(former.lease).in_epoch(former.epoch)
 
     def retune(self, like: Instance) -> None:
-        """Take over the settings of an instance of the same mode."""
+        """Takes over the settings of an instance of the same mode."""
         self.leadership = self.leadership.retuned(like.detector)
 
     @property
     def settled(self) -> bool:
-        """Whether the mode may be changed now. Another mode may not know that a late consumer counts
-        otherwise."""
+        """Whether the mode may be changed now: no roll call, no move, no late consumer and no shift, which
+        another mode might not know how to handle."""
         waits = self.roll_open or self.move is not None
         return not waits and not self.numbering.late and not self.numbering.shifts
 
     def stand(self, *, follows: bool) -> Stand:
-        """What would become of the subjob if this process ended now. `follows`: as a standby, it hears a
-        primary whose engine works."""
+        """What would happen to the subjob if this process ended now. `follows`: this standby hears a primary
+        whose engine works."""
         if self.role is Role.PRIMARY:
             return Stand(leads=True, covered=self.protected, needed=self.ships_state)
         needed = not self.holds_nothing and self.could_continue()
@@ -584,95 +599,97 @@ class Instance:
 
     @property
     def warmed_up(self) -> bool:
-        """Whether this mode has seen enough since it took up the books of another."""
+        """Whether this mode has run long enough since it took over the books of another mode."""
         return True
 
     def taken_up(self) -> None:
-        """The books of another mode have been taken over."""
+        """Called after the books of another mode have been taken over."""
 
     # --- hooks
 
     @property
     def protected(self) -> bool:
-        """As a primary: whether somebody could take over now, with all that the mode promises."""
+        """As a primary: whether another instance could take over now with the mode's full guarantee."""
         return False
 
     @property
     def secondary(self) -> str | None:
-        """As a primary: who would take over."""
+        """As a primary: the instance that would take over."""
         return self.moves.follower
 
     def stored(self) -> Checkpoint | None:
-        """What a new primary continues from."""
+        """The checkpoint that a new primary continues from."""
         return None
 
     def could_continue(self) -> bool:
-        """Whether a take-over by this standby would lose nothing."""
+        """As a standby: whether a take-over by this instance would lose nothing."""
         return True
 
     def ready_for(self, target: str) -> bool:
-        """Whether a move to this instance can begin."""
+        """As a primary: whether a move to this instance can begin."""
         return self.moves.follower == target and not self.roll_open and not self.numbering.late
 
     def replays_from(self, stream: Stream, told: Told) -> Seq:
-        """As a primary: the position on an input at which a take-over at this moment would begin."""
+        """As a primary: where on an input a replay would begin if a standby took over now."""
         return self.ledger.position(stream)
 
     def move_state(self) -> Commands:
-        """Processing stands still: give the state away. The number of a live state is 0: it is no
-        checkpoint."""
+        """Called when processing has paused: gives the state to the target. A live state has number 0,
+        because it is no checkpoint."""
         return self.moves.hand_over(replace(self.state(0), steps=self.steps()))
 
     def kept_back(self) -> Checkpoint | None:
-        """After a hand-over: the state that can be taken up again if the target fails at once."""
+        """As a primary that has handed over: the state from which it can continue if the target fails at
+        once."""
         return None
 
     def keep(self, checkpoint: Checkpoint | None) -> None:
-        """As a standby again, keep this state: it is what `kept_back` gave."""
+        """As a standby again, keeps the state that `kept_back` returned."""
 
     def steps(self) -> dict[Stream, tuple[Step, ...]]:
-        """The steps behind what is in the queues, in modes that log them."""
+        """The steps that made the tuples in the output queues, in modes that log steps."""
         return {}
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
-        """Go on as the new primary, with the live state that the former one gave away."""
+        """Continues as the new primary, with the live state that the former primary gave away."""
         resent = tuple(self.publish(name) for name in self.wiring.inputs)
         return (*resent, *(do.ReadInput(s, checkpoint.covers(s) or Seq(0)) for s in self.wiring.entering))
 
     def redirected(self, stream: Stream) -> Commands:
-        """A new producer of an input has not heard earlier acks. Send those again that are not repeated
-        anyway."""
+        """Sends a new producer of an input the acks that are not repeated regularly: it has not received
+        earlier ones."""
         return ()
 
     @property
     def roll_open(self) -> bool:
-        """Whether this life still has to hear from its consumers which seqs are taken."""
+        """Whether this life still waits for its consumers to say which seqs are taken."""
         return self.roll is not None
 
     def sent_as_new(self) -> Commands:
-        """The roll call is over, and held tuples have other seqs than before."""
+        """Called when the roll call is over and held tuples got new seqs."""
         return ()
 
     def renewed(self) -> Commands:
-        """The primary took the Lease again: its epoch is now newer than any that a standby can have seen."""
+        """Called when the primary has taken the Lease again: its epoch is newer than any that a standby has
+        seen."""
         return ()
 
     def still_ours(self) -> Commands:
-        """The primary looked at the Lease and holds it as before."""
+        """Called when the primary has read the Lease and still holds it."""
         return ()
 
     def forget(self) -> None:
-        """Drop what belonged to an earlier role."""
+        """Drops all state of an earlier role."""
         self.roll = None
         if self.resuming is not None:
             self.resuming.forget()
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
-        """From where a new primary reads its inputs."""
+        """Where a new primary begins to read its inputs."""
         raise NotImplementedError
 
     def consumer_heard(self, event: on.Subscribed) -> Commands:
-        """A consumer has said what it has."""
+        """Called when a consumer has reported its position."""
         return ()
 
     def lead_tick(self, now: Millis) -> Commands:
@@ -682,7 +699,7 @@ class Instance:
         return ()
 
     def mark(self, stream: Stream, position: Seq) -> Step | None:
-        """The watermarks that go downstream with the tuple before `position`, in modes that forward them."""
+        """The watermarks that are sent with the tuple before `position`, in modes that forward them."""
         return None
 
     def processed(self, event: on.Processed) -> Commands:

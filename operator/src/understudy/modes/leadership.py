@@ -1,11 +1,11 @@
 """Who leads: the Lease, the epoch, and what a standby does when it no longer hears the holder.
 
-`Leadership` is frozen. What is decided comes back as the next value and the commands that carry it out.
+`Leadership` is frozen. Each decision returns the next value and the commands that carry it out.
 
-A standby with state tries the Lease as soon as it suspects the holder. One without state asks the
-holder through the Lease first: silence proves nothing, and even a connection that was closed may have
-been reset on its way. If the holder's process has ended for certain, a standby without state waits 6 τ,
-so that one with state can win the Lease.
+A standby with state tries the Lease as soon as it suspects the holder. A standby without state first asks the
+holder through the Lease: silence proves nothing, and even a connection that was closed may have been reset by
+the network. If the holder's process has certainly ended, a standby without state waits 6 τ, so that one with
+state can win the Lease.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Epoch, Millis
 from understudy.protocol.inquiry import Inquiry
 
-WAIT = 6  # times τ: so long a standby without state waits, so that one with state can win the Lease
+WAIT = 6  # times τ: a standby without state waits so long, so that one with state can win the Lease
 PATIENCE = 6_000  # milliseconds that a holder has to answer a question in its Lease; it looks every second
 NO_INQUIRY = Inquiry()
 
@@ -32,10 +32,10 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a standby may claim the Lease with."""
+    """On which grounds a standby may try the Lease."""
 
     could_continue: bool  # a take-over would lose nothing
-    needs_contact: bool  # it has nothing of the primary: it must have heard the primary to suspect it
+    needs_contact: bool  # it stores nothing of the primary: it may suspect only a primary that it has heard
     patience: int = PATIENCE
 
 
@@ -46,11 +46,11 @@ class Leadership:
     role: Role = Role.STANDBY
     epoch: Epoch = Epoch(0)
     lease: LeaseRecord | None = None
-    trying: bool = False  # the Lease is being tried, and nothing has come of it yet
+    trying: bool = False  # an attempt to take the Lease has no result yet
     in_contact: bool = False  # the connection to the primary has carried a keep-alive
-    inquiry: Inquiry = NO_INQUIRY  # as a standby that does not hear the holder
-    holder_ended: bool = False  # a standby with state has the first chance
-    ended_since: Millis | None = None  # by the first tick after that
+    inquiry: Inquiry = NO_INQUIRY  # a question to the holder, as a standby that does not hear it
+    holder_ended: bool = False  # the holder's process has ended: a standby with state may try the Lease first
+    ended_since: Millis | None = None  # time of the first tick after the holder ended
 
     @property
     def leads(self) -> bool:
@@ -81,18 +81,18 @@ class Leadership:
         return replace(self, lease=lease)
 
     def left(self) -> Leadership:
-        """A primary becomes a standby."""
+        """The primary has become a standby."""
         return replace(self, role=Role.STANDBY, inquiry=NO_INQUIRY)
 
     def suspected_in_vain(self) -> Leadership:
-        """This instance was replaced, and lives: its machine is slow."""
+        """This instance was replaced although it is alive: its machine is slow, so τ grows."""
         return replace(self, detector=self.detector.on_false_suspicion())
 
     def not_watching(self) -> Leadership:
         return replace(self, detector=self.detector.forget())
 
     def watching_as(self, former: Detector) -> Leadership:
-        """With another mode's settings, what that mode has heard counts."""
+        """Another mode's settings, with the signs of life that the former mode has heard."""
         return replace(self, detector=replace(self.detector, heard=former.heard, ticked=former.ticked))
 
     def retuned(self, like: Detector) -> Leadership:
@@ -101,7 +101,7 @@ class Leadership:
     # --- signs of life
 
     def connected(self, epoch: Epoch) -> Leadership:
-        """The connection has carried a keep-alive of this epoch."""
+        """Notes that the connection has carried a keep-alive of this epoch."""
         if epoch < self.epoch or (self.in_contact and self.inquiry is NO_INQUIRY):
             return self
         return replace(self, in_contact=True, inquiry=NO_INQUIRY)
@@ -113,7 +113,8 @@ class Leadership:
         return self._with(self.detector.on_tick(now), self.epoch)
 
     def _with(self, detector: Detector, epoch: Epoch) -> Leadership:
-        """For every tick and keep-alive: `replace` takes three times as long."""
+        """A copy with a new detector and epoch, made for every tick and keep-alive: `replace` would take
+        three times as long."""
         return Leadership(
             self.name,
             detector,
@@ -128,7 +129,7 @@ class Leadership:
         )
 
     def holder_lives(self) -> Leadership:
-        """Another instance hears the holder."""
+        """Ends the attempt: another instance hears the holder."""
         return replace(self, trying=False, inquiry=NO_INQUIRY)
 
     # --- the Lease
@@ -137,7 +138,7 @@ class Leadership:
         return replace(self, lease=record, trying=False, holder_ended=False, ended_since=None)
 
     def follows(self, record: LeaseRecord | None, claim: Claim) -> tuple[Leadership, Commands]:
-        """What a standby does about the Lease that it has read."""
+        """Decides what a standby does about the Lease that it has read."""
         question = record.question if record is not None else None
         inquiry = self.inquiry.look(question, self.detector.ticked)
         seen = replace(self.saw(record), in_contact=False, inquiry=inquiry)
@@ -153,7 +154,7 @@ class Leadership:
         return self.tries(why) if claim.could_continue else (replace(self, holder_ended=True), ())
 
     def waits(self, now: Millis) -> tuple[Leadership, Commands]:
-        """The holder has ended, and there is no state here."""
+        """The holder has ended, and this standby has no state: tries the Lease after 6 τ."""
         since = now if self.ended_since is None else self.ended_since
         if now - since <= WAIT * self.detector.tau:
             return replace(self, ended_since=since), ()
@@ -161,7 +162,8 @@ class Leadership:
         return waited.tries("no standby that has the state of the primary before took over")
 
     def suspects(self, why: str, claim: Claim, *, closed: bool = False) -> tuple[Leadership, Commands]:
-        """The holder is not heard. `closed`: its connection was closed."""
+        """Decides what a standby does when it no longer hears the holder. `closed`: its connection was
+        closed."""
         unwatched = self.not_watching()
         if claim.could_continue and (closed or self.in_contact or not claim.needs_contact):
             return unwatched.tries(why)
@@ -178,7 +180,7 @@ class Leadership:
         return self, (do.ReadLease("to see whether the holder has answered"),)
 
     def tries(self, why: str, *, planned: bool = False) -> tuple[Leadership, Commands]:
-        """Whatever others have asked the holder."""
+        """Tries the Lease, even if another instance has put a question to the holder into it."""
         if self.trying:
             return self, ()
         expected = replace(self.lease, question=None) if self.lease is not None else None

@@ -5,19 +5,21 @@ standby.
 determinants from primary to secondary. Unlike active standby, these determinants are processed only when the
 secondary takes over."
 
-The log says of each step where it began, what it chose and which seqs it gave (`protocol.replay`).
+For each step the log contains the positions at which it began, its determinant, and the seqs of its output
+(`protocol.replay`).
 
-- The primary sends nothing before its standby holds the step behind it (`confirming`), and releases input
-  only by steps that the standby holds: what upstream lets go of, no replay of the standby begins at.
-- The standby keeps the log and nothing else. It drops what no replay can begin at any more; the primary says
-  what.
-- At a take-over it does again what the hindmost consumer lacks: elements begin where steps began, take the
-  choices of the log, and give the seqs that it says. After the last step of the log they choose for
+- The primary sends an output tuple only when its standby holds the step that made it (`confirming`). It
+  releases input by these steps only, so a replay by the standby never begins before the input that upstream
+  still holds.
+- The standby keeps only the log. The primary reports from where on a replay can begin; the standby drops
+  earlier steps.
+- At a take-over the standby repeats what the hindmost consumer lacks: elements begin where logged steps
+  began, use the logged determinants, and assign the logged seqs. After the last logged step they choose for
   themselves.
 
-A log counts only in the epoch right after its own: a primary that took the Lease again may have been alone
-since. Where there is none, a take-over is that of `UpstreamBackup` without watermarks: duplicates, but no
-loss.
+A log is valid only in the epoch right after its own: a primary that took the Lease again may have run alone
+in the meantime. Without a valid log, a take-over is that of `UpstreamBackup` without watermarks: duplicates,
+but no loss.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from understudy.protocol.watermarks import Marks
 class LoggedBackup(UpstreamBackup):
     hold_back = True
     holds_nothing = False
-    _log_again: ReplayLog | None = None  # with which this life begins again
+    _log_again: ReplayLog | None = None  # the log with which this life begins again
 
     def __init__(self, name: str, wiring: Wiring, detector: Detector, *, interval: int) -> None:
         super().__init__(name, wiring, detector, interval=interval, forward=False)
@@ -54,11 +56,11 @@ class LoggedBackup(UpstreamBackup):
     def forget(self) -> None:
         super().forget()
         self.log = ReplayLog.beginning(self.ledger)
-        self.logged_in: Epoch | None = None  # as a standby: whose log is here, whole as far as it goes
+        self.logged_in: Epoch | None = None  # as a standby: the epoch of the log, which has no gaps
         self._heard_upto = 0
         self._confirming = Confirming(self, self._offer)
         self._informed = False  # as a primary: whether the standby has confirmed the log
-        self._trimmed: Mapping[Stream, Seq] = {}  # as a primary: the log begins there
+        self._trimmed: Mapping[Stream, Seq] = {}  # as a primary: where the log begins
 
     # --- standby
 
@@ -66,15 +68,14 @@ class LoggedBackup(UpstreamBackup):
         return self.logged_in is not None and self.logged_in == self.epoch
 
     def heard(self, event: on.KeepAlive) -> Commands:
-        """A primary that took the Lease again may have been alone since. It gives the whole log again to
-        who is there."""
+        """Also drops the log if the primary took the Lease again: it may have run alone in the meantime. The
+        primary sends the whole log again to its standby."""
         if self.logged_in is not None and event.epoch > self.logged_in:
             self.logged_in = None
         return super().heard(event)
 
     def determinants_arrived(self, event: on.DeterminantsArrived) -> Commands:
-        """Adds them to the log and confirms them. If some are missing before them, follows the primary
-        again."""
+        """Adds them to the log and confirms them. Rejoins if earlier determinants are missing."""
         return self._keep(event) if event.epoch >= self.epoch else ()
 
     def _keep(self, event: on.DeterminantsArrived) -> Commands:
@@ -82,7 +83,7 @@ class LoggedBackup(UpstreamBackup):
             self.leadership, self.logged_in = self.leadership.in_epoch(event.epoch), event.epoch
             self.log = ReplayLog(self.wiring.inputs)
         elif event.epoch != self.logged_in:
-            return ()  # what they follow is not here: the primary will hear no word of them
+            return ()  # the steps before them are not here, so the primary gets no confirmation
         elif event.number != self._heard_upto + 1:
             return self._rejoin(f"determinants {self._heard_upto + 1} are missing")
         self._heard_upto = event.number
@@ -105,8 +106,8 @@ class LoggedBackup(UpstreamBackup):
         return commands
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """The log still counts, unless this life gave other seqs than it says. What no standby has confirmed
-        yet was sent to nobody. A standby that was about to be fenced off still has to be."""
+        """The log stays valid unless this life assigned other seqs than it says: unconfirmed steps were not
+        sent to anybody. A standby that was about to be fenced off is still fenced off."""
         self._log_again = self.log if event.stream not in self.numbering.diverged_at else None
         fencing = self._confirming.fencing
         commands = super().late_consumer_differs(event)
@@ -124,9 +125,9 @@ class LoggedBackup(UpstreamBackup):
         return (*commands, *(self._confirming.joined(spare) if spare is not None else ()))
 
     def _replay(self, roll: RollCall) -> Replay | None:
-        """From what the hindmost consumer lacks on; of those that ask for no more than can be made again.
-        None, too, if the log speaks of input that was lost with its producer: there are other tuples under
-        these seqs now."""
+        """A replay from the first tuple that the hindmost consumer lacks; consumers that ask for more than
+        can be made again are left out. None without such a replay, and also if the log names input that was
+        lost with its producer: other tuples have these seqs now."""
         if any(self.log.ends[s] > anew for s, anew in self._others.items()):
             return None
         wanted: dict[Stream, Seq] = {}
@@ -139,8 +140,7 @@ class LoggedBackup(UpstreamBackup):
         return self.log.replay(wanted)
 
     def _made_of_others(self, roll: RollCall) -> dict[Stream, Range]:
-        """Input that the log says was taken, and that its producer has lost: of it came what consumers
-        lack."""
+        """Logged input that its producer has lost, and from which tuples were made that consumers lack."""
         lacking = self.log.replay(
             {s: min(answer.start for answer in roll.answers(s)) for s in self.wiring.leaving}
         )
@@ -149,7 +149,7 @@ class LoggedBackup(UpstreamBackup):
         return {s: Range(begins[s], end) for s, end in lost.items() if s in begins and begins[s] < end}
 
     def _reached(self, replay: Replay | None) -> bool:
-        """Whether upstream holds what the replay begins with."""
+        """Whether upstream holds the input with which the replay begins."""
         return replay is not None and all(self._starts[s] <= replay.begins[s] for s in self.wiring.external)
 
     def _do_again(self, replay: Replay) -> Commands:
@@ -162,13 +162,14 @@ class LoggedBackup(UpstreamBackup):
         return (*skips, do.Choose(replay.script), *numbers, *reads)
 
     def _take_up(self, stream: Stream, begin: Seq) -> None:
-        """What upstream holds may begin earlier than the log: an ack was late."""
+        """The input that upstream holds may begin before the log, because an ack was late: the part before
+        `begin` is skipped."""
         received = Seq(max(self.ledger.received(stream), begin))
         self._pass_over(stream, begin)
         self.ledger = self.ledger.skipped_to(stream, received)
 
     def _place(self, element: str, at: Marks) -> Iterator[do.Skip]:
-        """Elements that read the same stream may begin at different places on it."""
+        """Elements that read the same stream may begin at different positions on it."""
         self.ledger = self.ledger.placed(element, at)
         return (do.Skip(stream, seq, element) for stream, seq in at.items())
 
@@ -176,10 +177,10 @@ class LoggedBackup(UpstreamBackup):
         self.ledger = self.ledger.rebased(Stream(name), step.made.start)
         return do.Number(name, step.made.start, step.at)
 
-    # --- losses: what is in the log can't be made again, or has other seqs now
+    # --- losses: logged steps can't be repeated, or have other seqs now
 
     def resumes(self, event: on.Resumes) -> Commands:
-        """As in every mode. What was lost is in the log, so the log begins again."""
+        """As in every mode. The log contains lost input, so a new log begins."""
         commands = super().resumes(event)
         return (*commands, *self._log_anew()) if commands else ()
 
@@ -190,7 +191,7 @@ class LoggedBackup(UpstreamBackup):
         self.log = ReplayLog.beginning(self.ledger)
         return self._confirming.begin() if not self._confirming.fencing else ()
 
-    # --- moves: the log goes along
+    # --- moves: the log goes to the target
 
     def state(self, number: int) -> Checkpoint:
         pending = self._confirming.pending.unconfirmed
@@ -214,7 +215,7 @@ class LoggedBackup(UpstreamBackup):
     # --- primary
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """Gives it the log, unless a roll call is open: then it gets the log when that is over."""
+        """Gives the standby the log. If a roll call is open, the standby gets it afterwards."""
         joined: Commands = ()
         if self.roll is None:
             self._informed = False
@@ -230,15 +231,15 @@ class LoggedBackup(UpstreamBackup):
         return (*left, *self.moves.handle(event))
 
     def determinants_stored(self, event: on.DeterminantsStored) -> Commands:
-        """Sends the output that waited for it."""
+        """Sends the output that waited for this confirmation."""
         if event.epoch != self.epoch:
             return ()
         self._informed = True
         return self._free(self._confirming.pending.stored(event.number))
 
     def _offer(self, name: str) -> Commands:
-        """All of the log that a replay may need: until it is confirmed, nobody counts on this standby. When
-        it is, what another mode made before and held back is sent, too."""
+        """Ships the whole log that a replay may need. The standby does not count as protection until it
+        confirms this log. Then also output is sent that another mode made before and held back."""
         self._informed = False
         for stream in self.wiring.leaving:
             self._confirming.add(None, stream, self.ledger.queues[stream].next)
@@ -281,7 +282,8 @@ class LoggedBackup(UpstreamBackup):
         return self.needed().get(stream, Seq(0))
 
     def _behind_all(self) -> Replay | None:
-        """How to make again what no consumer has acked at level 0, of steps that the standby holds."""
+        """A replay of everything that some consumer has not acked at level 0, from steps that the standby
+        holds."""
         return self.log.replay({s: self.ledger.queues[s].received_by_all for s in self.wiring.leaving})
 
     def lead_tick(self, now: Millis) -> Commands:

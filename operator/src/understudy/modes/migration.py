@@ -1,9 +1,9 @@
-"""Operator migration with live state (Brettlecker §4.2): the phases on the side that moves away.
+"""Operator migration with live state (Brettlecker §4.2): the phases of the side that moves away.
 
-`moving.TRANSITIONS` says what each phase does on each event. Until the target leads, the side that moves
-away stands still and keeps its state, also when it steps down: if the target fails at once, it can take
-over from there. A mode whose secondary runs in parallel (active standby) hands over without a pause, and
-need not withdraw. `protocol.moves` says how long all of this may take, and how it is given up.
+`moving.TRANSITIONS` says what each phase does on each event. Until the target leads, the side that moves away
+stays paused and keeps its state, also when it steps down: if the target fails at once, this side can take
+over from that state. A mode whose secondary runs in parallel (active standby) hands over without a pause and
+never has to withdraw. `protocol.moves` says how long each phase may take and how a move is given up.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Move:
 
     target: str
     why: str
-    in_lease: bool = False  # the Lease names the target: without that it ends
+    in_lease: bool = False  # the Lease names the target; when it no longer does, the move ends
     phase: Phase = Phase.JOINING
-    since: Millis | None = None  # seen by a tick
+    since: Millis | None = None  # time of the first tick in this phase
 
     def enters(self, phase: Phase) -> Move:
         return replace(self, phase=phase, since=None)

@@ -1,7 +1,7 @@
-"""What a primary does about a move, in every mode, and the table of it.
+"""What a primary does about a move, in every mode, as a table of transitions.
 
-A move is asked for from outside, by the Lease or by an event; or by the primary itself, when its backlog only
-grows: a resource failure is noticed by the side that it affects.
+A move is requested from outside, by the Lease or by an event, or by the primary itself when its backlog keeps
+growing: the instance that lacks a resource is the one that notices.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Moving:
     def __init__(self, core: Instance) -> None:
         self._core = core
-        self.move: Move | None = None  # under way
-        self.follower: str | None = None  # who joined last
+        self.move: Move | None = None  # the move that is under way
+        self.follower: str | None = None  # the standby that joined last
 
     def forget(self) -> None:
         self.move = self.follower = None
@@ -36,7 +36,7 @@ class Moving:
         return self.move.phase if self.move is not None else Phase.NOT_MOVING
 
     def handle(self, event: Event) -> Commands:
-        """Look the event up in the table."""
+        """Looks up the handler of the event in the table of the current phase."""
         commands = answer(self, TRANSITIONS, self.phase, event)
         if commands is None:
             raise self._core.impossible(self.phase, event)
@@ -61,31 +61,31 @@ class Moving:
         return self._give_up()
 
     def paused(self, event: on.Paused) -> Commands:
-        """Gives the state away: state is only positions, tails and queues now. Passive standby ships its last
-        checkpoint first."""
+        """Gives the state away. After the pause the state consists of positions, tails and queues only.
+        Passive standby ships its last checkpoint first."""
         return self._core.move_state()
 
     def joined(self, event: on.SecondaryJoined) -> Commands:
-        """Notes who follows. A move that waits for this instance goes on: with a pause, or at once with the
-        hand-over in modes that need no pause."""
+        """Notes the follower. A move that waits for this instance continues: with a pause, or directly with
+        the hand-over in modes that need no pause."""
         self.follower = event.name
         return self._advance()
 
     def left(self, event: on.SecondaryLeft) -> Commands:
-        """If the target has left, gives the move up. After the hand-over the Lease decides: it is taken
-        again, so that the target cannot win it, or read again in modes that need no pause."""
+        """If the target has left, gives the move up. After the hand-over the Lease decides: the primary takes
+        it again, so that the target cannot win it, or only reads it in modes that need no pause."""
         self.follower = None if event.name == self.follower else self.follower
         return self._target_left() if self.move is not None and self.move.target == event.name else ()
 
     def tick(self, event: on.Tick) -> Commands:
-        """Goes on as soon as the target is ready. Gives the move up when it has taken too long."""
+        """Continues as soon as the target is ready. Gives the move up when it has taken too long."""
         if self.move is None:
             return ()
         self.move = self.move.seen(event.now)
         return self._give_up() if self.move.overdue(event.now, self._core.detector.tau) else self._advance()
 
     def withdrawn(self, event: on.LeaseWon) -> Commands:
-        """Goes on processing: the target cannot win the Lease any more."""
+        """Continues processing: the target cannot win the Lease any more."""
         if self.move is None:
             return ()
         move, self.move = self.move, None
@@ -98,7 +98,8 @@ class Moving:
         return self._advance()
 
     def _advance(self) -> Commands:
-        """Begin the move as soon as the target is ready for it, and producers can send it what waits here."""
+        """Begins the move as soon as the target is ready, and producers can send it the input that waits
+        here."""
         move, core = self.move, self._core
         if move is None or move.phase is not Phase.JOINING or not core.ready_for(move.target):
             return ()
@@ -120,7 +121,7 @@ class Moving:
         return (do.HandOver(self.move.target, lease, checkpoint),)
 
     def _target_left(self) -> Commands:
-        """It failed, or it leads already: then the Lease says so."""
+        """The target has failed, or it leads already: in that case the Lease names it."""
         if self.move is not None and self.move.handed and not self._core.stands_still:
             return (do.ReadLease("to see whether the target has taken over"),)
         return self._give_up()
@@ -146,7 +147,7 @@ class Moving:
         return (do.RequestMigration(overload.why),) if overload is not None else ()
 
     def _backlog(self, inputs: tuple[Stream, ...]) -> int:
-        """What waits on every input from outside: a tuple that waits for another input is no load."""
+        """Tuples that wait on every external input. A tuple that only waits for another input is no load."""
         outside = [s for s in inputs if s in self._core.wiring.external]
         ledger = self._core.ledger
         return min((ledger.received(s) - ledger.position(s) for s in outside), default=0)

@@ -1,7 +1,7 @@
-"""What producers and consumers have told this life, beside tuples and acks.
+"""What producers and consumers have reported to this life, beside tuples and acks.
 
 Producers send watermarks with their tuples. Consumers send savepoint trees with their acks. A producer may be
-replaced: then this life holds input that its successor may not have, or may have under other seqs.
+replaced: then this life holds input that the producer's successor may not have, or may have under other seqs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from understudy.protocol.ledger import Ledger
 from understudy.protocol.savepoints import Tree, Trees
 from understudy.protocol.watermarks import Step, StepLog
 
-MARKS = 1_000  # watermarks kept per input: those behind the newest tuples, and behind the last checkpoint
+# watermarks kept per input: the steps of the newest tuples and of those since the last checkpoint
+MARKS = 1_000
 
 
 class Neighbours:
@@ -21,21 +22,24 @@ class Neighbours:
         self.marks: dict[Stream, StepLog] = {}
         self._trees: dict[Stream, dict[Consumer, Tree]] = {}
         self._unreplayable_before: dict[Stream, Seq] = {}
-        """Input before these seqs is of a producer that was replaced: its successor may not have it."""
+        """Input before these seqs came from a producer that was replaced; its successor may not be able to
+        send it."""
         self._received_from_old: dict[Stream, Seq] = {}
-        """So much is of a producer that was replaced, until the first tuples of its successor arrive."""
+        """Input before these seqs came from a producer that was replaced. An entry ends when tuples of the
+        successor arrive."""
 
     def forget_producers(self) -> None:
         self._unreplayable_before, self._received_from_old = {}, {}
 
     def without_producers(self) -> Neighbours:
-        """For another mode at the same primary, which shares what has been told so far."""
+        """A copy for another mode of the same primary: it shares watermarks and savepoint trees."""
         found = Neighbours()
         found.marks, found._trees = self.marks, self._trees
         return found
 
     def restore(self, checkpoint: Checkpoint | None) -> None:
-        """What an earlier life was told. Which producers that life had does not count."""
+        """Restores the watermarks and trees of an earlier life. Which producers that life had does not
+        matter."""
         self.marks = {s: StepLog([m]) for s, m in checkpoint.marks.items()} if checkpoint else {}
         self.keep_trees(checkpoint.trees if checkpoint else {})
 
@@ -47,11 +51,12 @@ class Neighbours:
         log.keep(MARKS)
 
     def mark_of(self, stream: Stream, position: Seq) -> Step | None:
-        """The step behind the last tuple taken before `position`: a subscription from there on names it."""
+        """The step that made the last tuple taken before `position`; a subscription that begins there names
+        this step."""
         return self.marks[stream].before(position) if stream in self.marks else None
 
     def marks_at(self, ledger: Ledger) -> dict[Stream, Step]:
-        """The steps behind the positions."""
+        """For each input, the step that made the last tuple before the position."""
         found = ((s, self.mark_of(s, ledger.position(s))) for s in self.marks)
         return {s: mark for s, mark in found if mark is not None}
 
@@ -59,7 +64,7 @@ class Neighbours:
 
     @property
     def trees(self) -> Trees:
-        """As they are now."""
+        """A copy of the savepoint trees of all consumers."""
         return {s: dict(per) for s, per in self._trees.items()}
 
     def tree_of(self, stream: Stream, consumer: Consumer) -> Tree | None:
@@ -72,7 +77,7 @@ class Neighbours:
         self._trees.setdefault(stream, {})[consumer] = tree
 
     def acked_with(self, stream: Stream, consumer: Consumer, tree: Tree) -> None:
-        """The newest tree counts: a life of the consumer that was replaced may still speak."""
+        """The newest tree counts: an old life of the consumer may still send acks after it was replaced."""
         known = self.tree_of(stream, consumer)
         if known is None or tree.root.progress >= known.root.progress:
             self.put_tree(stream, consumer, tree)
@@ -80,13 +85,14 @@ class Neighbours:
     # --- producers that were replaced
 
     def producer_replaced(self, stream: Stream, received: Seq, goes_on_from: Seq | None) -> None:
-        """`goes_on_from`: what the successor is asked for, if this life has had another producer."""
+        """Notes which input came from the replaced producer. `goes_on_from`: where the subscription at its
+        successor begins, if this life has had another producer."""
         self._unreplayable_before[stream] = received
         if goes_on_from is not None:
             self._received_from_old[stream] = goes_on_from
 
     def producer_spoke(self, stream: Stream) -> None:
-        """The first tuples of the successor have arrived."""
+        """Notes that the first tuples of the successor have arrived."""
         self._received_from_old.pop(stream, None)
 
     def awaits_successor(self, stream: Stream) -> bool:
@@ -94,8 +100,9 @@ class Neighbours:
         return stream in self._received_from_old
 
     def taken_before(self, event: on.Arrived, ledger: Ledger) -> Range | None:
-        """The seqs that this life has received from an earlier producer, and that the new one gives to other
-        tuples. Empty if the new producer begins where this life stands, None if it did not diverge."""
+        """The seqs that this life has received from an earlier producer, and that the new producer gives to
+        other tuples. Empty if the new producer begins where this life's input ends; None if it did not
+        diverge."""
         received = self._received_from_old.get(event.stream)
         if received is None or event.anew is None or not ledger.admits(event.stream, event.epoch):
             return None

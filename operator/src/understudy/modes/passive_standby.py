@@ -1,26 +1,27 @@
 """Passive standby (Hwang §5.1, Zhang): the primary ships its state to a secondary.
 
 Input preservation: an input tuple is released upstream only when the secondary has stored a checkpoint that
-covers it. Output preservation: the secondary is always behind, so what it sends again after a take-over was
-sent before.
+covers it. Output preservation: the secondary's state is never newer than the primary's, so every tuple that
+it sends again after a take-over was sent before.
 
-Without a secondary nothing is released: upstream keeps what a first secondary, or a restart from zero, will
-need.
+Without a secondary nothing is released: upstream keeps the input that a first secondary, or a restart from
+zero, will need.
 
-Over several elements there are three strategies (Zhang): all at once, one at a time, or *sweeping*: an
-element right after an ack has trimmed its output queue, so that least of the queue is shipped. The confirmed
-checkpoint releases the element's input, which trims the queue before it, which makes that element due: the
-sweep runs upstream by itself. Where it can, a sweep goes one step further than Zhang's: it checkpoints the
-element as it was when it made the first tuple that its consumers still need, so that nothing of the queue is
-shipped; what it has made since is made again. A checkpoint of one element carries the others as last
-confirmed, which is consistent for deterministic elements: queues between elements are trimmed by confirmed
-positions only, and what an older element makes again, a newer one has.
+With several elements there are three strategies (Zhang): all elements at once, one at a time, or *sweeping*:
+an element is checkpointed right after an ack has trimmed its output queue, so that as little as possible of
+the queue is shipped. The confirmed checkpoint releases the element's input. That trims the queue of the
+element before it, which is checkpointed next: the sweep runs upstream by itself. Where possible a sweep goes
+one step further than Zhang's: it checkpoints the element as it was when it made the first tuple that its
+consumers still need, so that nothing of the queue is shipped; later tuples are made again after a take-over.
+A checkpoint of one element carries the others as last confirmed. For deterministic elements this is
+consistent: queues between elements are trimmed by confirmed positions only, and whatever an element in an
+older state makes again, an element in a newer state has already received.
 
-`hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are forwarded.
-That holds while somebody could take over from an older checkpoint. A primary that is alone forwards all; one
-that loses its secondary first takes the Lease again, so that the lost one can't win it with what it has last
-seen. `exact=False`: an arbitrary network without it. What the secondary sends is sent as new tuples
-(divergent recovery).
+`hold_back` makes arbitrary operators precise (Hwang §6, Table 4): only checkpointed tuples are sent. This is
+necessary as long as another instance could take over from an older checkpoint. A primary without a secondary
+sends everything; one that loses its secondary first takes the Lease again, so that the lost secondary can't
+win it with its last checkpoint. `exact=False`: an arbitrary network without `hold_back`. After a take-over
+all its output is sent as new tuples (divergent recovery).
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 RESEND = 8  # intervals after which an unconfirmed checkpoint counts as lost
-PATIENCE = 4  # a sweep that no ack starts is started after this many intervals
-STEPS = 500  # the newest steps of an element that a sweep can go back to
+PATIENCE = 4  # a sweep that no ack has started is started after this many intervals
+STEPS = 500  # the newest steps of an element, to which a sweep can go back
 
 
 class Strategy(Enum):
@@ -78,25 +79,25 @@ class PassiveStandby(Instance):
 
     def forget(self) -> None:
         super().forget()
-        self._kept: Checkpoint | None = None  # as a secondary: the newest stored
+        self._kept: Checkpoint | None = None  # as a secondary: the newest stored checkpoint
         self._secondary: str | None = None
-        self._fencing = False  # the Lease is taken again, so that a lost secondary can't win it
-        self._joiner: str | None = None  # waits until an earlier secondary is fenced off
+        self._fencing = False  # the Lease is being taken again, so that a lost secondary can't win it
+        self._joiner: str | None = None  # the new secondary that waits until an earlier one is fenced off
         self.number = 0
         self._in_flight: Checkpoint | None = None
-        self._confirmed: Checkpoint | None = None  # what the secondary has
+        self._confirmed: Checkpoint | None = None  # the newest checkpoint that the secondary has confirmed
         self._shipped_at: Millis | None = None
-        self._shipped: dict[str, Millis] = {}  # the same per element
-        self._due: dict[str, None] = {}  # elements whose queue was trimmed, in that order
-        self._trimmed: dict[Stream, Seq] = {}  # where queues were last seen to begin
+        self._shipped: dict[str, Millis] = {}  # when each element was last shipped
+        self._due: dict[str, None] = {}  # elements whose queue was trimmed, in the order of trimming
+        self._trimmed: dict[Stream, Seq] = {}  # where each queue began when it was last looked at
         self._changed = False
         self._now = Millis(0)
         self._logs = {Stream(name): StepLog() for name in self.wiring.inputs} if self._goes_back else {}
 
     @property
     def _goes_back(self) -> bool:
-        """Whether sweeps go back to the trimmed point. Where output is held back, only a new checkpoint lets
-        it go."""
+        """Whether sweeps go back to the trimmed point. Not where output is held back: there only a new
+        checkpoint lets output go."""
         return self.strategy is Strategy.SWEEPING and self.exact and not self.hold_back
 
     # --- secondary
@@ -116,7 +117,8 @@ class PassiveStandby(Instance):
         return (do.Store(event.checkpoint),)
 
     def start_inputs(self, checkpoint: Checkpoint | None) -> Commands:
-        differs = not self.exact or (self.hold_back and checkpoint is None)  # from what was sent before
+        # output differs from what was sent before
+        differs = not self.exact or (self.hold_back and checkpoint is None)
         at = {s: (checkpoint.covers(s) if checkpoint else None) or Seq(0) for s in self.wiring.entering}
         self.resuming.takes_up(at, differs=differs)
         resent = () if self.roll is not None else tuple(self.publish(name) for name in self.wiring.inputs)
@@ -132,13 +134,13 @@ class PassiveStandby(Instance):
         return self.resuming.hear(event)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """Ships it a whole checkpoint, which is due at once. Where output is held back, a former secondary is
-        fenced off first."""
+        """Ships a whole checkpoint to the new secondary, due at once. Where output is held back, a former
+        secondary is fenced off first."""
         return (*self._joined(event.name), *self.moves.handle(event))
 
     def secondary_left(self, event: on.SecondaryLeft) -> Commands:
-        """Ships nothing any more. Where output is held back, takes the Lease again, so that the lost
-        secondary cannot win it."""
+        """Stops shipping. Where output is held back, takes the Lease again, so that the lost secondary cannot
+        win it."""
         left: Commands = ()
         if event.name == self._secondary:
             self._confirmed = self._in_flight = None
@@ -168,7 +170,7 @@ class PassiveStandby(Instance):
         return self._fence() if self._fencing else ()
 
     def renewed(self) -> Commands:
-        """The lost secondary is fenced off: nobody can take over from an older checkpoint."""
+        """The lost secondary is fenced off: no instance can take over from an older checkpoint."""
         if not self._fencing:
             return ()
         self._fencing, self._changed = False, True
@@ -179,11 +181,13 @@ class PassiveStandby(Instance):
         commands = super().heard(event)
         if self.hold_back and self._kept is not None and self._kept.epoch < self.epoch:
             self._kept = (
-                None  # the primary may have been alone since, and have sent what this checkpoint lacks
+                # the primary may have run alone in the meantime and sent tuples that this checkpoint does not
+                # cover
+                None
             )
         return commands
 
-    # --- migration: the last checkpoint is one like any other
+    # --- migration: the last checkpoint is shipped and confirmed like any other
 
     def ready_for(self, target: str) -> bool:
         return self._secondary == target and self._confirmed is not None and self.roll is None
@@ -218,7 +222,8 @@ class PassiveStandby(Instance):
     # --- when to ship
 
     def lead_tick(self, now: Millis) -> Commands:
-        """Ship at most one checkpoint per interval, none while one is under way, none without a change."""
+        """Ships at most one checkpoint per interval, none while another is unconfirmed, none without a
+        change."""
         self._now = now
         return (*self.resuming.tick(now), *self._ship_if_due(now))
 
@@ -243,7 +248,7 @@ class PassiveStandby(Instance):
         return self.ship((self._longest_ago(),)) if waited else ()
 
     def unconfirmed(self) -> None:
-        """The checkpoint under way was never confirmed: what the secondary has is not known."""
+        """The checkpoint in flight was never confirmed: the state of the secondary is unknown."""
         self._in_flight = self._confirmed = None
         self._changed = True
 
@@ -254,7 +259,7 @@ class PassiveStandby(Instance):
         return min(self.wiring.inputs, key=lambda n: self._shipped.get(n, Millis(-1)))
 
     def _sweep(self) -> Commands:
-        """Checkpoint the element whose queue was trimmed first, now that nothing else is under way."""
+        """Checkpoints the element whose queue was trimmed first, unless another checkpoint is in flight."""
         if self._secondary is None or self._in_flight or self._confirmed is None:
             return ()
         for element in tuple(self._due):
@@ -265,12 +270,13 @@ class PassiveStandby(Instance):
                 return self._ship_as(
                     {element: ElementState(step.at, step.low, Range(step.first, step.first))}
                 )
-            del self._due[element]  # the step that was confirmed is still needed: the next trim may end it
+            del self._due[element]  # the confirmed step is still needed; the next trim may pass it
         return ()
 
     def _as_trimmed(self, name: str) -> Step | None:
-        """The step that made the first tuple that its consumers need; None if the element can't go back to
-        where it began: the selection of that time is forgotten, or it merges inputs."""
+        """The step that made the first tuple that the element's consumers need. None if the element can't go
+        back to the beginning of that step, because the selection of that time was dropped or because it
+        merges inputs."""
         stream, now = Stream(name), self.ledger.elements[name]
         step = self._logs[stream].find(self.ledger.queues[stream].trimmed) if stream in self._logs else None
         if step is None or len(step.at) > 1:
@@ -321,8 +327,9 @@ class PassiveStandby(Instance):
         return self._sweep()
 
     def _trims(self, event: on.Acked) -> bool:
-        """Whether an ack shortened a queue whose element was last checkpointed an interval ago. An ack that
-        repeats what is known must not count: the queue behind it has grown for a while."""
+        """Whether the ack shortened a queue, and its element was last checkpointed at least an interval ago.
+        An ack that repeats a known position must not count: the queue has grown since that position was first
+        acked."""
         before, begins = self._trimmed.get(event.stream, Seq(0)), self.ledger.queues[event.stream].trimmed
         self._trimmed[event.stream] = begins
         return begins > before and due(self._shipped.get(str(event.stream)), self._now, self.interval)
@@ -334,7 +341,8 @@ class PassiveStandby(Instance):
         released = (*self.release(self._confirmed), *self._forward(self._confirmed))
         if self.move is not None and self.move.phase is Phase.SHIPPING:
             return (*released, *self.moves.hand_over(None))
-        return (*self._sweep(), *released)  # what is shipped now has the queues as they were before the acks
+        # a checkpoint shipped here contains the queues as they were before the acks
+        return (*self._sweep(), *released)
 
     def release(self, checkpoint: Checkpoint) -> Commands:
         streams = dict.fromkeys(s for ins in self.wiring.inputs.values() for s in ins)
@@ -360,7 +368,7 @@ class PassiveStandby(Instance):
         return self._secondary
 
     def replays_from(self, stream: Stream, told: Told) -> Seq:
-        """What the secondary has stored covers the input before."""
+        """After a take-over, input is replayed from the end of what the secondary's checkpoint covers."""
         found = self._confirmed.covers(stream) if self._confirmed else None
         return found or Seq(0)
 

@@ -1,4 +1,4 @@
-"""The tables of transitions in Markdown, generated from those that the core looks up."""
+"""The transition tables of the docs in Markdown, generated from the tables that the core looks up."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Entries = Mapping[tuple[Any, type[Any]], Handler | Ignored]
 
 
 def transition_files() -> Mapping[str, str]:
-    """Path in the repository → text."""
+    """Path in the repository → text of the generated file."""
     sections: list[tuple[str, Entries]] = [
         ("every mode", Instance.TRANSITIONS),
         ("a move, at the primary", moving.TRANSITIONS),
@@ -54,7 +54,7 @@ def transition_files() -> Mapping[str, str]:
 
 
 def _own(mode: type[Instance]) -> Entries:
-    """What differs from every mode."""
+    """The entries that differ from those of every mode."""
     common = Instance.TRANSITIONS
     return {
         (state, event): answer

@@ -1,8 +1,8 @@
 """How the seqs of this life relate to those that earlier lives gave to their tuples.
 
-A life that has lost its state makes other tuples than the one before. Consumers have tuples of that
-one; so new tuples must not take seqs that a consumer has seen. Which seqs are taken is settled when the
-consumers have subscribed. A late consumer, which comes back only after that, may count by a shift.
+A life that has lost its state makes other tuples than the life before it. Consumers hold tuples of that
+earlier life, so new tuples must not take seqs that a consumer has seen. Which seqs are taken is settled when
+the consumers have subscribed. A late consumer, which subscribes only after that, may be served with a shift.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ AckKey = tuple[Stream, Consumer, int]
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    lossy: bool = False  # this life began without the state of the one before
+    lossy: bool = False  # this life began without the state of the life before it
     diverged_at: Mapping[Stream, Seq] = field(default_factory=dict)
     """From these seqs on, streams have other tuples than an earlier life sent."""
     resumed: Mapping[Stream, Seq] = field(default_factory=dict)
-    """Positions at which an earlier life's state was taken up. That life may have gone further."""
-    late: frozenset[Reader] = frozenset()  # these did not answer the roll call, and have not come back yet
+    """Positions at which this life continues from an earlier life's state. The earlier life may have got
+    further."""
+    # these consumers did not answer the roll call, and have not subscribed since
+    late: frozenset[Reader] = frozenset()
     shifts: Mapping[Reader, int] = field(default_factory=dict)
-    """A late consumer counts a stream's tuples by so many more."""
+    """How much higher a late consumer's seqs of the stream are than the seqs of this life."""
     early: Mapping[AckKey, on.Acked] = field(default_factory=dict)
-    """The newest acks that came during a roll call: they speak of the seqs of an earlier life."""
+    """The newest acks that came during a roll call. They count in the seqs of an earlier life."""
 
     def lost_state(self) -> Numbering:
         return replace(self, lossy=True)
@@ -42,7 +44,7 @@ class Numbering:
     # --- late consumers
 
     def without(self, silent: Iterable[Reader]) -> Numbering:
-        """The roll call ends, though these have not answered."""
+        """Ends the roll call: consumers that have not answered are late."""
         return replace(self, late=frozenset(silent))
 
     def back(self, reader: Reader) -> Numbering:
@@ -59,11 +61,11 @@ class Numbering:
         return replace(self, late=frozenset(), shifts={})
 
     def ours(self, stream: Stream, consumer: Consumer, seq: int) -> Seq:
-        """This life's seq for what the consumer calls `seq`."""
+        """This life's seq of the tuple that the consumer calls `seq`."""
         return Seq(max(0, seq - self.shifts.get((stream, consumer), 0)))
 
     def theirs(self, stream: Stream, consumer: Consumer, seq: int) -> Seq:
-        """The consumer's seq for what is `seq` here."""
+        """The consumer's seq of the tuple that this life calls `seq`."""
         return Seq(seq + self.shifts.get((stream, consumer), 0))
 
     @property
@@ -73,13 +75,14 @@ class Numbering:
     # --- acks that came too early
 
     def with_early(self, ack: on.Acked) -> Numbering:
-        """A quiet consumer will not repeat it."""
+        """Keeps an ack for later: a consumer that gets no new tuples will not repeat it."""
         key = (ack.stream, ack.consumer, ack.level)
         known = self.early.get(key, ack)
         newest = max(known, ack, key=lambda each: (each.epoch, each.upto))
         return replace(self, early={**self.early, key: newest})
 
     def settled(self) -> tuple[Numbering, tuple[on.Acked, ...]]:
-        """The roll call is over: all early acks count now, but those of late consumers."""
+        """Ends the wait when the roll call is over: returns the early acks that count now. Those of late
+        consumers keep waiting."""
         waiting = {key: ack for key, ack in self.early.items() if key[:2] in self.late}
         return replace(self, early=waiting), tuple(a for key, a in self.early.items() if key not in waiting)

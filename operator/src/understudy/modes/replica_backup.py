@@ -1,13 +1,13 @@
-"""Replica backup (Xiao): no primary and no secondary. Both replicas send; a consumer uses whichever tuple
-comes first.
+"""Replica backup (Xiao): no primary and no secondary. Both replicas send; a consumer takes each tuple from
+the replica that delivers it first.
 
-Peers heartbeat each other and say how far they have come; upstream keeps what either still needs. When one is
-silent, the other goes on and has a replacement elected (CLEA); the replacement takes the survivor's state and
-runs beside it, so that the next failure is survived too. While a replica is alone it releases nothing: no one
-else holds its state.
+The replicas send each other keep-alives with their positions; upstream keeps what either still needs. When
+one is silent, the other continues and has a replacement elected (CLEA). The replacement takes the survivor's
+state and runs in parallel, so that the next failure is survived, too. A single replica releases nothing,
+because no other process holds its state.
 
-Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes it again: the epoch
-that begins then is what tells a replica that was only silent that it has been replaced.
+Where there is a Lease, its holder is the replica that a newcomer joins. A survivor takes the Lease again.
+From the new epoch a replica that was only silent learns that it has been replaced.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.timer import due
 from understudy.protocol.watermarks import Marks
 
-CONFIRM = 100  # times τ in which a newcomer confirms the state that it was given: it may be large
+# times τ: so long a newcomer may take to confirm the state that it was given; the state may be large
+CONFIRM = 100
 
 
 class ReplicaBackup(Instance):
@@ -43,19 +44,20 @@ class ReplicaBackup(Instance):
     def forget(self) -> None:
         super().forget()
         self.number = 0
-        self._offered: Checkpoint | None = None  # the state on its way to a replica that joins
+        # the state that was sent to a joining replica and is not confirmed yet
+        self._offered: Checkpoint | None = None
         self._offered_at: Millis | None = None
         self._peer: Marks | None = None
         self._electing = False
         self._secondary: str | None = None  # the replica that joined this one
-        self._joined = False  # with the state of a peer that has run beside this replica ever since
+        self._joined = False  # this replica took its state from the peer and has run beside it ever since
         self._told_at: Millis | None = None
 
     # --- the Lease
 
     def lease_seen_beside(self, event: on.LeaseSeen) -> Commands:
-        """Steps down if another holds the Lease in a newer epoch; tries it again while a replica is
-        needed."""
+        """Steps down if another instance holds the Lease in a newer epoch. Tries the Lease again while a
+        replica is missing."""
         record = event.record
         if record is None:
             return self.lease_seen_leading(event)
@@ -66,12 +68,12 @@ class ReplicaBackup(Instance):
         return (*elected, *(self.moves.handle(event) if record.holder == self.name else ()))
 
     def lease_won_first(self, event: on.LeaseWon) -> Commands:
-        """Starts empty."""
+        """Begins as the first replica, with empty state."""
         self.leadership = self.leadership.renewed(event.record)
         return self.started(on.Started(event.record.epoch, fresh=True))
 
     def lease_won_alone(self, event: on.LeaseWon) -> Commands:
-        """Goes on alone in the new epoch. Whoever joined the epoch before must join this one."""
+        """Continues alone in the new epoch. A replica that joined in the epoch before must join again."""
         record = event.record
         self.leadership = self.leadership.renewed(record).not_watching()
         self._electing = self._joined = False
@@ -79,14 +81,14 @@ class ReplicaBackup(Instance):
         return (do.Lead(record.epoch, None, "goes on alone until a replica joins it", live=True),)
 
     def first_contact(self, event: on.FirstContact) -> Commands:
-        """The connection is being made: until then silence means nothing."""
+        """The connection to the peer is being made. Until it exists, silence is no reason for suspicion."""
         if event.epoch < self.epoch:
             return ()
         return self._heard_peer(on.KeepAlive(event.until, event.epoch))
 
     def keep_alive(self, event: on.KeepAlive) -> Commands:
-        """The peer lives. It counts as lost if its engine stands still. If it has taken the Lease in a newer
-        epoch, it no longer counts on this replica, which steps down."""
+        """The peer is alive. It counts as lost if its engine has stalled. If the peer has taken the Lease in
+        a newer epoch, it has given this replica up, which steps down."""
         if self._replaced_in(event.epoch):
             return self._step_down(event.epoch)
         if event.epoch < self.epoch:
@@ -95,13 +97,12 @@ class ReplicaBackup(Instance):
         return self._heard_peer(event)
 
     def _replaced_in(self, epoch: Epoch) -> bool:
-        """Whether the peer, by its keep-alive, has taken the Lease again: it no longer counts on this
-        replica."""
+        """Whether the peer's keep-alive shows that it took the Lease again and has given this replica up."""
         return self.role is Role.PRIMARY and self.lease is not None and epoch > self.epoch
 
     def peer_closed(self, event: on.PeerClosed) -> Commands:
-        """The peer is lost: has another replica elected. One that has not joined it yet may have to begin in
-        its place, and tries the Lease."""
+        """The peer is lost: has another replica elected. A replica that has not joined the peer yet may have
+        to replace it, and tries the Lease."""
         why = "its connection closed: the process is dead"
         if self.role is Role.STANDBY and self.lease is not None:
             return self.suspect(why, closed=True)
@@ -122,8 +123,8 @@ class ReplicaBackup(Instance):
         return self.resumes(event)
 
     def arrived_beside(self, event: on.Arrived) -> Commands:
-        """Takes what is new. A replica that joined begins again with the peer's state if the producer gives
-        known seqs to other tuples."""
+        """Takes the new tuples. A replica that joined its peer begins again with the peer's state if the
+        producer gives known seqs to other tuples."""
         if self._joined and (taken := self.neighbours.taken_before(event, self.ledger)) is not None:
             return (*self._given_up(event.stream, taken), *self._rejoin("upstream began anew"))
         return self.arrived(event)
@@ -139,7 +140,7 @@ class ReplicaBackup(Instance):
         return self._secondary == target and self._peer is not None
 
     def handed_over_beside(self, event: on.HandedOver) -> Commands:
-        """Tries the Lease: the other replica moves, and this one leads already."""
+        """Tries the Lease: the other replica moves, and this one already runs."""
         if event.lease.epoch < self.epoch:
             return ()
         self.leadership = self.leadership.with_lease(event.lease)
@@ -159,7 +160,7 @@ class ReplicaBackup(Instance):
         return (do.Lead(self.epoch, None, "starts empty, as its peer does"), *inputs)
 
     def checkpoint_arrived(self, event: on.CheckpointArrived) -> Commands:
-        """Leads beside the peer, with the peer's state."""
+        """Runs in parallel with the peer, from the peer's state."""
         return self._join(event.checkpoint) if event.checkpoint.epoch >= self.epoch else ()
 
     def _join(self, checkpoint: Checkpoint) -> Commands:
@@ -176,28 +177,30 @@ class ReplicaBackup(Instance):
             return self._alone(f"its engine stands still: {event.stalled}")
         self.leadership = self.leadership.heard(event.now, event.epoch)
         self._electing = (
-            False  # there is a peer, or one is starting; if it falls silent too, another is needed
+            False  # a peer exists or is starting; if it falls silent too, a replica is elected again
         )
         if event.positions is not None and self._offered is None:
             self._peer = event.positions
         return ()
 
     def _rejoin(self, why: str) -> Commands:
-        """Begin again with the peer's state. A Lease that names this replica is left to the peer first."""
+        """Begins again with the peer's state. If the Lease names this replica, the peer must take it
+        first."""
         self.leave_role()
         self.forget()
         return (do.StepDown(why), do.ReadLease("to join the peer"))
 
     def _given_up(self, stream: Stream, taken: Range) -> Commands:
-        """The peer may have taken other tuples under seqs of before, and consumers what was made of either:
-        only if both go on from one state do they number alike. What was made of these counts as that of their
-        successors."""
+        """Reports input that is given up when this replica rejoins. The peer may have taken other tuples
+        under the same seqs, and consumers may have output of either: only if both replicas continue from one
+        state do they assign the same seqs. Output made from the given-up input counts as output of the tuples
+        that replace it."""
         return (do.ReportLoss(stream, taken),) if taken else ()
 
     def _peer_has(self, event: on.Resumes) -> bool:
-        """Whether the peer has the input that this replica misses: it has passed it, or this replica's state
-        came from it, and the producer began anew behind what the peer had received but not processed then. Of
-        two that can't tell, only the one that joined gives way."""
+        """Whether the peer has the input that this replica misses: the peer has processed it, or this
+        replica's state came from the peer, and the producer diverged after what the peer had received but not
+        processed then. If neither replica knows, only the one that joined begins again."""
         return self._joined or (
             self._peer is not None and self._peer.get(event.stream, Seq(0)) >= event.start
         )
@@ -221,13 +224,13 @@ class ReplicaBackup(Instance):
         return self.resuming.hear(event)
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """Gives it the state; if a roll call is open, when that is over."""
+        """Gives the joining replica the state. If a roll call is open, the replica gets it afterwards."""
         self._peer, self._secondary = None, event.name
         offer = self._offer() if not self.roll_open else ()
         return (*offer, *self.moves.handle(event))
 
     def secondary_at(self, event: on.SecondaryAt) -> Commands:
-        """Notes how far the peer has come: upstream keeps what either still needs."""
+        """Notes the peer's positions: upstream keeps what either replica still needs."""
         if event.epoch == self.epoch and self._offered is None:
             self._peer = event.positions
         return ()
@@ -246,17 +249,17 @@ class ReplicaBackup(Instance):
         return (do.Ship(self._offered, None),)
 
     def sent_as_new(self) -> Commands:
-        """A replica that joined meanwhile waits for a state with the seqs that are settled now."""
+        """Gives a replica that joined during the roll call its state, now that the seqs are settled."""
         return self._offer() if self._secondary is not None else ()
 
     def tick_joining(self, event: on.Tick) -> Commands:
-        """Suspects a peer that has been silent for longer than τ. Where there is a Lease, it may have to
-        begin in the peer's place."""
+        """Suspects a peer that has been silent for longer than τ. Where there is a Lease, this replica may
+        have to take it in the peer's place."""
         return self.tick_following(event) if self.lease is not None else self.tick_beside(event)
 
     def tick_beside(self, event: on.Tick) -> Commands:
-        """Suspects a peer that has been silent for longer than τ. Says how far this replica has come, and
-        acks what neither needs."""
+        """Suspects a peer that has been silent for longer than τ. Reports this replica's positions, and acks
+        what neither replica needs."""
         now = event.now
         self.leadership = self.leadership.ticked(now)
         if self.detector.suspects(now):

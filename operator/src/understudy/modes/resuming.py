@@ -1,13 +1,13 @@
-"""A life that takes up a former one's state, or begins in its place with nothing, and may find that input
-is gone.
+"""How a life continues from the state of a former life, or replaces it without state, and what it does if its
+input is gone.
 
-Then it makes other tuples than the former life, and they must not take the seqs of the former life's
-tuples. Which seqs are taken is known only when all consumers have subscribed (the roll call). Until
-then no output leaves and no ack counts.
+Without the input it makes other tuples than the former life, and they must not take the seqs of the former
+life's tuples. Which seqs are taken is known only when all consumers have subscribed (the roll call). Until
+then no output is sent and no ack counts.
 
-A mode in which every life makes other tuples (`always_new`) does not wait for consumers that were lost
-in the same failure: a late one counts on from where it was. Elsewhere only a life that has lost its
-state calls the roll. It waits for all: the lives after it go on with its seqs.
+A mode in which every life makes other tuples (`always_new`) does not wait for consumers that were lost in the
+same failure: a late consumer keeps its own count. In other modes only a life that has lost its state calls
+the roll. It waits for all consumers, because the lives after it continue with its seqs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ class Resuming:
         self.forget()
 
     def forget(self) -> None:
-        self.answers = RollCall(self._core.wiring)  # what consumers said when they subscribed to this life
+        self.answers = RollCall(self._core.wiring)  # the subscriptions of consumers to this life
         self._differs_from: dict[Stream, Seq] = {}
-        """From these seqs on, what waits for the roll call is new."""
+        """From these seqs on, output that waits for the roll call differs from what the former life sent."""
 
     def takes_up(self, at: Mapping[Stream, Seq], *, differs: bool = False) -> None:
-        """This life begins at `at`. `differs`: it makes other tuples than the former one in any case."""
+        """This life begins at the positions `at`. `differs`: its output differs from the former life's in any
+        case."""
         core, later = self._core, self._core.epoch > Epoch(1)
         self.forget()
         core.roll = self.answers if differs and later else None
@@ -44,7 +45,8 @@ class Resuming:
         core.numbering = core.numbering.resuming(at if later else {})
 
     def adopt(self, former: Instance) -> None:
-        """Consumers that have subscribed to this process do not do so again because its mode is another."""
+        """Consumers that have subscribed to this process do not subscribe again when its mode changes, so
+        their answers are kept."""
         if former.resuming is not None:
             self.answers = former.resuming.answers
         else:
@@ -73,8 +75,8 @@ class Resuming:
             self._differs_from = {s: core.ledger.queues[s].next for s in core.wiring.leaving}
 
     def _send_as_new(self, roll: RollCall) -> Commands:
-        """Renumbers what is held, and all that follows, behind what consumers have seen. A stream of which
-        none has seen new tuples keeps its seqs."""
+        """Gives the held tuples, and all that follow, seqs after those that consumers have seen. A stream
+        keeps its seqs if no consumer has received any of the differing tuples."""
         core, leaving = self._core, self._core.wiring.leaving
         core.roll = None
         unseen = {s: at for s, at in self._differs_from.items() if roll.furthest(s) <= at}

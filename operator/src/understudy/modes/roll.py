@@ -1,8 +1,8 @@
-"""The roll call of a replacement: from where each consumer of each stream wants to go on (Hwang §6: "the
-failover node must ask downstream neighbors for the identifiers of the last tuples they received").
+"""The roll call of a replacement: it asks each consumer of each stream from where it wants to continue (Hwang
+§6: "the failover node must ask downstream neighbors for the identifiers of the last tuples they received").
 
 Consumers answer by subscribing again. A consumer that was lost in the same failure does not answer. The
-replacement waits for it only for a while, and then serves those that have answered: the others are *late*.
+replacement waits for it a limited time, and then serves those that have answered: the others are *late*.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class RollCall:
         return {(s, c) for s, per in self._heard.items() for c, answer in per.items() if answer is None}
 
     def waited(self, now: Millis, patience: int) -> bool:
-        """Whether it has lasted for longer than `patience`, and there is a consumer of each stream to
-        serve."""
+        """Whether the roll call has lasted for longer than `patience`, and each stream has a consumer that
+        answered."""
         self._since = now if self._since is None else self._since
         answered = all(any(per.values()) for per in self._heard.values())
         return answered and now - self._since > patience
 
     def furthest(self, stream: Stream) -> Seq:
-        """No consumer that has answered has received a tuple at or after this seq."""
+        """The end of what any consumer that has answered has received."""
         return Seq(max((e.start for e in self._answers(stream)), default=0))
 
     def answers(self, stream: Stream) -> list[on.Subscribed]:
-        """All of them, the consumer that has come least far first."""
+        """All answers for a stream, the one with the lowest position first."""
         return sorted(self._answers(stream), key=lambda e: e.start)
 
     @property

@@ -1,15 +1,15 @@
 """Savepoint (Koldehofe): rollback recovery without checkpoints, for any number of simultaneous failures.
 
-Nothing of an operator is kept but its savepoint, and that only at its predecessors, transitively up to the
-sources.
+The only state of an operator that is stored is its savepoint. It is stored at the predecessors, transitively
+up to the sources.
 
 `TRANSITIONS` has Figure 6 (an ACK) and Figure 7 (a restart). An ACK: if the oldest ack of all successors
-moved, it is mapped to the step that made the first following event; that step becomes the new savepoint,
-which goes over the successors' trees to every predecessor. A restart: RECOVERYREQUEST to all predecessors;
-when all have answered, the savepoint with the highest next seq counts, and successors get a
+advanced, it is mapped to the step that made the first following event; that step becomes the new savepoint,
+and is sent with the successors' trees to every predecessor. A restart: RECOVERYREQUEST to all predecessors;
+when all have answered, the savepoint with the highest next seq is taken, and successors get a
 RECOVERYNOTIFICATION.
 
-Where there is a Lease, whoever takes it restarts: a spare that waits, or the first instance of all.
+Where there is a Lease, the instance that takes it restarts: a waiting spare, or the very first instance.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from understudy.protocol.watermarks import Step, StepLog
 
 
 class SavepointMode(Instance):
-    """Each element is an operator of the paper. Those of one subjob ACK each other like any others."""
+    """Each element is an operator of the paper. Elements of one subjob ACK each other like any others."""
 
     sources_keep_acks = sends_trees = True
     ships_state = False
@@ -54,13 +54,15 @@ class SavepointMode(Instance):
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._information: dict[Stream, Tree | None] | None = None
         self._oldest: dict[Stream, Seq] = {}
-        self._sent: dict[str, Tree] = {}  # the newest tree of each element
+        self._sent: dict[str, Tree] = {}  # the newest tree that each element has sent
         self._progressed = False
         self._tried: dict[
             str, Seq
-        ] = {}  # each element's savepoint: the one it began with, or its newest since
-        self._stuck = False  # upstream has none but those: what it lacks for them is lost
-        self._said: tuple[on.Subscribed, ...] = ()  # what consumers told this life before it recovered again
+        ] = {}  # each element's next seq in the savepoint that it began with, or in a newer one of its own
+        # upstream has no newer savepoints than `_tried`: input that they need and upstream lacks is lost
+        self._stuck = False
+        # answers of consumers to this life, from before it recovered again
+        self._said: tuple[on.Subscribed, ...] = ()
 
     @property
     def current_state(self) -> State:
@@ -79,7 +81,8 @@ class SavepointMode(Instance):
         return () if known is None else tuple(s for s in self.wiring.entering if s not in known)
 
     def lease_won_to_recover(self, event: on.LeaseWon) -> Commands:
-        """Restarts, or leads with the state that was handed over. The first life of all starts empty."""
+        """Restarts, or becomes primary with the state that was handed over. The first life of the subjob
+        starts empty."""
         record = event.record
         if self._is_handed_over(record):
             return self.lease_won(event)
@@ -87,8 +90,8 @@ class SavepointMode(Instance):
         return self.started(on.Started(record.epoch, fresh=record.epoch == 1))
 
     def lease_seen_recovering(self, event: on.LeaseSeen) -> Commands:
-        """Follows the holder. If that one has a newer epoch, the answers of the predecessors are no longer
-        for this instance."""
+        """Follows the holder. If the holder has a newer epoch, this recovery ends: the predecessors' answers
+        are no longer meant for this instance."""
         record = event.record
         if record is None or record.epoch <= self.epoch:
             return self.lease_seen_following(event)
@@ -97,7 +100,7 @@ class SavepointMode(Instance):
         self.forget()
         return (do.StepDown(why), *self.lease_seen_following(event))
 
-    # --- migration: the live state goes from hand to hand, and no savepoint is needed
+    # --- migration: the primary gives its live state to the target, and no savepoint is needed
 
     def _is_handed_over(self, record: LeaseRecord) -> bool:
         handed = self._handed
@@ -115,8 +118,7 @@ class SavepointMode(Instance):
     # --- restart
 
     def started(self, event: on.Started) -> Commands:
-        """Asks every predecessor for its savepoint (Figure 7); a life that is the first of all starts
-        empty."""
+        """Asks every predecessor for its savepoint (Figure 7). The first life of the subjob starts empty."""
         self.leadership = self.leadership.in_epoch(event.epoch)
         if event.fresh:
             return self._lead({}, "starts empty")
@@ -125,7 +127,7 @@ class SavepointMode(Instance):
         return asked or self._restore_if_all_answered()
 
     def recovery_information(self, event: on.RecoveryInformation) -> Commands:
-        """When all predecessors have answered, takes the latest savepoint and leads."""
+        """When all predecessors have answered, takes the latest savepoint and becomes primary."""
         if self._information is not None:
             self._information[event.stream] = event.tree
         return self._restore_if_all_answered()
@@ -136,16 +138,17 @@ class SavepointMode(Instance):
         return () if answered else (do.RequestRecovery(event.stream),)
 
     def resumes_or_recovers(self, event: on.Resumes) -> Commands:
-        """Recovers again if input is gone that this savepoint needs: a newer savepoint is there. If this one
-        is the newest, the input is lost."""
+        """Recovers again if input that the savepoint needs was trimmed: then a newer savepoint exists. If
+        this savepoint is the newest one, the input is lost."""
         if not self._stuck and self.missed(event):
             return self._recover_again()
         return self.resumes(event)
 
     def _recover_again(self) -> Commands:
-        """A life that was suspected but lives has acked meanwhile: what this savepoint needs is gone, a newer
-        one is there, and it may ack again. (In the paper the answer carries the events with the tree.)
-        Consumers have said already what they have."""
+        """Restarts with a newer savepoint. An old life that was suspected but still ran has acked in the
+        meantime: the input that this savepoint needs is gone, but a newer savepoint exists; and it may ack
+        again. (In the paper the answer carries the events with the tree.) Consumers have reported their
+        positions already."""
         self.leadership = self.leadership.in_role(Role.STANDBY)
         tried, said = self._tried, self.resuming.answers.all
         self.forget()
@@ -219,7 +222,8 @@ class SavepointMode(Instance):
     # --- a live change
 
     def taken_up(self) -> None:
-        """Steps before this moment are in no log: an ACK can be mapped when all that they made is acked."""
+        """Steps from before the change are in no log. So the first ACK is sent when all output of those steps
+        is acked."""
         self._oldest = {s: queue.next for s, queue in self.ledger.queues.items()}
 
     @property
@@ -248,8 +252,8 @@ class SavepointMode(Instance):
         return (*acks, *progress)
 
     def _ack(self, stream: Stream, element: str, tree: Tree) -> do.SendAck:
-        """To another element of this subjob the tree is handed here; the ACK makes that element ACK in
-        turn."""
+        """The ACK for one input. For another element of the same subjob the tree is stored here directly; the
+        ACK makes that element ACK in turn."""
         if stream in self.logs:
             self.neighbours.put_tree(stream, Consumer(element), tree)
         return do.SendAck(stream, 1, tree.root.selection[stream], None if stream in self.logs else tree)
@@ -260,14 +264,15 @@ class SavepointMode(Instance):
         return (self._ack(stream, element, tree),) if tree is not None else ()
 
     def replays_from(self, stream: Stream, told: Told) -> Seq:
-        """The savepoint that would be chosen is the latest that those before the element have."""
+        """The savepoint that would be chosen is the latest among those that the element's predecessors
+        hold."""
         (element,) = self.wiring.readers(stream)
         tree = latest(told.trees.get(s) for s in self.wiring.inputs[element])
         return tree.root.selection[stream] if tree is not None else Seq(0)
 
     def step_after(self, stream: Stream, oldest: Seq) -> Step:
-        """f⁻¹ of the first event that follows the acked ones; if it is still to come, the present
-        selection."""
+        """f⁻¹ of the first event after the acked ones: the step that made it. If it is not made yet, a step
+        with the current selection."""
         step = self.logs[stream].find(oldest)
         if step is not None:
             return step

@@ -1,8 +1,8 @@
 """Synchronized backups of neighbouring subjobs (Brettlecker §4.5, §4.6), on top of passive standby.
 
-A backup holds no output that was made before it: the consumers' own backups cover that. So it may replace the
-former one only when they do; otherwise two neighbours that fail together would leave a gap (t_B^out > t_C^in,
-Figure 5c).
+A backup holds no output that was made before it: the consumers' own backups cover that output. So a backup
+may replace the former one only when the consumers' backups do cover it; otherwise two neighbours that fail
+together would leave a gap (t_B^out > t_C^in, Figure 5c).
 
 | phase    | primary                                    | secondary             | consumers               |
 |----------|--------------------------------------------|-----------------------|-------------------------|
@@ -10,17 +10,17 @@ Figure 5c).
 | backup   | permanent when all acked t^out at level 1  | replaces the former   | ack a permanent backup  |
 | then     | acks its own input at t^in                 |                       |                         |
 
-A consumer that has gone past t^out backs up where it is: later is as safe (Figure 5a). The request goes out
-with the snapshot, behind the tuples it speaks of, so that this is the exception.
+A consumer that has gone past t^out backs up where it is: later is as safe (Figure 5a). The request is sent
+together with the snapshot, after the tuples that it names, so that this is the exception.
 
-Two backups hold the output that consumers have not acked, need no ack, and are permanent at once: the first
-that a secondary gets, which has nothing else to go on from, and one instead of a backup that consumers have
-not acked in time. They may take as long as they like: one that makes no output, or has no standby, releases
-nothing.
+Two kinds of backup contain the output that consumers have not acked. They need no ack and are permanent at
+once: the first backup of a secondary, which has no other, and the backup that follows one that consumers have
+not acked in time. Consumers may take any time to ack: a consumer without output, or without a standby,
+releases nothing.
 
-`extended`: a request on one input shortly after a backup for another is served by adding the input between
-the two positions to that backup, as long as this is less than the backup itself. Upstream drops that input
-then, so the next backup takes it over as far as the positions have not come there.
+`extended`: a request on one input shortly after a backup for another input is served by adding the input
+between the two positions to that backup, as long as this is less than the backup itself. Upstream then drops
+that input, so the next backup copies the part of it that the positions have not reached.
 """
 
 from __future__ import annotations
@@ -54,15 +54,16 @@ class SynchronizedBackup(PassiveStandby):
 
     def forget(self) -> None:
         super().forget()
-        self._temporary: Checkpoint | None = None  # as a secondary: not yet in force
-        self._requested: dict[Stream, Seq] = {}  # what producers ask for
+        self._temporary: Checkpoint | None = None  # as a secondary: a backup that is not in force yet
+        self._requested: dict[Stream, Seq] = {}  # positions at which producers request a backup
         self._cuts: dict[Stream, Seq] = {}
         self._extension: Checkpoint | None = (
-            None  # the confirmed backup with more input, until that is confirmed
+            None  # the confirmed backup with more input, until the addition is confirmed
         )
-        self._asked = False  # the backup under way was asked to be made permanent
-        self._unmatched = False  # consumers have not acked what the backup before the next one did not hold
-        self._released: dict[Stream, Seq] = {}  # upstream has dropped what comes before
+        self._asked = False  # the secondary was asked to make the backup in flight permanent
+        # the next backup contains its queue, because consumers did not ack the former one
+        self._unmatched = False
+        self._released: dict[Stream, Seq] = {}  # upstream has dropped the input before these positions
 
     # --- secondary
 
@@ -75,15 +76,14 @@ class SynchronizedBackup(PassiveStandby):
         return (do.KeepTemporary(event.checkpoint),)
 
     def permanent_requested(self, event: on.PermanentRequested) -> Commands:
-        """Lets the temporary backup replace the permanent one, if it is the one that is meant and is
-        whole."""
+        """Lets the temporary backup replace the permanent one, if it is the backup named and is complete."""
         found = self._temporary
         if found is None or (found.epoch, found.number, found.extended) != (
             event.epoch,
             event.number,
             event.extended,
         ):
-            return ()  # part of it was lost on the way: the primary will ship another
+            return ()  # a part was lost on the way: the primary will ship another backup
         self._kept, self._temporary = replace(found, trees=event.trees), None
         return (do.Store(self._kept),)
 
@@ -118,13 +118,14 @@ class SynchronizedBackup(PassiveStandby):
         return replace(backup, elements=states)
 
     def unconfirmed(self) -> None:
-        """If nobody was asked to make it permanent, the secondary has the backup before it still."""
+        """If the secondary was not asked to make this backup permanent, it still has the former one."""
         former = None if self._asked else self._confirmed
         super().unconfirmed()
         self._confirmed, self._unmatched = former, True
 
     def _take_over_input(self, backup: Checkpoint) -> Commands:
-        """What upstream has dropped beyond the positions is in the former backup only."""
+        """Copies the input that upstream has dropped and the positions have not reached: only the former
+        backup holds it."""
         dropped = ((s, _covered(backup, s), upto) for s, upto in self._released.items())
         lacking = {s: Range(at, upto) for s, at, upto in dropped if at < upto}
         for stream, missing in lacking.items():
@@ -133,7 +134,8 @@ class SynchronizedBackup(PassiveStandby):
         return tuple(do.ExtendBackup(self.epoch, backup.number, s, missing) for s, missing in lacking.items())
 
     def ship_final(self) -> Commands:
-        """Before a hand-over nobody is asked: the backup has the whole queue, and is permanent at once."""
+        """Before a hand-over consumers are not asked: the backup has the whole queue, and is permanent at
+        once."""
         commands = super().ship(tuple(self.wiring.inputs))
         assert self._in_flight is not None
         self._asked, self._extension = True, None
@@ -171,12 +173,12 @@ class SynchronizedBackup(PassiveStandby):
         return (self._permanent(self._in_flight),)
 
     def _permanent(self, backup: Checkpoint) -> do.MakePermanent:
-        """The consumers' savepoints belong to the acks that allow it, and are newer than those of its
-        snapshot."""
+        """Makes the backup permanent, with the consumers' newest savepoints: they come with the acks that
+        allow it, and are newer than those of the snapshot."""
         return do.MakePermanent(self.epoch, backup.number, backup.extended, self.neighbours.trees)
 
     def matched(self, backup: Checkpoint) -> bool:
-        """Whether all consumers have acked what this backup does not hold."""
+        """Whether all consumers have acked the output that this backup does not hold."""
         return all(
             self.ledger.queues[s].released_by_all >= backup.elements[s].held.start
             for s in self.wiring.leaving
@@ -189,7 +191,8 @@ class SynchronizedBackup(PassiveStandby):
             released = self.release(extension)
         else:
             released = super().confirm(number)
-        return (*self._serve(), *released)  # what is shipped now has the queues as they were before the acks
+        # a backup shipped here contains the queues as they were before the acks
+        return (*self._serve(), *released)
 
     # --- primary: requests of producers
 
@@ -200,12 +203,12 @@ class SynchronizedBackup(PassiveStandby):
         return self._serve()
 
     def secondary_joined(self, event: on.SecondaryJoined) -> Commands:
-        """Ships it a whole backup, which is permanent at once."""
+        """Ships a whole backup to the new secondary, which is permanent at once."""
         self._forget_requests_under_way()
         return super().secondary_joined(event)
 
     def secondary_left(self, event: on.SecondaryLeft) -> Commands:
-        """Ships nothing any more."""
+        """Stops shipping backups."""
         self._forget_requests_under_way()
         return super().secondary_left(event)
 
@@ -226,7 +229,7 @@ class SynchronizedBackup(PassiveStandby):
             del self._requested[stream]
             return (do.SendAck(stream, 1, _covered(self._confirmed, stream)),)
         if _covered(self._in_flight or self._extension, stream) >= upto:
-            return ()  # it is under way
+            return ()  # the backup is in flight
         if (backup := self._extendable(stream, upto)) is not None:
             return self._extend(backup, stream, upto)
         if self._in_flight is not None:
@@ -239,7 +242,7 @@ class SynchronizedBackup(PassiveStandby):
         return (do.CutAt(stream, upto),)
 
     def _extendable(self, stream: Stream, upto: Seq) -> Checkpoint | None:
-        """The backup that may take the input up to `upto` in: the pending one, else the permanent one."""
+        """The backup that can take in the input up to `upto`: the pending one, else the permanent one."""
         backup = self._in_flight if self._in_flight is not None else self._confirmed
         busy = self._asked if self._in_flight is not None else self._extension is not None
         if not self.extended or len(self.wiring.external) < 2 or backup is None or busy:
@@ -270,7 +273,7 @@ def _covered(backup: Checkpoint | None, stream: Stream) -> Seq:
 
 
 def _is(backup: Checkpoint, event: on.BackupExtended) -> bool:
-    """Whether the extension belongs to this backup and leaves no hole."""
+    """Whether the extension belongs to this backup, and follows its input without a hole."""
     same = (backup.epoch, backup.number) == (event.epoch, event.number)
     return same and _covered(backup, event.stream) == event.range.start
 

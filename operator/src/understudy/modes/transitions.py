@@ -1,7 +1,7 @@
 """Tables of transitions that the core looks up: which handler answers an event in a state.
 
 An event that a state ignores on purpose is an entry with the reason. A pair that is in no entry cannot
-happen; if it happens all the same, the core has a mistake, and `Impossible` says what led to it.
+happen; if it does, the core has a defect, and `Impossible` says what led to it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 from understudy.protocol.commands import Commands
 from understudy.protocol.events import Event
 
-SHOWN = 20  # events that an Impossible tells
-LENGTH = 160  # characters of each of them
+SHOWN = 20  # events that an Impossible shows
+LENGTH = 160  # characters shown of each event
 
 E = TypeVar("E")
 S = TypeVar("S", bound=Enum)
@@ -26,7 +26,7 @@ class State(Enum):
     """What an instance is doing, as far as it decides which events it answers."""
 
     STANDBY = "standby"
-    RUNNING = "running standby"  # active standby: processes beside the primary
+    RUNNING = "running standby"  # active standby: processes input in parallel with the primary
     RECOVERING = "recovering"  # savepoint: asks its predecessors for its savepoint
     PRIMARY = "primary"
 
@@ -38,7 +38,7 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Rows(Generic[S]):
-    """The same answer to some events in some states."""
+    """The same answer to several events in several states."""
 
     states: tuple[S, ...]
     events: tuple[type[Any], ...]
@@ -46,7 +46,7 @@ class Rows(Generic[S]):
 
 
 def row(states: S | tuple[S, ...], event: type[E], handler: Callable[[Any, E], Commands]) -> Rows[S]:
-    """The handler is a method. Its docstring is the table's text."""
+    """An entry whose handler is a method. The method's docstring is the text in the generated table."""
     return Rows(states if isinstance(states, tuple) else (states,), (event,), handler)
 
 
@@ -55,7 +55,7 @@ def ignored(states: S | tuple[S, ...], why: str, *events: type[Any]) -> Rows[S]:
 
 
 class Table(Mapping[tuple[S, type[Any]], Handler | Ignored]):
-    """Frozen. Among rows for the same pair the last one counts."""
+    """A frozen table. Of several rows for the same pair the last one counts."""
 
     def __init__(self, *rows: Rows[S], base: Mapping[tuple[S, type[Any]], Handler | Ignored] | None = None):
         own = {(state, event): r.answer for r in rows for state in r.states for event in r.events}
@@ -65,7 +65,7 @@ class Table(Mapping[tuple[S, type[Any]], Handler | Ignored]):
         return Table(*rows, base=self.entries)
 
     def with_state(self, new: S, like: S) -> Table[S]:
-        """A state that answers as another one does, for rows that follow to change."""
+        """Adds a state that answers like an existing one, so that later rows can change single answers."""
         copied = {(new, event): answer for (state, event), answer in self.items() if state is like}
         return Table(base={**self.entries, **copied})
 
@@ -80,7 +80,7 @@ class Table(Mapping[tuple[S, type[Any]], Handler | Ignored]):
 
 
 class Impossible(Exception):
-    """An event came in a state that has no entry for it. The process has to end: its standby takes over."""
+    """An event came in a state that has no entry for it. The process has to end; its standby takes over."""
 
     def __init__(
         self, name: str, role: str, epoch: int, state: Enum, event: Event, events: tuple[Event, ...]
@@ -95,8 +95,8 @@ class Impossible(Exception):
 
 
 def answer(owner: Any, table: Table[S], state: S, event: Event) -> Commands | None:
-    """What the owner's handler for this event makes of it; None if the table has no entry. The handler is
-    found by its name: a mode that replaces the method needs no row of its own for it."""
+    """Calls the owner's handler for this event; None if the table has no entry. The handler is found by its
+    name: a mode that replaces the method needs no row of its own."""
     found = table.entries.get((state, type(event)))
     if found is None:
         return None

@@ -1,21 +1,22 @@
-"""Upstream backup (Hwang §5.2): upstream's output queues are the backup; a replacement starts empty and
+"""Upstream backup (Hwang §5.2): the output queues of upstream are the backup; a replacement starts empty and
 replays them.
 
-Every M: level-0 acks ("received", and processed: what only waits here is lost to an instance that this one
-moves to) and level-1 acks ("not needed to rebuild my state behind what my consumers have"). The level-1 ack
-of an input is `cause` of the newest output that all consumers have acked at level 0.
+Every M the subjob sends level-0 acks ("received", counted when processed: input that was received but not
+processed is not given to the target of a move) and level-1 acks ("not needed to rebuild the state behind what
+my consumers have"). The level-1 ack of an input is the `cause` of the newest output that all consumers have
+acked at level 0.
 
-A replacement hears from its consumers what they have, replays what upstream holds, and
+A replacement learns from its consumers what they have, replays what upstream holds, and
 
 - with `forward` (precise recovery, Hwang §6: watermarks go downstream with the tuples and come back with the
-  roll call) drops what it makes before the step of the hindmost consumer, and numbers that step as it was
-  numbered before;
-- without, sends all it makes as new tuples: duplicates, but no loss (rollback recovery).
+  roll call) drops the output before the step of the hindmost consumer, and gives the output of that step the
+  same seqs as before;
+- without `forward`, sends all its output as new tuples: duplicates, but no loss (rollback recovery).
 
-It waits only for a while for consumers that do not answer, then serves those that have answered. Until the
-others are back, upstream is told to keep all that it holds. One that comes back and can't be served from what
-was made by then (it needs earlier tuples, or has others under these seqs) makes this life begin again, with
-its answer.
+It waits a limited time for consumers that do not answer, then serves those that have answered. Until the
+others are back, it makes upstream keep everything. If a consumer comes back and can't be served from the
+output made so far (it needs earlier tuples, or has other tuples under these seqs), this life begins again,
+with its answer.
 """
 
 from __future__ import annotations
@@ -54,22 +55,24 @@ class UpstreamBackup(Instance):
         super().forget()
         self.logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._starts: dict[Stream, Seq] = {}  # where the inputs of this life begin
-        self._others: dict[Stream, Seq] = {}  # from these seqs on, inputs are not what an earlier life had
-        self._passed_over: dict[Stream, Range] = {}  # input that upstream holds, and an earlier life had
+        # from these seqs on, inputs differ from those of an earlier life
+        self._others: dict[Stream, Seq] = {}
+        # input that upstream holds and an earlier life has already used
+        self._passed_over: dict[Stream, Range] = {}
         self._gone: dict[
             Stream, Range
-        ] = {}  # input that an earlier life may not have released, and that nobody holds
+        ] = {}  # input that an earlier life may not have released, and that no process holds
         self._had: dict[
             Stream, Seq
-        ] = {}  # so much an earlier life has released, as said by who still serves the input
+        ] = {}  # what an earlier life has released, as reported by a producer that still serves the input
         self._acked_at: Millis | None = None
-        self._unlogged: dict[Stream, Seq] = {}  # what precedes was made in another mode
+        self._unlogged: dict[Stream, Seq] = {}  # output before these seqs was made in another mode
         self._named: dict[
             tuple[Stream, Consumer], Step | None
-        ] = {}  # the steps with which consumers subscribed
+        ] = {}  # the steps that consumers named when they subscribed
         self._silent: set[tuple[Stream, Consumer]] = (
             set()
-        )  # consumers of a queue that moved here, not heard of yet
+        )  # consumers that have not reported yet to a queue that moved here
         self._kept: dict[Stream, Seq] = {}  # where the input begins that upstream held for this life
 
     # --- take-over
@@ -96,8 +99,8 @@ class UpstreamBackup(Instance):
         return {s: log.steps for s, log in self.logs.items()}
 
     def released(self, event: on.Released) -> Commands:
-        """Notes where the input begins that upstream holds. When all inputs and consumers have answered, this
-        life begins."""
+        """Notes where the input begins that upstream holds. When all producers and consumers have answered,
+        this life begins."""
         if self.roll is None or event.stream in self._starts:
             return ()
         return (*self._released(event), *self._begin_if_ready())
@@ -111,13 +114,14 @@ class UpstreamBackup(Instance):
         return self._begin_if_ready()
 
     def _released(self, event: on.Released) -> Commands:
-        """Upstream sends from there on. A source is read only when it is known what consumers have."""
+        """Upstream sends from `event.start` on. A source is read only when it is known what consumers
+        have."""
         self._starts[event.stream] = event.start
         if event.anew is not None:
             self._others[event.stream] = event.anew
         if not self.neighbours.awaits_successor(
             event.stream
-        ):  # else a producer that was replaced may have said it
+        ):  # otherwise the answer may come from a producer that was replaced
             self._had[event.stream] = event.start if event.released is None else event.released
         if event.released is not None and event.released < event.start:
             self._gone[event.stream] = Range(event.released, event.start)
@@ -139,8 +143,8 @@ class UpstreamBackup(Instance):
         return self.begin(roll)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """All begins again, as if another instance took over: with what upstream has kept, and this
-        answer."""
+        """This life begins again, as if another instance took over: with the input that upstream has kept,
+        and this answer."""
         self.open_books(None)
         lead = do.Lead(
             self.epoch, None, f"begins again: {event.consumer} is back, and goes on from {event.start}"
@@ -150,7 +154,7 @@ class UpstreamBackup(Instance):
         return (lead, *inputs, *self.consumer_heard(event))
 
     def begin(self, roll: RollCall) -> Commands:
-        """It is known what consumers have, and what upstream holds."""
+        """Begins processing: the positions of consumers and the input that upstream holds are known."""
         skips = self._skip_sources(roll)
         self._gone = self._needed_of(self._gone, roll) | self._lost_with_the_consumers(roll)
         marks = {s: self._mark(roll, s) for s in self.wiring.leaving}
@@ -164,23 +168,24 @@ class UpstreamBackup(Instance):
         return (*lost, *skips, *passed, *inner, *border, *reads)
 
     def _needed_of(self, gone: Mapping[Stream, Range], roll: RollCall) -> dict[Stream, Range]:
-        """The input behind what the hindmost consumers have is needed for nothing; their watermarks tell
-        which."""
+        """The part of the lost input that is still needed. Input before the watermarks of the hindmost
+        consumers is not needed."""
         answers = [self._hindmost(roll, s) for s in self.wiring.leaving]
         lows = [a.mark.entering() if a is not None and a.mark is not None else {} for a in answers]
         needed = {s: missing.from_(min(low.get(s, Seq(0)) for low in lows)) for s, missing in gone.items()}
         return {s: missing for s, missing in needed.items() if len(missing)}
 
     def _lost_with_the_consumers(self, roll: RollCall) -> dict[Stream, Range]:
-        """Consumers that all begin anew want what was made of input that upstream no longer holds: that is
-        lost. One in its first life that has nothing yet was sent nothing: what is released made nothing."""
+        """Input that is lost because all consumers restarted from zero: they need output made from input that
+        upstream no longer holds. A consumer in its first life that has received nothing is not meant: nothing
+        was sent to it, so no output was made from the released input."""
         if not _have_forgotten(roll.all):
             return {}
         return {s: Range(Seq(0), start) for s in self.wiring.external if (start := self._starts[s])}
 
     def _passed(self, roll: RollCall, stream: Stream) -> Commands:
-        """An input whose producer restarted meanwhile is held from earlier on than the others: what was
-        behind the last output then is not taken again."""
+        """Skips input that was already used for the last output. Upstream holds it if the input's producer
+        has restarted, and so keeps more than the other producers."""
         answer = self._hindmost(roll, stream)
         high = answer.mark.high if answer is not None and answer.mark is not None and answer.start > 0 else {}
         behind = {s: p for s, p in high.items() if s in self._starts and self._starts[s] < p}
@@ -191,14 +196,15 @@ class UpstreamBackup(Instance):
         return tuple(do.Skip(s, position) for s, position in behind.items())
 
     def _pass_over(self, stream: Stream, upto: Seq) -> None:
-        """What upstream holds before is not taken again."""
+        """Skips input before `upto`, although upstream holds it."""
         if stream in self._starts:
             self._passed_over[stream] = Range(self._starts[stream], max(upto, self._starts[stream]))
             self._starts[stream] = upto
 
     def producer_diverges(self, event: on.Arrived) -> Commands:
-        """A producer may learn only after its answer that its input is gone, and that it makes other tuples
-        than before: then those that were passed over are not what an earlier life had."""
+        """A producer may find out only after its answer that its own input is gone, so that it makes other
+        tuples than before. Then the input that was passed over differs from what an earlier life used, and is
+        lost."""
         commands, passed, news = (
             super().producer_diverges(event),
             self._passed_over.get(event.stream),
@@ -214,32 +220,35 @@ class UpstreamBackup(Instance):
         return (*commands, do.ReportLoss(event.stream, missing)) if missing else commands
 
     def _news(self, event: on.Arrived) -> Seq | None:
-        """Not what the answer said. Nor what it left out because an earlier life had released what came
-        after: that life has read the same tuples (`diverged_for`). A producer that learns it after its answer
-        begins behind that."""
+        """The seq from which the producer diverges, if it was not in the producer's answer. A divergence
+        below what an earlier life has released is left out of the answer on purpose, and here, too: that life
+        has read the same tuples (`diverged_for`). A producer that finds out after its answer diverges later
+        than that."""
         if event.anew is None or event.anew < self._had.get(event.stream, Seq(0)):
             return None
         return event.anew if event.stream not in self._others else None
 
     def another_producer(self, event: on.Redirected) -> None:
-        """What the one before said of earlier lives does not tell which tuples this one makes."""
+        """Drops the former producer's report on released input: it does not hold for the tuples of its
+        successor."""
         super().another_producer(event)
         if self.neighbours.awaits_successor(event.stream):
             self._had.pop(event.stream, None)
 
     def _hindmost(self, roll: RollCall, stream: Stream) -> on.Subscribed | None:
-        """The consumer that has come least far, of those that can tell how far.
+        """The consumer with the lowest position, of those whose position is known.
 
-        One that lost its own state and starts over asks for more than there is, and is told so.
+        A consumer that lost its state and starts at 0 asks for more than upstream holds; the loss is reported
+        to it.
         """
         fresh = not any(self._starts.values())
         known = (a for a in roll.answers(stream) if a.mark is not None or (a.start == 0 and fresh))
         return next(known, None) if self.forward and not self._outdated(roll, stream) else None
 
     def _outdated(self, roll: RollCall, stream: Stream) -> bool:
-        """Whether a consumer's watermark speaks of input that was lost together with the earlier life: its
-        producer began anew, too, and has other tuples under these seqs. No step is done again; what is made
-        now is new."""
+        """Whether a consumer's watermark names input that was lost together with the earlier life: the
+        producer of that input diverged, too, and has other tuples under these seqs. Then no step is repeated;
+        all output is new."""
         marks = [answer.mark for answer in roll.answers(stream) if answer.mark is not None]
         ends = [
             item for m in marks for item in (*m.high.items(), *((s, p + 1) for s, p in m.entering().items()))
@@ -247,22 +256,21 @@ class UpstreamBackup(Instance):
         return any(s in self._others and p > self._others[s] for s, p in ends)
 
     def _mark(self, roll: RollCall, stream: Stream) -> Step | None:
-        """The step from which the hindmost consumer goes on, if upstream holds what is needed to do it
-        again."""
+        """The step from which the hindmost consumer continues, if upstream holds the input to repeat it."""
         answer = self._hindmost(roll, stream)
         mark = answer.mark if answer is not None and answer.start > 0 else None
         return mark if mark is not None and self._reaches(mark) else None
 
     def _number(self, roll: RollCall, stream: Stream, mark: Step | None) -> do.Number:
-        """Where the sequencer goes on, and from which positions on what is made was not sent before."""
+        """Where the sequencer continues, and from which input positions on the output was not sent before."""
         first, until, as_new = roll.furthest(stream), None, not self.forward
         answer, outdated = self._hindmost(roll, stream), self._outdated(roll, stream)
         if mark is not None:
             first, until = mark.first, mark.at
         elif answer is not None and not self._gone and (answer.mark is None or self._whole(answer.mark)):
-            first = answer.start  # the elements hold nothing: all they make now is new
+            first = answer.start  # the elements hold no state: everything they make now is new
         elif len(self.wiring.inputs) > 1 and not outdated:
-            as_new = True  # watermarks that do not tell about the elements behind
+            as_new = True  # watermarks do not cover the elements before the last one
         forgotten = bool(self._others) and _have_forgotten(roll.answers(stream))
         if as_new or self._gone or outdated or forgotten:
             self.numbering = self.numbering.diverging({stream: first})
@@ -284,19 +292,19 @@ class UpstreamBackup(Instance):
         return tuple(commands)
 
     def _whole(self, mark: Step) -> bool:
-        """Whether a mark tells about all elements that stand behind it."""
+        """Whether a mark contains the steps of all elements before its own."""
         inner = [s for s in mark.low if s in self.logs]
         return all(s in mark.behind and self._whole(mark.behind[s]) for s in inner)
 
     def _reaches(self, mark: Step) -> bool:
-        """Whether the inputs of this life begin early enough to do that step again."""
+        """Whether the inputs of this life begin early enough to repeat the step."""
         return self._whole(mark) and all(
             self._starts.get(s, Seq(0)) <= low for s, low in mark.entering().items()
         )
 
     def _skip_sources(self, roll: RollCall) -> Commands:
-        """Acks to sources are kept now and then; watermarks that came back say more exactly from where to
-        read."""
+        """Determines where to read each source. Stored acks are old; watermarks from consumers are more
+        exact."""
         marks = [e.mark.entering() for s in self.wiring.leaving for e in roll.answers(s)[:1] if e.mark]
         skips: list[do.Command] = []
         for source in (s for s in self.wiring.entering if s in self.wiring.replayable):
@@ -315,7 +323,8 @@ class UpstreamBackup(Instance):
 
     @property
     def warmed_up(self) -> bool:
-        """Consumers have a watermark of this mode, and no element needs what another made before."""
+        """Whether consumers have received output of this mode with watermarks, and no element needs tuples
+        that another mode made."""
         leaving = (self.ledger.queues[s].received_by_all > self._unlogged[s] for s in self.wiring.leaving)
         inner = (s for s in self.logs if s not in self.wiring.leaving)
         return all(leaving) and all(self.ledger.queues[s].trimmed >= self._unlogged[s] for s in inner)
@@ -373,7 +382,8 @@ class UpstreamBackup(Instance):
         return dict(step.low) if step else None
 
     def _all_received(self, stream: Stream) -> bool:
-        """And the element holds nothing: whoever begins here makes only what is new."""
+        """Whether consumers have received everything and the element holds no state: a replacement that
+        begins here makes only new output."""
         queue, at = self.ledger.queues[stream], self.ledger.elements[str(stream)]
         return (
             queue.received_by_all == queue.next
@@ -382,16 +392,16 @@ class UpstreamBackup(Instance):
         )
 
     def _former(self, stream: Stream) -> Iterator[Step]:
-        """Steps of an earlier life that consumers will name again, until they have tuples behind them. This
-        life may have cut its own differently: by those alone, input would go that the next one needs for the
-        step named."""
+        """Steps of an earlier life that consumers may name again until they have received newer output. This
+        life may have cut its steps differently: acks by its own steps alone could release input that the next
+        life needs to repeat a named step."""
         acks = self.ledger.queues[stream].acks if not self._all_received(stream) else {}
         named = ((acks[c], mark) for (s, c), mark in self._named.items() if s == stream and c in acks)
         return (m for known, m in named if m is not None and known.received <= m.stop and self._reaches(m))
 
     def replays_from(self, stream: Stream, told: Told) -> Seq:
-        """Producers hold the input from their last ack on. A source is read from the watermarks of the
-        hindmost consumer, if it has some, else from the ack that is kept."""
+        """Producers hold the input from the last level-1 ack on. A source is read from the watermarks of the
+        hindmost consumer, or else from the stored ack."""
         released = told.released.get(stream, self._starts.get(stream, Seq(0)))
         if stream not in self.wiring.replayable:
             return released
@@ -419,7 +429,7 @@ def _something_received(answers: Sequence[on.Subscribed]) -> bool:
 
 
 def _have_forgotten(answers: Sequence[on.Subscribed]) -> bool:
-    """Whether no consumer knows what earlier lives had, and there was one."""
+    """Whether no consumer knows what earlier lives received, and there was an earlier life."""
     return any(e.epoch > Epoch(1) for e in answers) and not _something_received(answers)
 
 

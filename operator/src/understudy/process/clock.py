@@ -17,7 +17,7 @@ from understudy.protocol.ids import Millis, WallMillis
 
 
 def steady_ms() -> Millis:
-    """It only goes forward, and at its own pace. Where it counts from is known to nobody."""
+    """Monotonic, and never set. Its origin is arbitrary."""
     return Millis(time.monotonic_ns() // 1_000_000)
 
 
@@ -27,14 +27,14 @@ def now_ms() -> WallMillis:
 
 
 def now_micros() -> int:
-    """The same in microseconds, as Spark counts time."""
+    """Wall clock in microseconds, as Spark counts time."""
     return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What the wall clock showed at a moment. It gives other moments a wall-clock time without the steps
-    since."""
+    """What the wall clock showed at one moment. It converts steady times to wall-clock times, without later
+    steps of the wall clock."""
 
     wall: WallMillis
     steady: Millis
@@ -47,5 +47,5 @@ class Anchor:
         return WallMillis(self.wall + moment - self.steady)
 
     def wall_now(self) -> WallMillis:
-        """What the wall clock would show if nobody had set it since."""
+        """What the wall clock would show now if it had not been set since."""
         return self.shown(steady_ms())

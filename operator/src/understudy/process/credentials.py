@@ -1,4 +1,4 @@
-"""Who a process is to the others of its job: a certificate, its key, and the authority that all of them
+"""The identity of a process within its job: a certificate, its key, and the authority that all its processes
 trust.
 
 On Kubernetes the operator issues them; UNDERSTUDY_CREDENTIALS names the folder, for every process of the pod,
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 FOLDER: Final = "UNDERSTUDY_CREDENTIALS"
 SUBJECT: Final = "understudy-job"
-"""The name in every certificate. Pods come and go by address; what counts is that the job's authority signed
-it."""
+"""The name in every certificate. Addresses of pods change; what counts is the signature of the job's
+authority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Credentials:
         return cls(*((folder / name).read_bytes() for name in ("ca.crt", "tls.crt", "tls.key")))
 
     def of_client(self) -> dict[str, Any]:
-        """What a Flight client needs to show them and to ask for them."""
+        """The options with which a Flight client shows its certificate and requires the server's."""
         return {
             "tls_root_certs": self.authority,
             "cert_chain": self.certificate,
@@ -39,7 +39,7 @@ class Credentials:
         }
 
     def of_server(self) -> dict[str, Any]:
-        """What a Flight server needs to show them, and to refuse who cannot."""
+        """The options with which a Flight server shows its certificate and refuses clients without one."""
         return {
             "tls_certificates": [(self.certificate, self.key)],
             "root_certificates": self.authority,
@@ -49,7 +49,7 @@ class Credentials:
 
 @cache
 def own() -> Credentials | None:
-    """Read once: a process keeps the certificate that it was started with."""
+    """Read once: a process keeps the certificate with which it was started."""
     folder = os.environ.get(FOLDER)
     return Credentials.read(Path(folder)) if folder else None
 

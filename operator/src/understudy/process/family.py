@@ -1,4 +1,4 @@
-"""The processes that one has started, with all that those started: what they are, and what they use."""
+"""The descendants of a process: their names, and the processor time that they use."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def family(pid: int) -> list[int]:
 
 
 def name_of(pid: int) -> str:
-    """The name of its program; empty if it is gone."""
+    """The name of its program; empty if the process has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text().strip()
     return ""
 
 
 def time_used(pids: Iterable[int]) -> int:
-    """How long they have used the processor so far, in milliseconds."""
+    """The processor time that they have used so far, in milliseconds."""
     used = 0
     for pid in pids:
         with suppress(OSError, ValueError, IndexError):
@@ -44,7 +44,7 @@ def time_used(pids: Iterable[int]) -> int:
 
 
 def stopped(pids: Iterable[int]) -> int | None:
-    """The first of them that is stopped by a signal (SIGSTOP), if any is."""
+    """The first process that is stopped by a signal (SIGSTOP), if there is one."""
     for pid in pids:
         with suppress(OSError, IndexError):
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T":
@@ -53,12 +53,12 @@ def stopped(pids: Iterable[int]) -> int | None:
 
 
 def time_waited(pids: Iterable[int]) -> int:
-    """How long their threads have waited for the processor so far, in milliseconds."""
+    """The time that their threads have waited for the processor so far, in milliseconds."""
     return sum(waited for pid in pids for waited in _waits(pid))
 
 
 def _waits(pid: int) -> Iterator[int]:
-    """How long each thread has waited for the processor; nothing where the kernel does not say."""
+    """For each thread the time it has waited for the processor; empty if the kernel does not report it."""
     with suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError, ValueError, IndexError):

@@ -1,7 +1,7 @@
 """`GET /status`, `/healthz` and `/readyz` of a process.
 
-`/healthz` fails when the process can't do its work any more and nobody but its kubelet may notice: what it
-answers then is the reason.
+`/healthz` fails when the process can't do its work any more and only its kubelet may be able to notice it:
+the answer is the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class StatusServer:
         ready: Callable[[], bool],
         trouble: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`trouble`: why the process should be restarted; None while it is well."""
+        """`trouble`: why the process should be restarted; None while it is healthy."""
         self._server = ThreadingHTTPServer((host, port), _handler(status, ready, trouble))
         self._server.daemon_threads = True
         self.address = f"{host}:{self._server.server_address[1]}"

@@ -1,7 +1,7 @@
 """How far away the job's other processes are: the time of a TCP handshake with each of their status pages.
 
-The operator places replacements by these (CLEA). One packet there and one back, every few seconds; the least
-of the last few counts, since a busy machine only ever adds to it.
+The operator places replacements by these latencies (CLEA). A handshake is one packet in each direction, every
+few seconds; the least of the last few counts, because a busy machine only adds to it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Latencies:
             time.sleep(EVERY_SECONDS)
 
     def _round(self) -> None:
-        """Who does not answer is forgotten: it is gone, or too far away to count on."""
+        """Measures all once. An address that does not answer is dropped: its process is gone, or too far away
+        to count on."""
         found: dict[str, deque[float]] = {}
         for address in self._neighbours():
             host = address.rpartition(":")[0]
@@ -45,7 +46,7 @@ class Latencies:
 
 
 def handshake(address: str) -> float | None:
-    """Milliseconds; None if nobody is there."""
+    """Milliseconds; None if no process answers."""
     host, _, port = address.rpartition(":")
     begun = time.perf_counter()
     try:

@@ -15,47 +15,47 @@ class Unreachable(Exception):
 
 class Surroundings(Protocol):
     def read_lease(self, subjob: str) -> LeaseRecord | None:
-        """Who holds the subjob's Lease. Raises Unreachable."""
+        """The content of the subjob's Lease. Raises Unreachable."""
 
     def try_lease(
         self, subjob: str, expected: LeaseRecord | None, holder: str, address: str
     ) -> LeaseRecord | None:
-        """Compare-and-set: the new record if the Lease still was as expected, else None. A question or a
-        successor that stands in `expected` must still stand there. Raises Unreachable."""
+        """Compare-and-set: the new record if the Lease was still as expected, otherwise None. If `expected`
+        has a question or a successor, the Lease must still have it. Raises Unreachable."""
 
     def ask_holder(self, subjob: str, expected: LeaseRecord, question: str) -> None:
         """Write a question into the Lease, if it still is as expected and has none. Raises Unreachable."""
 
     def answer(self, subjob: str) -> None:
-        """As the holder: remove the question that stands in the Lease. Raises Unreachable."""
+        """As the holder: removes the question from the Lease. Raises Unreachable."""
 
     def addresses(self, subjob: str) -> list[str]:
-        """Where instances of a subjob listen, dead ones possibly among them."""
+        """The addresses of a subjob's instances, possibly including dead ones."""
 
     def neighbours(self) -> list[str]:
-        """Status pages of the job's instances on other machines; none where all are on one."""
+        """Status pages of the job's instances on other machines; none if all are on one machine."""
 
     def memory_percent(self, driver: Driver) -> float:
-        """How much of its memory limit this instance uses, with all that it started; 0 where that is not
-        known."""
+        """How much of its memory limit this instance uses, including the processes that it started; 0 if that
+        is not known."""
 
     def announce(self, subjob: str, instance: str, address: str, status: str) -> None:
         """This process listens at `address`; its status page is at `status`."""
 
     def keep_acks(self, subjob: str, acks: str, epoch: Epoch) -> None:
-        """Keep what a subjob acks to the sources that it reads, in their place, unless its Lease has another
-        epoch meanwhile. Raises Unreachable, also in that case."""
+        """Stores the acks of a subjob to the sources that it reads, unless its Lease has another epoch by
+        now. Raises Unreachable, also in that case."""
 
     def kept_acks(self, subjob: str) -> str | None:
-        """What was kept last. Raises Unreachable."""
+        """The acks that were stored last. Raises Unreachable."""
 
     def note_end(self, subjob: str, sink: str, at: int) -> None:
-        """A sink has written the stream of a subjob to its end, and will not ask again. Raises
+        """A sink has written the stream of a subjob to its end, and will not subscribe again. Raises
         Unreachable."""
 
     def ends(self, subjob: str) -> dict[str, int]:
-        """The sinks that have, and where that was. Raises Unreachable."""
+        """The sinks that have done so, with the end of the stream. Raises Unreachable."""
 
     def start_time(self) -> WallMillis | None:
-        """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None:
-        not yet."""
+        """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None: it
+        is not known yet."""

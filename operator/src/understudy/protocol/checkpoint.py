@@ -1,7 +1,8 @@
-"""What a passive standby is sent (Hwang §5.1, Zhang): positions, the tail behind them, the output queues.
+"""What a primary ships to a passive standby (Hwang §5.1, Zhang): positions, the tail before each, the output
+queues.
 
-A checkpoint names ranges; the shell attaches the rows. Input queues are not part of it: what was received but
-not processed is still in the upstream output queue, because only a stored checkpoint acks it.
+A checkpoint names ranges; the shell attaches the rows. Input that was received but not processed is not part
+of it: that input is still in the upstream output queue, because only a stored checkpoint acks it.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ class Checkpoint:
     trees: Trees = field(default_factory=dict)  # savepoint trees of consumers
     steps: Mapping[Stream, tuple[Step, ...]] = field(
         default_factory=dict
-    )  # behind the queues, where a mode logs them
-    log: tuple[Determinant, ...] = ()  # where a mode logs determinants to do its steps again
+    )  # of the tuples in the output queues, where a mode logs steps
+    log: tuple[Determinant, ...] = ()  # where a mode logs determinants to repeat its steps
     extended: Mapping[Stream, Seq] = field(
         default_factory=dict
-    )  # input kept beyond a position (Brettlecker §4.6)
+    )  # end of the input that is kept beyond a position (Brettlecker §4.6)
     shifts: Mapping[Stream, Mapping[Consumer, int]] = field(
         default_factory=dict
-    )  # of consumers that count otherwise
+    )  # of late consumers that keep their own count
 
     def position(self, stream: Stream) -> Seq | None:
         """The position on a subjob input that this checkpoint covers: the least of all elements that read
@@ -55,21 +56,20 @@ class Checkpoint:
         return min(found) if found else None
 
     def covers(self, stream: Stream) -> Seq | None:
-        """Upstream need not keep what comes before: it is processed, or the input is in the checkpoint
-        itself."""
+        """Upstream need not keep input before this seq: it is processed, or the checkpoint contains it."""
         at = self.position(stream)
         return at if at is None else Seq(max(at, self.extended.get(stream, at)))
 
     @property
     def tuples(self) -> int:
-        """How many it holds."""
+        """How many tuples the checkpoint contains."""
         tails = sum(len(e.tail(s)) for e in self.elements.values() for s in e.positions)
         ahead = sum(upto - (self.position(s) or 0) for s, upto in self.extended.items())
         return tails + ahead + sum(len(e.held) for e in self.elements.values())
 
 
 def missing(wanted: Range, stored: Range | None) -> Range:
-    """The part of `wanted` that a receiver who has `stored` still needs. Queues and tails only grow at their
+    """The part of `wanted` that a receiver needs if it has `stored`. Queues and tails grow only at their
     end."""
     if stored is None or stored.stop < wanted.start or stored.start > wanted.start:
         return wanted

@@ -1,7 +1,8 @@
-"""The tuples that a source has numbered and that somebody may still read: seq → partition and offset.
+"""The tuples that a source has numbered and that some instance may still read: seq → partition and offset.
 
-It grows with every entry of the numbering log and is trimmed with what is released. A run costs 24 bytes,
-however many tuples it has."""
+The list grows with every entry of the numbering log and is trimmed with the released seqs. A run costs 24
+bytes, however many tuples it has.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from understudy.protocol.selection import Micros
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A run with its place on the stream."""
+    """A run together with the seq of its first tuple."""
 
     first: Seq
     run: Run
@@ -28,19 +29,19 @@ class Numbered:
 
 
 class Chosen:
-    """The runs from `start` on. Columns of numbers, since there can be a million runs."""
+    """The runs from `start` on, stored as columns of numbers, because there can be a million runs."""
 
     def __init__(self, start: Seq, progress: Micros | None = None) -> None:
         self.start = self.next = start
         self.unreadable_before = Seq(0)
-        """Earlier tuples were of a topic that has been deleted."""
+        """Tuples before this seq came from a topic that has been deleted."""
 
         self._firsts, self._partitions, self._offsets = array("q"), array("q"), array("q")
         self._first_progress = progress
         self._changes, self._progress = array("q"), array("q")
 
     def add(self, runs: Iterable[Run]) -> None:
-        """The next tuples. A run that goes on where the last one ended is one with it."""
+        """Adds the next tuples. A run that directly continues the last one is merged with it."""
         for run in runs:
             if not self._continues_last(run):
                 self._firsts.append(self.next)
@@ -54,7 +55,7 @@ class Chosen:
         return self._offsets[-1] + self.next - self._firsts[-1] == run.start
 
     def trim(self, released: Seq) -> None:
-        """Forget what is before; at most everything."""
+        """Drops the tuples before `released`, at most all of them."""
         self.start = Seq(max(self.start, min(released, self.next)))
         gone = self._at(self.start) if self.start < self.next else len(self._firsts)
         for column in (self._firsts, self._partitions, self._offsets):
@@ -64,26 +65,26 @@ class Chosen:
         del self._changes[:changes], self._progress[:changes]
 
     def reached(self, progress: Micros) -> None:
-        """Event time has come so far before the next tuple."""
+        """Notes how far event time has come before the next tuple."""
         self._changes.append(self.next)
         self._progress.append(progress)
 
     def progress(self, seq: Seq) -> Micros | None:
-        """How far event time had come before a tuple: what makes it late."""
+        """How far event time had come before a tuple: this decides whether the tuple is late."""
         place = bisect_right(self._changes, seq) - 1
         return self._progress[place] if place >= 0 else self._first_progress
 
     def changes(self, within: Range) -> Iterator[tuple[Seq, Micros]]:
-        """The tuples before which event time went on, and how far it came."""
+        """The tuples before which event time advanced, and how far it came."""
         for place in range(bisect_left(self._changes, within.start), bisect_left(self._changes, within.stop)):
             yield Seq(self._changes[place]), self._progress[place]
 
     def _at(self, seq: Seq) -> int:
-        """The place of the run that holds a tuple."""
+        """The index of the run that contains the tuple."""
         return bisect_right(self._firsts, seq) - 1
 
     def runs(self, wanted: Range) -> Iterator[Numbered]:
-        """Where these tuples are, in their order. All must be known."""
+        """The runs that contain these tuples, in order. All tuples must be known."""
         if wanted.start < self.start or wanted.stop > self.next:
             raise ValueError(f"known are [{self.start}, {self.next}), wanted {wanted}")
         if len(wanted):
@@ -100,7 +101,8 @@ class Chosen:
         )
 
     def begin_at(self, seq: Seq, numbering: Numbering) -> Mapping[int, Offset]:
-        """From where each partition has to be read by whoever wants the tuples from `seq` on."""
+        """The offset of each partition from which a reader that needs the tuples from `seq` on has to
+        read."""
         begin = {partition: place.next for partition, place in numbering.places.items()}
         readable = Seq(max(seq, self.unreadable_before))
         for numbered in reversed(list(self.runs(Range(readable, self.next)))):
@@ -110,7 +112,8 @@ class Chosen:
 
 @dataclass(slots=True)
 class History:
-    """What a reader keeps of the numbering log: how far it goes, and the tuples from some seq on."""
+    """What a reader keeps of the numbering log: the state after its last entry, and the tuples from some seq
+    on."""
 
     numbering: Numbering
     chosen: Chosen
@@ -120,7 +123,7 @@ class History:
         return cls(numbering, Chosen(numbering.next, numbering.progress))
 
     def take(self, entry: LogEntry) -> bool:
-        """One more entry of the log, in its order. Whether it counts."""
+        """Takes the next entry of the log. Returns whether the entry counts."""
         if not self.numbering.fits(entry):
             return False
         before, self.numbering = self.numbering, self.numbering.with_entry(entry)

@@ -1,4 +1,4 @@
-"""What the shell is told to do. Each is quick to start; whatever comes of it returns as an event."""
+"""The commands that the core gives to the shell. Each is quick to start; its results come back as events."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from understudy.protocol.savepoints import Tree, Trees
 
 @dataclass(frozen=True, slots=True)
 class TryLease:
-    """Compare-and-set: take the Lease if it still is as `expected`.
+    """Compare-and-set: take the Lease if it still equals `expected`.
 
-    If a question stands in `expected`, it must still stand there, and nobody else may hear the holder."""
+    If `expected` has a question, the Lease must still have it, and no other instance may hear the holder.
+    """
 
     expected: LeaseRecord | None
     why: str
-    planned: bool = False  # only while the Lease names us as successor: the move may have been given up
+    # only while the Lease names this instance as successor: the move may have been given up
+    planned: bool = False
 
     def condition(self, me: str) -> LeaseRecord | None:
-        """What the Lease must say. A successor that it names is of no concern to a take-over that is not
-        planned."""
+        """What the Lease must equal. A take-over that is not planned ignores the successor."""
         return (
             replace(self.expected, successor=me if self.planned else None)
             if self.expected is not None
@@ -39,7 +40,7 @@ class ReadLease:
 
 @dataclass(frozen=True, slots=True)
 class AskHolder:
-    """Write a question into the Lease, if it still is as `expected` and there is none; then read it."""
+    """Write a question into the Lease, if it still equals `expected` and has none; then read it."""
 
     expected: LeaseRecord
     why: str
@@ -54,18 +55,18 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Serve as primary with this epoch, from this checkpoint, or empty where there is none."""
+    """Serve as primary in this epoch, from this checkpoint; from nothing if there is none."""
 
     epoch: Epoch
     checkpoint: Checkpoint | None
     why: str
-    live: bool = False  # go on with the state that is running already
-    beside: bool = False  # replica backup: the peer leads too, and is followed on
+    live: bool = False  # continue with the state that is already running
+    beside: bool = False  # replica backup: the peer leads too, and this instance keeps following it
 
 
 @dataclass(frozen=True, slots=True)
 class ReadInput:
-    """Take a stream or source from `start` on; from its newest tuple where start is None (amnesia)."""
+    """Take a stream or source from `start` on. None: from its newest tuple (amnesia)."""
 
     stream: Stream
     start: Seq | None
@@ -73,7 +74,7 @@ class ReadInput:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """These tuples are new: hand them to the elements that read the stream."""
+    """Hand these new tuples to the elements that read the stream."""
 
     stream: Stream
     range: Range
@@ -81,7 +82,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class ReportLoss:
-    """Input that no one will process any more. Nothing is dropped silently."""
+    """Input that no instance will process. Nothing is dropped silently."""
 
     stream: Stream
     missing: Range
@@ -89,7 +90,7 @@ class ReportLoss:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """The elements' position on this input becomes `to`; that of one element, if it is named."""
+    """Set the elements' position on this input to `to`; only that of `element`, if one is named."""
 
     stream: Stream
     to: Seq
@@ -116,7 +117,7 @@ class SendAck:
     stream: Stream
     level: int
     upto: Seq
-    tree: Tree | None = None  # savepoint: what this instance and those after it need to recover
+    tree: Tree | None = None  # savepoint: what this subjob and those downstream of it need to recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +130,20 @@ class Ship:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Keep this checkpoint and forget what only older ones needed; then confirm it to the primary."""
+    """Keep this checkpoint, drop what only older ones needed, and confirm it to the primary."""
 
     checkpoint: Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class StepDown:
-    """Stop serving at once: a newer epoch exists. Start again as a standby and forget everything but `keep`.
+    """Stop serving at once: a newer epoch exists. Start again as a standby and drop everything but `keep`.
 
-    A Lease that was tried before and is not won yet is not tried any longer: there is nothing left to lead
+    An attempt to take the Lease that has not succeeded yet is abandoned: this instance has no state to lead
     with.
 
-    `keep` is the state in which this instance stood still when it handed over: until the new primary has a
-    secondary of its own, nobody else has it.
+    `keep` is the state in which this instance paused before it handed over: until the new primary has a
+    secondary of its own, no other process has this state.
     """
 
     why: str
@@ -154,32 +155,30 @@ class StepDown:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Take a stream from the oldest tuple that its producer still holds for this consumer; reported as
-    Released."""
+    """Take a stream from the oldest tuple that its producer still holds for this consumer. The answer is the
+    event Released."""
 
     stream: Stream
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """The element may emit. What it makes before its positions reach `until` was sent by an earlier life:
-    drop it.
+    """The element may emit. Output that it makes before its positions reach `until` was sent by an earlier
+    life: drop it.
 
-    The first tuple at or after `until` gets seq `first`. A batch must end at `until`. Before this command a
-    restarted element may process, but not emit.
+    The first output tuple at or after `until` gets seq `first`. A batch must end at `until`. Until this
+    command arrives, a restarted element may process, but not emit.
     """
 
     element: str
     first: Seq
     until: Mapping[Stream, Seq] | None
-    as_new: bool = (
-        False  # tuples that were sent before are sent again as new ones: seqs before `first` are given up
-    )
+    as_new: bool = False  # send earlier output again as new tuples: seqs before `first` are given up
 
 
 @dataclass(frozen=True, slots=True)
 class Renumber:
-    """The tuples held of this stream get new seqs from `first` on: a divergent log is sent as new tuples."""
+    """The held tuples of this stream get new seqs from `first` on: a diverged log is sent as new tuples."""
 
     stream: Stream
     held: Range
@@ -188,16 +187,16 @@ class Renumber:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Process like the primary from this state on, but send nothing."""
+    """Process in parallel with the primary from this state on, but send nothing."""
 
     epoch: Epoch
     checkpoint: Checkpoint
-    waits_for_choices: bool = False  # non-deterministic steps take the primary's choices only
+    waits_for_choices: bool = False  # non-deterministic steps use the primary's determinants only
 
 
 @dataclass(frozen=True, slots=True)
 class ReportProgress:
-    """Tell the other replica how far this one has come."""
+    """Report this instance's positions to the other instance."""
 
     epoch: Epoch
     positions: Mapping[Stream, Seq]
@@ -209,7 +208,7 @@ class SendQueueTrimming:
     high: Mapping[Stream, Mapping[Stream, Seq]]
     trees: Trees = field(
         default_factory=dict
-    )  # consumers' savepoint trees: what is trimmed, they do not need
+    )  # consumers' savepoint trees: consumers do not need the trimmed tuples
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +216,15 @@ class ShipDeterminants:
     epoch: Epoch
     number: int
     determinants: tuple[Determinant, ...]
-    whole: bool = False  # upstream backup: the log begins anew with these
+    whole: bool = False  # upstream backup: these determinants replace the whole log
     needed: Mapping[Stream, Seq] = field(
         default_factory=dict
-    )  # upstream backup: a replay begins there, not before
+    )  # upstream backup: no replay begins before these positions
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmDeterminants:
-    """Tell the primary that this instance holds all of its determinants up to message `number`."""
+    """Confirm to the primary that this instance holds all its determinants up to message `number`."""
 
     epoch: Epoch
     number: int
@@ -233,16 +232,17 @@ class ConfirmDeterminants:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """Non-deterministic steps take these choices, in this order, before any of their own."""
+    """Non-deterministic steps use these determinants, in this order, before they make choices of their
+    own."""
 
     determinants: tuple[Determinant, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Elect:
-    """Have the upstream choose a node (CLEA) and start a replica there in place of the silent peer.
+    """Have upstream choose a node (CLEA) and start a replica there in place of the silent peer.
 
-    Where there is a Lease, it is taken anew if it still is as `expected`.
+    Where there is a Lease, take it again with a new epoch, if it still equals `expected`.
     """
 
     why: str
@@ -266,7 +266,7 @@ class AnswerRecovery:
 
 @dataclass(frozen=True, slots=True)
 class NotifyRecovered:
-    """Tell the consumers of this stream that its producer is back."""
+    """Report to the consumers of this stream that its producer has recovered."""
 
     stream: Stream
 
@@ -284,7 +284,8 @@ class ReportMovement:
 
 @dataclass(frozen=True, slots=True)
 class RequestBackup:
-    """Ask every consumer of the stream for a backup at this position. The answer is its level-1 ack of it."""
+    """Ask every consumer of the stream for a backup at this position. Each answers with a level-1 ack of the
+    position."""
 
     stream: Stream
     upto: Seq
@@ -300,16 +301,16 @@ class CutAt:
 
 @dataclass(frozen=True, slots=True)
 class KeepTemporary:
-    """Keep this backup beside the permanent one, in place of an earlier temporary one."""
+    """Keep this backup beside the permanent one. It replaces an earlier temporary one."""
 
     checkpoint: Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class MakePermanent:
-    """The secondary's temporary backup `number`, extended so far, replaces its permanent one.
+    """Let the secondary's temporary backup `number`, with its extensions, replace its permanent backup.
 
-    With it goes what consumers said when they acked what the backup does not hold.
+    `trees`: the savepoint trees that consumers sent when they acked the output that the backup does not hold.
     """
 
     epoch: Epoch
@@ -320,7 +321,7 @@ class MakePermanent:
 
 @dataclass(frozen=True, slots=True)
 class ExtendBackup:
-    """Add the input `range` of a stream to the backup `number` that the secondary has."""
+    """Add input of a stream to the backup `number` that the secondary has."""
 
     epoch: Epoch
     number: int
@@ -333,14 +334,14 @@ class ExtendBackup:
 
 @dataclass(frozen=True, slots=True)
 class RequestMigration:
-    """This instance's machine can't keep up: have it moved."""
+    """This instance's machine can't keep up: ask for a move."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Start no further micro-batch; reported as Paused when none is under way."""
+    """Start no further micro-batch. The event Paused follows when none is running."""
 
     why: str
 
@@ -352,7 +353,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Tell the target to take this Lease; with the live state, where it has none."""
+    """Ask the target to take this Lease; send the live state along if the target has none."""
 
     target: str
     lease: LeaseRecord

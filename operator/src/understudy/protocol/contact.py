@@ -1,9 +1,9 @@
-"""What the end of a connection to the primary tells its secondary, and what the secondary does next.
+"""What a secondary learns when its connection to the primary ends, and what it does next.
 
-Only a connection that has carried a keep-alive and is then closed proves something: a living kernel says that
-the process behind it is dead. A connection that could not be made (a refused port, a certificate that is not
-accepted, a time-out, a path that works in one direction only) proves nothing: others may reach the primary
-well.
+Only a connection that has carried a keep-alive and is then closed proves something: a living kernel reports
+that the process behind it is dead. A connection that could not be made (a refused port, a certificate that is
+not accepted, a time-out, a path that works in one direction only) proves nothing: others may reach the
+primary well.
 
 | the connection ended because         | it had carried a keep-alive | it had not  |
 |--------------------------------------|-----------------------------|-------------|
@@ -13,8 +13,9 @@ well.
 | it answered: another follows already | BEHIND                      | BEHIND      |
 | a message could not be understood    | REFUSED                     | REFUSED     |
 
-What follows depends on where the secondary stands. `leads`: it is a replica that runs beside its peer.
-`behind`: the primary said lately that it has another secondary, which has the state and so the first chance.
+What follows depends on the situation of the secondary. `leads`: it is a replica that runs beside its peer.
+`behind`: the primary reported a short time ago that it has another secondary. That one has the state, and so
+the first chance to take over.
 
 | verdict     | leads              | behind              | else               |
 |-------------|--------------------|---------------------|--------------------|
@@ -30,7 +31,7 @@ from enum import Enum
 
 
 class End(Enum):
-    """How a connection ended, as the transport says it."""
+    """How a connection ended, as the transport reports it."""
 
     TRANSPORT = "the transport failed"
     TIMED_OUT = "no answer in time"
@@ -40,7 +41,7 @@ class End(Enum):
 
 
 class Verdict(Enum):
-    """What the secondary may conclude."""
+    """What the secondary may conclude from the end of a connection."""
 
     CLOSED = "the process is dead"
     UNREACHABLE = "nothing is known"
@@ -49,7 +50,8 @@ class Verdict(Enum):
 
 
 def verdict(end: End, *, heard: bool) -> Verdict:
-    """`heard`: whether this very connection had carried a keep-alive."""
+    """What follows from the end of a connection. `heard`: whether this very connection had carried a
+    keep-alive."""
     match end:
         case End.TRANSPORT:
             return Verdict.CLOSED if heard else Verdict.UNREACHABLE
@@ -62,7 +64,7 @@ def verdict(end: End, *, heard: bool) -> Verdict:
 
 
 class Step(Enum):
-    """What the shell does next. Both shells call `next_step`, the real one and the simulated one."""
+    """What the shell does next. The real shell and the simulated one both call `next_step`."""
 
     SAY_CLOSED = "post PeerClosed"
     SAY_UNREACHABLE = "post PeerUnreachable a moment later, unless something else has happened"

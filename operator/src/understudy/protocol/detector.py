@@ -1,12 +1,12 @@
-"""The failure detector (Hwang §2, Koldehofe §7.2): keep-alives every interval, suspected after `misses` of
-them.
+"""The failure detector (Hwang §2, Koldehofe §7.2): a peer sends a keep-alive every interval, and is suspected
+after `misses` of them are missing.
 
-A closed connection is proof from a living kernel that the process died; silence is only suspicion. A
-suspicion that turns out false raises the timeout τ, so that a slow machine is not suspected again and again;
-a long time without one lowers it again, so that a bad hour does not make the next failure's detection slow.
-Time in which we did not run ourselves is no silence: the keep-alives of that time may be waiting to be read.
-On a busy machine a keep-alive is late now and then, so the last one that is missed may have a grace; in the
-papers' experiments it has none.
+A closed connection is proof from a living kernel that the process died; silence is only a reason for
+suspicion. A false suspicion raises the timeout τ, so that a slow machine is not suspected again and again. A
+long time without one lowers τ again, so that one bad hour does not delay the detection of later failures.
+Time in which this process itself did not run does not count as silence: keep-alives of that time may wait to
+be read. On a busy machine a keep-alive is late now and then, so the last missing one may get a grace; in the
+papers' experiments the grace is zero.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from understudy.protocol.ids import Millis
 
 TAU_GROWTH = 1.5
 TAU_LIMIT = 10  # τ never exceeds this many times its first value
-CALM = 1_500  # keep-alives in a row after which τ goes one step back
+CALM = 1_500  # successive keep-alives after which τ goes one step back
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
     interval: int  # milliseconds between keep-alives
     misses: int
-    tau: int  # milliseconds of silence that make a suspect
+    tau: int  # milliseconds of silence after which the peer is suspected
     heard: Millis | None = None
     ticked: Millis | None = None
     calm: int = 0  # keep-alives since τ last changed
@@ -40,8 +40,8 @@ class Detector:
         return self.interval * self.misses + self.grace
 
     def retuned(self, like: Detector) -> Detector:
-        """With another's settings; what is known of the other side stays, and so does τ where they are no
-        other."""
+        """This detector with the settings of `like`. What is known of the peer stays; so does τ, unless the
+        settings differ."""
         if (like.interval, like.misses, like.grace) == (self.interval, self.misses, self.grace):
             return self
         return Detector(like.interval, like.misses, like.first, self.heard, self.ticked, grace=like.grace)
@@ -68,5 +68,5 @@ class Detector:
         return replace(self, tau=max(self.tau, grown), calm=0)
 
     def forget(self) -> Detector:
-        """Nobody is watched until the next keep-alive."""
+        """Watches no peer until the next keep-alive."""
         return replace(self, heard=None)

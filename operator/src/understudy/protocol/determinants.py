@@ -1,7 +1,7 @@
-"""Determinants (Hwang §6): what a non-deterministic step chose, so that another replica can do the same.
+"""Determinants (Hwang §6): what a non-deterministic step chose, so that another instance can repeat the step.
 
-For a union the choice is the interleaving, for a random filter one bit per tuple; the core only carries it.
-With a determinant goes where the step started and ended, so that a replica applies it to the same input.
+For a union the choice is the interleaving, for a random filter one bit per tuple; the core only carries it. A
+determinant also contains the positions before and after the step, so that it is applied to the same input.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ NOTHING = Range(Seq(0), Seq(0))
 
 @dataclass(frozen=True, slots=True)
 class Determinant:
-    """The last three are for upstream backup, whose log has to say more: a replica there has not been at
-    work."""
+    """One logged step. `low`, `kept` and `made` are for upstream backup only: its standby has not processed
+    the input, so the log has to contain more."""
 
     element: str
     at: Mapping[Stream, Seq]  # positions before the step
     to: Mapping[Stream, Seq]  # positions after it
-    choice: tuple[int, ...]  # empty where nothing was left to chance
+    choice: tuple[int, ...]  # empty if the step was deterministic
     low: Mapping[Stream, Seq] = field(default_factory=dict)  # the selection before the step
     kept: Mapping[Stream, Seq] = field(default_factory=dict)  # the selection after it
     made: Range = NOTHING  # the seqs that its output got
 
     @property
     def end(self) -> Determinant:
-        """The place where it ended."""
+        """An empty step at the place where this one ended."""
         made = Range(self.made.stop, self.made.stop)
         return Determinant(self.element, self.to, self.to, (), self.kept, self.kept, made)
 
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """What the secondary has confirmed, or nobody has to: steps, and the output positions that may be
+    """What need not wait any longer: logged steps, and for each stream the seq up to which output may be
     sent."""
 
     steps: tuple[Determinant, ...] = ()
@@ -44,11 +44,11 @@ class Free:
 
 
 class Pending:
-    """What the primary may not send yet: outputs whose determinants the secondary has not confirmed."""
+    """Output that the primary may not send yet, because the secondary has not confirmed its determinants."""
 
     def __init__(self) -> None:
         self._number = 0
-        self._waiting: list[tuple[int, Free]] = []  # by the message that has to be confirmed
+        self._waiting: list[tuple[int, Free]] = []  # by the number of the message that has to be confirmed
         self._unsent: list[Determinant] = []
         self._made: dict[Stream, Seq] = {}
 
@@ -70,11 +70,11 @@ class Pending:
 
     @property
     def oldest(self) -> int | None:
-        """The first message that is not confirmed."""
+        """The first unconfirmed message."""
         return self._waiting[0][0] if self._waiting else None
 
     def stored(self, number: int) -> Free:
-        """The secondary holds all messages up to `number`."""
+        """Confirms all messages up to `number`; returns what they free."""
         known = [free for n, free in self._waiting if n <= number]
         self._waiting = [(n, free) for n, free in self._waiting if n > number]
         return _together(known)
@@ -85,11 +85,11 @@ class Pending:
 
     @property
     def settled(self) -> bool:
-        """Whether the secondary holds all there is."""
+        """Whether the secondary has confirmed everything."""
         return not self._made and not self._waiting
 
     def drop(self) -> Free:
-        """There is no secondary any more: nothing is awaited."""
+        """Frees everything, because there is no secondary any more."""
         rest = Free(tuple(self._unsent), self._made)
         known = [*(free for _, free in self._waiting), rest]
         self._waiting, self._unsent, self._made = [], [], {}

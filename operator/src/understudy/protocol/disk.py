@@ -1,8 +1,8 @@
-"""Whether the disk of a sink stands still.
+"""How to detect that the disk of a sink has stalled.
 
 A sink asks its disk for small steps: a look at the folder, a rename, a few MiB to write or to sync. A slow
-disk finishes them; a step that has been under way for STALLED_MS hangs. Time in which the watch itself did
-not run counts little: then the whole process was stopped, and the step may be finished in a moment.
+disk finishes them; a step that runs for STALLED_MS hangs. Time in which the watch itself did not run counts
+only a little: then the whole process was stopped, and the step may finish in a moment.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ LONGEST_LOOK_MS: Final = 1_000  # between two looks; more does not count
 class DiskWatch:
     looked: Millis | None = None
     waited: Mapping[int, int] = field(default_factory=dict)
-    """For each step under way: for how long it has been seen to be, in milliseconds."""
+    """For each running step: for how many milliseconds it has been observed."""
     stalled: str | None = None
-    """Why the sink counts as failed, as it was noticed: a sentence; None while its steps end."""
+    """Why the sink counts as failed: a sentence from the moment of detection. None while its steps end."""
 
     def look(self, now: Millis, steps: Mapping[int, str]) -> DiskWatch:
-        """`steps`: what is under way now, each under a number of its own."""
+        """Judges the disk. `steps`: the steps that run now, each with its own number."""
         passed = min(max(0, now - self.looked), LONGEST_LOOK_MS) if self.looked is not None else 0
         waited = {number: self.waited[number] + passed if number in self.waited else 0 for number in steps}
         longest = max(waited, key=waited.__getitem__, default=None)

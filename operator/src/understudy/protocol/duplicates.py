@@ -1,7 +1,7 @@
 """The duplicate filter: accept a tuple iff its seq is greater than the greatest accepted (Xiao, Algorithm 2).
 
-On ranges: the part of an arriving range that is new. Streams are consecutive, so a range that starts beyond
-what is expected is a hole: it means loss, and is never taken silently.
+It works on ranges: it returns the new part of an arriving range. Streams have no holes, so a range that
+starts after the expected seq means loss, and is reported as a Hole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from understudy.protocol.ids import Range, Seq
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Tuples that were skipped: `missing` did not arrive before `arrived`."""
+    """Tuples that were skipped: those in `missing` did not arrive before those in `arrived`."""
 
     missing: Range
     arrived: Range

@@ -1,13 +1,13 @@
-"""Whether an engine stands still: the JVM of an instance, and the query of each of its elements.
+"""How to detect that an engine has stalled: the JVM of an instance, or the query of one of its elements.
 
-A keep-alive proves that a process lives, not that Spark works in it. So each part of the engine gives signs
-of its own: the JVM answers a probe, a query asks for its next plan, reads rows, finishes a batch. A part that
-gives none for its limit stands still, unless it is at work. The limit is the engine timeout; of a query of a
-subjob with executors, whose work is done elsewhere, it is PATIENCE engine timeouts.
+A keep-alive proves that a process lives, not that Spark works in it. So each part of the engine gives its own
+signs of life: the JVM answers a probe; a query asks for its next plan, reads rows, finishes a batch. A part
+that gives no sign for its limit has stalled, unless it is at work. The limit is the engine timeout. For a
+query of a subjob with executors, whose work is done elsewhere, it is PATIENCE engine timeouts.
 
 | a part that gives no sign | is |
 |---|---|
-| waits for us (no plan to give it, no room for its output) | idle: it has nothing to do |
+| waits for this process (no plan to give it, no room for its output) | idle: it has nothing to do |
 | uses the processor, or waits for it most of the time | at work: a long micro-batch, a garbage collection |
 | is a query, and tasks run on executors | at work |
 | does none of these, for its limit | stalled |
@@ -15,11 +15,12 @@ subjob with executors, whose work is done elsewhere, it is PATIENCE engine timeo
 | is a query, while others run micro-batches | stalled after PATIENCE timeouts: the work may be theirs |
 | is a query at work that makes no step for `longest` | stalled: an endless loop |
 
-A JVM or Python worker that is stopped by a signal can be seen as such. If a query begins no micro-batch for
-the engine timeout meanwhile, it is stalled, whatever the others do and also if it has nothing to do: its next
-micro-batch may need that process.
+A JVM or Python worker that is stopped by a signal is recognised directly. If a query begins no micro-batch
+for the engine timeout while such a process is stopped, the query has stalled. This holds whatever the other
+queries do and also if the query has nothing to do: its next micro-batch may need that process.
 
-Time in which the watch itself did not run is no silence: the signs of that time may wait to be counted.
+Time in which the watch itself did not run does not count as silence: signs of that time may not be counted
+yet.
 """
 
 from __future__ import annotations
@@ -33,16 +34,17 @@ from understudy.protocol.ids import Millis
 JVM: Final = "the JVM"
 LEAST_TIMEOUT_MS: Final = 3_000
 MEDIANS: Final = 20
-AT_WORK: Final = 0.05  # of the time, on the processor
-STARVED: Final = 0.5  # of the time, on the processor or waiting for it
+AT_WORK: Final = 0.05  # share of the time, on the processor
+STARVED: Final = 0.5  # share of the time, on the processor or waiting for it
 PATIENCE: Final = 10
 LONGEST_MS: Final = 600_000
 LONGEST_MEDIANS: Final = 1_000
-MANY: Final = 10  # micro-batches of others, after which processor time says nothing
-LONGEST_STEP_MS: Final = 1_000  # between two looks; a longer one is time in which the watch did not run
+# micro-batches of other queries, after which used processor time proves nothing for this one
+MANY: Final = 10
+LONGEST_STEP_MS: Final = 1_000  # between two looks; in a longer pause the watch did not run
 START_MS: Final = 300_000  # a cold Spark on a busy machine takes under a minute
 SHOWN_MS: Final = 500  # how long the status page says that the engine is stalled, before the process ends
-HELD_MS: Final = 30_000  # how long a stalled primary waits for somebody to give its state to
+HELD_MS: Final = 30_000  # how long a stalled primary waits for a standby to which it can give its state
 
 
 def default_timeout(median_ms: float | None) -> int:
@@ -50,7 +52,7 @@ def default_timeout(median_ms: float | None) -> int:
 
 
 def longest(median_ms: float | None, timeout: int) -> int:
-    """For how long a query may be at work and make no step."""
+    """How long a query may be at work without making a step."""
     return max(LONGEST_MS, round(LONGEST_MEDIANS * (median_ms or 0)), PATIENCE * timeout)
 
 
@@ -61,37 +63,37 @@ class Signs:
     counts: Mapping[str, int]
     """Signs of life of each part so far: answers of the JVM, steps of each element's query."""
     idle: frozenset[str] = frozenset()
-    """The parts that wait for us."""
+    """The parts that wait for this process."""
     ran_ms: int = 0
     """Processor time of the JVM and its Python workers so far."""
     batches: Mapping[str, int] = field(default_factory=dict)
     """Micro-batches that each query has begun so far."""
     waited_ms: int | None = None
-    """Time that they wanted the processor and did not get it, so far; None: nobody looked, as it takes a
+    """Time that they waited for the processor so far; None: it was not measured, because that takes a
     while."""
     tasks: int = 0
     """How many tasks run on executors now."""
     stopped: str | None = None
-    """The JVM or a Python worker that is stopped by a signal, by name; None: none is."""
+    """The JVM or the Python worker that is stopped by a signal; None: no process is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     count: int
     still: Millis
-    """Since then it has neither given a sign nor been at work."""
+    """Time since which it has neither given a sign nor been at work."""
     silent: Millis
-    """Since then it has given no sign."""
+    """Time since which it has given no sign."""
     ran_ms: int
     waited_ms: int | None
     others: int
-    """Micro-batches of the other queries, when it gave its last sign."""
+    """How many micro-batches the other queries had begun when it gave its last sign."""
     begun: int
     begins: Millis
     """When it last began a micro-batch."""
 
     def worked(self, signs: Signs, limit: int) -> bool:
-        """Whether it was at work for a fair part of its limit since it was last seen to be."""
+        """Whether it was at work for a sufficient part of its limit since it was last found at work."""
         ran, waited = signs.ran_ms - self.ran_ms, 0
         if signs.waited_ms is not None and self.waited_ms is not None:
             waited = signs.waited_ms - self.waited_ms
@@ -110,10 +112,11 @@ class EngineWatch:
     looked: Millis | None = None
     parts: Mapping[str, _Part] = field(default_factory=dict)
     stalled: str | None = None
-    """Why the engine counts as failed, as it was noticed: a sentence; None while it works or has nothing to
-    do."""
+    """Why the engine counts as failed: a sentence from the moment of detection. None while it works or is
+    idle."""
     quiet_ms: int = 0
-    """For how long the quietest part has given no sign, or missed a process that is stopped."""
+    """How long the quietest part has given no sign, or has begun no micro-batch while a process is
+    stopped."""
     stopped: Millis | None = None
     """Since when one of its processes has been stopped."""
 
@@ -172,7 +175,7 @@ class EngineWatch:
 
 
 def _without_batch(parts: Mapping[str, _Part], stopped: Millis, now: Millis) -> int:
-    """For how long a query has begun no micro-batch while a process is stopped."""
+    """How long a query has begun no micro-batch while a process is stopped."""
     return max((now - max(stopped, part.begins) for name, part in parts.items() if name != JVM), default=0)
 
 
@@ -181,7 +184,8 @@ def _of_others(name: str, signs: Signs) -> int:
 
 
 def _no_step(element: str, silent: int, but: str) -> str:
-    """With what to do about it: it may have waited for a service, or have had more to do than ever before."""
+    """The sentence about a query that has stalled, with advice: the query may have waited for a service, or
+    may have had more work than ever before."""
     advice = "if it may take so long, raise ha.engineTimeout"
     return f"the query of {element} made no step for {_seconds(silent)}{but}; {advice}"
 
@@ -191,30 +195,30 @@ def _seconds(millis: int) -> str:
 
 
 def not_started(age_ms: int, start_ms: int = START_MS) -> str | None:
-    """Why a process whose Spark has not started yet has to be started again; None while it may take so
-    long."""
+    """Why a process has to be restarted whose Spark has not started yet; None while it still has time."""
     return f"Spark did not start within {start_ms // 1000} s" if age_ms > start_ms else None
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """The place of an instance whose engine is stalled."""
+    """What an instance with a stalled engine means for the subjob."""
 
     leads: bool
     covered: bool
-    """Whether the other instance could go on: it is there, has what it needs, and its own engine works."""
+    """Whether the other instance could continue: it exists, has the state it needs, and its own engine
+    works."""
     needed: bool
-    """Whether the state of the mode is here and nowhere else while it is not covered."""
+    """Whether this instance has the only copy of the mode's state while it is not covered."""
 
 
 def leaves(
     stand: Stand, stalled_ms: int, grace_ms: int, held_ms: int = HELD_MS, shown_ms: int = SHOWN_MS
 ) -> bool:
-    """Whether an instance whose engine is stalled ends its process now, to be restarted.
+    """Whether an instance whose engine has stalled ends its process now, to be restarted.
 
-    Not before its status page could be read. A covered primary waits for `grace_ms`, in which its standby
-    takes the Lease. Without cover the state may be only here; it is kept for a while, so that a new standby
-    can be given it.
+    It stays at least until its status page could be read. A covered primary waits for `grace_ms`, in which
+    its standby takes the Lease. Without cover this process may have the only copy of the state. It keeps the
+    state for a while, so that it can give it to a new standby.
     """
     if stand.covered and stand.leads:
         return stalled_ms >= grace_ms

@@ -1,4 +1,4 @@
-"""Fencing: one accepted writer per epoch. A receiver refuses whatever carries an older epoch than it has
+"""Fencing: only one writer per epoch is accepted. A receiver refuses messages of an older epoch than it has
 seen."""
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ class EpochGuard:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What the Lease says: who serves the subjob, where, since which change of hands."""
+    """The content of the Lease: which instance serves the subjob, at which address, and in which epoch."""
 
     holder: str
     address: str
     epoch: Epoch
     successor: str | None = field(
         default=None, compare=False
-    )  # who should serve it instead: its holder is to move
+    )  # the instance that should serve the subjob instead: the holder is to move there
     question: str | None = field(
         default=None, compare=False
-    )  # asked by one that does not hear the holder: it answers
+    )  # put by a standby that does not hear the holder; a living holder removes it
     gone: bool = field(
         default=False, compare=False
-    )  # whoever deploys the job has seen the holder's process end
+    )  # the process that deploys the job has seen the holder's process end
 
 
 def is_as_expected(found: LeaseRecord | None, expected: LeaseRecord | None) -> bool:
-    """The compare of compare-and-set: a question or a successor that is expected must still be there."""
+    """The compare of compare-and-set. An expected question or successor must still be in the Lease."""
     if found is None or expected is None:
         return found is expected
     said = expected.question in (None, found.question) and expected.successor in (None, found.successor)

@@ -1,5 +1,5 @@
-"""What happens to an instance. The shell reports; `modes` decide. Times are the shell's clock in
-milliseconds."""
+"""The events that an instance handles. The shell reports them; `modes` decides. Times are milliseconds of the
+shell's clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class LeaseSeen:
-    """The Lease was read: by whom it is held, or by nobody."""
+    """The Lease was read. `record` names its holder; None: nobody holds it."""
 
     record: LeaseRecord | None
 
@@ -33,32 +33,32 @@ class LeaseWon:
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive:
-    """The peer we follow spoke."""
+    """A keep-alive of the peer that this instance follows."""
 
     now: Millis
     epoch: Epoch
-    positions: Mapping[Stream, Seq] | None = None  # replica backup: how far the peer has come
-    stalled: str | None = None  # why the peer's engine stands still; None while it works
+    positions: Mapping[Stream, Seq] | None = None  # replica backup: the peer's positions
+    stalled: str | None = None  # why the peer's engine has stalled; None while it works
 
 
 @dataclass(frozen=True, slots=True)
 class PeerClosed:
-    """The connection to the peer we follow had carried keep-alives, and its kernel closed it: its process is
-    dead."""
+    """The connection to the followed peer had carried keep-alives, and the peer's kernel closed it: the
+    process is dead."""
 
     now: Millis
 
 
 @dataclass(frozen=True, slots=True)
 class PeerUnreachable:
-    """A connection to the peer we follow could not be made. That proves nothing: others may reach it."""
+    """A connection to the followed peer could not be made. That proves nothing: others may reach it."""
 
     now: Millis
 
 
 @dataclass(frozen=True, slots=True)
 class FirstContact:
-    """A connection to the peer is being made: before `until`, its silence means nothing."""
+    """A connection to the peer is being made: until `until` its silence is no reason for suspicion."""
 
     until: Millis
     epoch: Epoch
@@ -66,7 +66,7 @@ class FirstContact:
 
 @dataclass(frozen=True, slots=True)
 class HolderHeard:
-    """Somebody else hears the holder of the Lease, which we do not hear."""
+    """Another instance hears the holder of the Lease, which this instance does not hear."""
 
     by: str
 
@@ -101,9 +101,11 @@ class Arrived:
     stream: Stream
     range: Range
     epoch: Epoch
-    mark: Step | None = None  # of the last of them, where the producer forwards watermarks (Hwang §6)
+    mark: Step | None = None  # of the last tuple, where the producer forwards watermarks (Hwang §6)
     anew: Seq | None = (
-        None  # from there on the producer, having lost its state, gives seqs to other tuples than before
+        # the producer has lost its state: from here on its tuples differ from those it sent before under the
+        # same seqs
+        None
     )
 
 
@@ -116,7 +118,7 @@ class Processed:
     selection: Mapping[Stream, Seq]
     emitted: int
     ended: bool = False
-    choice: Determinant | None = None  # what a non-deterministic step chose
+    choice: Determinant | None = None  # the determinant of a non-deterministic step
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,8 @@ class Acked:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """A consumer asks for a stream from `start` on; `mark` is the step behind the last tuple it has, if it
-    was told."""
+    """A consumer asks for a stream from `start` on. `mark`: the step that made the last tuple it has, if the
+    producer sent that step along."""
 
     stream: Stream
     consumer: Consumer
@@ -143,8 +145,8 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class Resumes:
-    """Upstream can serve the stream only from `start` on; an earlier life of ours had released up to
-    `released`."""
+    """Upstream can serve the stream only from `start` on. An earlier life of this subjob had released the
+    tuples before `released`."""
 
     stream: Stream
     released: Seq
@@ -153,8 +155,8 @@ class Resumes:
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
-    """The stream is now asked of a producer of this epoch: what older ones still send is refused from here
-    on."""
+    """The stream is now requested from a producer of this epoch: from here on, tuples of older producers are
+    refused."""
 
     stream: Stream
     epoch: Epoch
@@ -162,12 +164,13 @@ class Redirected:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Upstream holds the stream for us from `start` on: the answer to Replay.
+    """The answer to Replay: upstream holds the stream for this subjob from `start` on.
 
-    `anew`: where upstream began anew since an earlier life of ours read from it. Watermarks of that life
-    which lie behind speak of other tuples. `released`: so much an earlier life of ours has released, as far
-    as upstream knows; what follows up to `start` was lost with upstream's earlier life. None: all before
-    `start`."""
+    `anew`: the seq from which upstream's tuples differ from those that an earlier life of this subjob read.
+    Later watermarks of that life belong to other tuples. `released`: the tuples before it were released by an
+    earlier life of this subjob, as far as upstream knows; those from there to `start` were lost with
+    upstream's earlier life. None: all tuples before `start` were released.
+    """
 
     stream: Stream
     start: Seq
@@ -177,7 +180,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class SecondaryAt:
-    """How far the other replica has come on the inputs: upstream keeps what either still needs (Hwang
+    """The positions of the other instance on the inputs: upstream keeps what either still needs (Hwang
     §5.3)."""
 
     epoch: Epoch
@@ -186,8 +189,8 @@ class SecondaryAt:
 
 @dataclass(frozen=True, slots=True)
 class QueueTrimming:
-    """The primary's queue-trimming message: per output, the high watermarks of the newest tuple all consumers
-    have."""
+    """The primary's queue-trimming message: for each output, the high watermarks of the newest tuple that all
+    consumers have."""
 
     epoch: Epoch
     high: Mapping[Stream, Mapping[Stream, Seq]]
@@ -199,10 +202,10 @@ class DeterminantsArrived:
     epoch: Epoch
     number: int
     determinants: tuple[Determinant, ...]
-    whole: bool = False  # upstream backup: the log begins anew with these
+    whole: bool = False  # upstream backup: these determinants replace the whole log
     needed: Mapping[Stream, Seq] = field(
         default_factory=dict
-    )  # upstream backup: a replay begins there, not before
+    )  # upstream backup: no replay begins before these positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,7 @@ class DeterminantsStored:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The process runs. `fresh`: the job starts with it; otherwise it replaces one that failed."""
+    """The process runs. `fresh`: the job starts with it; otherwise it replaces a process that failed."""
 
     epoch: Epoch
     fresh: bool
@@ -235,14 +238,14 @@ class RecoveryInformation:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryNotified:
-    """The producer of a stream has recovered: a request it lost must be sent again."""
+    """The producer of a stream has recovered. It may have lost a request, which has to be sent again."""
 
     stream: Stream
 
 
 @dataclass(frozen=True, slots=True)
 class BackupRequested:
-    """The producer of a stream asks for a backup at this position (Brettlecker §4.5); a later one will do."""
+    """The producer of a stream asks for a backup at this position or a later one (Brettlecker §4.5)."""
 
     stream: Stream
     upto: Seq
@@ -256,7 +259,7 @@ class PermanentRequested:
     epoch: Epoch
     number: int
     extended: Mapping[Stream, Seq]
-    trees: Trees  # consumers' savepoints of the acks that allow it
+    trees: Trees  # consumers' savepoints, from the acks that made the backup permanent
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +274,7 @@ class BackupExtended:
 
 @dataclass(frozen=True, slots=True)
 class MigrationRequested:
-    """Move to the instance `target`, which follows or is about to."""
+    """Move to the instance `target`, which follows this one or will do so soon."""
 
     target: str
     why: str
@@ -279,13 +282,13 @@ class MigrationRequested:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """No micro-batch is under way any more."""
+    """No micro-batch is running any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """At the target: the primary wants to be succeeded, on this Lease; with its state where there was none
-    here."""
+    """At the target: the primary asks to be succeeded, with this Lease. Its state comes along if the target
+    has none."""
 
     lease: LeaseRecord
     checkpoint: Checkpoint | None
@@ -293,7 +296,7 @@ class HandedOver:
 
 @dataclass(frozen=True, slots=True)
 class NewerEpoch:
-    """Somebody carries a newer epoch of this subjob than ours: we have been replaced."""
+    """Another process reported a newer epoch of this subjob: this instance has been replaced."""
 
     epoch: Epoch
 

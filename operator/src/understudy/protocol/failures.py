@@ -1,9 +1,9 @@
 """Classes of failures, how each is recognised, and what is done about it (Brettlecker §3.2, §4.1, §4.2).
 
 A service (network, provider or operator) that is silent has failed *temporarily*: the output queues of its
-upstream buffer, and send again when it is back. When the timeout has passed, or there is no more room to
-buffer, the failure is *permanent*. A *resource* failure (memory, computation, bandwidth) is noticed by the
-affected side itself: its backlog grows and grows. What follows depends on the phase of the job's life:
+upstream buffer, and send again when it is back. After the timeout, or without room for more tuples, the
+failure is *permanent*. A *resource* failure (memory, computation, bandwidth) is noticed by the affected side
+itself: its backlog keeps growing. What follows depends on the phase of the job's life:
 
 | failure   | activation         | running                 | deactivation                                |
 |-----------|--------------------|-------------------------|---------------------------------------------|
@@ -11,8 +11,8 @@ affected side itself: its backlog grows and grows. What follows depends on the p
 | permanent | activate elsewhere | migrate from the backup | the same while tuples are owed; then nothing |
 | resource  | activate elsewhere | migrate with live state | nothing: it is about to end                 |
 
-Where no node can take the operator: the alternative branch; where none is declared: the failure process; else
-report.
+If no node can take the operator, the alternative branch is used; if none is declared, the failure process;
+otherwise the failure is only reported.
 """
 
 from __future__ import annotations
@@ -62,11 +62,12 @@ Failure = Temporary | Permanent | Overload
 
 @dataclass(frozen=True, slots=True)
 class ServiceWatch:
-    """What an upstream knows of a service by its acks: silence counts while tuples wait for it."""
+    """What an upstream knows of a service from its acks. Silence counts only while tuples wait for the
+    service."""
 
-    suspect: int  # milliseconds of silence that make a failure
+    suspect: int  # milliseconds of silence after which it counts as failed
     timeout: int  # milliseconds after which it is permanent
-    room: int  # tuples that can be buffered meanwhile
+    room: int  # tuples that can be buffered in the meantime
     heard: Millis
 
     def acked(self, now: Millis) -> ServiceWatch:
@@ -85,8 +86,8 @@ class ServiceWatch:
 
 @dataclass(frozen=True, slots=True)
 class LoadWatch:
-    """What a provider knows of its own load: a backlog above the limit that has grown in each of `rounds`
-    looks."""
+    """What a provider knows of its own load. Overload: a backlog above the limit that has grown in each of
+    `rounds` looks."""
 
     limit: int
     rounds: int
@@ -110,7 +111,7 @@ class LoadWatch:
 
 @dataclass(frozen=True, slots=True)
 class ShareWatch:
-    """A share of a resource, in percent, that is above the limit in each of `rounds` looks."""
+    """Overload of a resource: its share, in percent, is above the limit in each of `rounds` looks."""
 
     resource: Resource
     what: str
@@ -166,7 +167,7 @@ class FailureProcess:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Nothing can be done, or nothing needs to be."""
+    """Nothing can be done, or nothing has to be done."""
 
     why: str
 
@@ -178,7 +179,7 @@ Handling = (
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What there is to handle a failure with."""
+    """What is available to handle a failure."""
 
     node: str | None  # a suitable node, if there is one
     alternative: str | None = None
@@ -186,7 +187,7 @@ class Means:
 
 
 def handle(failure: Failure, phase: Phase, owes: bool, means: Means) -> Handling:
-    """The table above. `owes`: the operator has tuples that its consumers have not got."""
+    """The table above. `owes`: the operator has tuples that its consumers have not received."""
     if isinstance(failure, Temporary):
         return Buffer(f"{failure.why}: upstream keeps what it needs")
     if phase is Phase.DEACTIVATION and (isinstance(failure, Overload) or not owes):

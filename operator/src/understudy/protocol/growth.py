@@ -1,16 +1,17 @@
-"""When the tuples of a stream were made, as far as that tells for how long a consumer has been behind."""
+"""When the tuples of a stream were made: so precisely that the delay of a consumer can be computed."""
 
 from __future__ import annotations
 
 from understudy.protocol.ids import Millis, Seq
 
-APART = 50  # milliseconds between two marks at first
-MANY = 1_000  # marks: when there are more, every second one is dropped, and new ones are twice as far apart
-FEW = 100  # when there are no more than these, new ones are as close as at first
+APART = 50  # milliseconds between two marks at the beginning
+MANY = 1_000  # marks; with more, every second one is dropped, and new ones are twice as far apart
+FEW = 100  # marks; with no more than these, new ones are as close as at the beginning
 
 
 class Growth:
-    """Marks of a stream's end: at this time it was there first. What all consumers have is forgotten."""
+    """Marks (end of the stream, time at which it was first seen). Marks that all consumers have passed are
+    dropped."""
 
     def __init__(self) -> None:
         self._marks: list[tuple[Seq, Millis]] = []
@@ -18,7 +19,7 @@ class Growth:
 
     def note(self, trimmed: Seq, end: Seq, now: Millis) -> None:
         if self._marks and end < self._marks[-1][0]:
-            self._marks.clear()  # the sequencer went back: these are other tuples
+            self._marks.clear()  # the sequencer went back: the tuples from here on are others
         if end > self._end and (not self._marks or now - self._marks[-1][1] >= self._apart):
             self._forget(trimmed)
             self._marks.append((end, now))
@@ -36,6 +37,5 @@ class Growth:
             self._apart = APART
 
     def age(self, seq: Seq, now: Millis) -> Millis:
-        """For how long this tuple has been there: at least so long, and a mark's distance more at the
-        most."""
+        """How old this tuple is at least; it may be older by the distance between two marks."""
         return Millis(max((now - at for end, at in self._marks if end > seq), default=0))

@@ -1,4 +1,4 @@
-"""Numbers that must not be mixed up."""
+"""Types for numbers and names that must not be confused."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ Seq = NewType("Seq", int)  # place of a tuple on its stream
 Epoch = NewType("Epoch", int)  # how often the subjob's Lease changed hands
 Stream = NewType("Stream", str)
 Consumer = NewType("Consumer", str)
-Millis = NewType(
-    "Millis", int
-)  # a moment on a clock that is never set; where it counts from is the shell's business
-WallMillis = NewType("WallMillis", int)  # what the wall clock shows: since 1970, and somebody may set it
+Millis = NewType("Millis", int)  # a time on a monotonic clock; its origin is the shell's business
+WallMillis = NewType("WallMillis", int)  # a time on the wall clock: since 1970; the clock may be set
 
 
 def positions(by_name: Mapping[str, int]) -> dict[Stream, Seq]:
@@ -35,6 +33,6 @@ class Range:
         return self.stop - self.start
 
     def from_(self, seq: Seq) -> Range:
-        """The part at and after `seq`."""
+        """The part from `seq` on."""
         start = min(max(self.start, seq), self.stop)
         return Range(Seq(start), self.stop)

@@ -1,15 +1,16 @@
-"""The choice itself: which records a source takes next, of those that were fetched.
+"""The choice itself: which of the fetched records a source takes next.
 
 Records are taken in the order of their event time, as far as that is known without waiting for records that
-do not exist yet. So a backlog of several partitions is read side by side: if one partition came first as a
-whole, all records of the others would be late.
+do not exist yet. So a backlog of several partitions is read side by side: if one whole partition came first,
+all records of the others would be late.
 
 | a partition | while it lasts |
 |---|---|
-| has records that are on their way here | nothing is taken: they may be earlier |
-| has been taken to its end | the others go on |
-| is active, and its newest record is old | event time stands there |
-| is idle, or has had no leader for as long | event time does not wait for it |"""
+| has records that are being fetched | nothing is taken: they may be earlier |
+| has been taken to its end | the others continue |
+| is active, and its newest record is old | event time stays at that record |
+| is idle, or has had no leader for as long | event time does not wait for it |
+"""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from typing import Final
 from understudy.protocol.numbering import Bad, Numbering, Offset, Removed, Run, Taken, later
 from understudy.protocol.selection import Micros
 
-MAX_PARTS: Final = 5_000  # of one entry: it stays far below Kafka's limit for a message
+MAX_PARTS: Final = 5_000  # of one entry, so that it stays far below Kafka's limit for a message
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Fetched records of one partition with consecutive offsets: they are taken one after the other. Times
-    are those of its first record, and the greatest."""
+    """Fetched records of one partition with consecutive offsets, taken one after the other. `first` is the
+    time of its first record, `latest` the greatest time in it."""
 
     partition: int
     start: Offset
@@ -56,7 +57,7 @@ class Partitions:
 
 
 def propose(numbering: Numbering, at: Partitions, most: int) -> Taken | None:
-    """The next entry, of at most so many tuples; None if there is nothing to say."""
+    """The next entry, of at most `most` tuples; None if there is nothing to write."""
     parts = list(_within(most, _by_time(numbering, at)))
     runs = tuple(_joined(Run(p.partition, p.start, p.stop) for p in parts if isinstance(p, Slice)))
     bad = tuple(part for part in parts if isinstance(part, Bad))
@@ -70,7 +71,8 @@ def propose(numbering: Numbering, at: Partitions, most: int) -> Taken | None:
 
 
 def _by_time(numbering: Numbering, at: Partitions) -> Iterator[Fetched]:
-    """Until a partition has nothing left here whose next records are on their way."""
+    """The fetched parts in the order of time, up to the first partition that has run out of fetched records
+    while more are being fetched."""
     queues = {p: iter(_untaken(numbering, queue)) for p, queue in at.fetched.items()}
     heads: list[tuple[float, int, Offset, Fetched]] = []
     for partition in sorted({*queues, *at.awaited}):
@@ -120,13 +122,13 @@ def _within(most: int, parts: Iterable[Fetched]) -> Iterator[Fetched]:
 
 
 def _cut(part: Slice, count: int) -> Slice:
-    """The first records of a slice. Only the time of its first one is known: event time must not run ahead of
-    the others."""
+    """The first records of a slice. Only the time of the very first is known: event time must not run ahead
+    of the others."""
     return Slice(part.partition, part.start, Offset(part.start + count), part.first, part.first)
 
 
 def _joined(runs: Iterable[Run]) -> Iterator[Run]:
-    """Runs that follow each other directly are one."""
+    """Merges runs that directly follow each other."""
     held: Run | None = None
     for run in runs:
         if held is not None and (held.partition, held.stop) == (run.partition, run.start):
@@ -154,7 +156,7 @@ def _latest(numbering: Numbering, parts: Sequence[Fetched]) -> dict[int, Micros]
 
 
 def _progress(numbering: Numbering, times: Mapping[int, Micros | None], active: Set[int]) -> Micros | None:
-    """The least of the active partitions; if none is active, the greatest of all. It never goes back."""
+    """The least time of the active partitions; if none is active, the greatest of all. It never decreases."""
     if active:
         known = [time for p in active if (time := times.get(p)) is not None]
         reached = min(known) if len(known) == len(active) else None

@@ -1,21 +1,21 @@
-"""When a primary writes down what it has acked to the sources that it reads.
+"""When a primary stores the acks for the sources that it reads.
 
-A source is read inside the subjob and stores no acks, so the surroundings keep them: on the Lease, or in a
-file. Each write costs the API server a transaction. An ack that is not written yet is like an ack that is
-still on its way: a source can be read again from any seq, and every mode keeps its promise however late an
-ack arrives. The next life numbers its output from the same old savepoint, or drops what its consumers have by
-their watermarks or its log. So what is late costs nothing but replay, and without precise recovery its
-duplicates.
+A source is read inside the subjob and stores no acks. So the surroundings store them: on the Lease, or in a
+file. Each write costs the API server a transaction. An ack that is not stored yet is like an ack that is
+still on its way: a source can be read again from any seq, and every mode keeps its guarantee however late an
+ack arrives. The next life continues to number from the same old savepoint, or drops the tuples that its
+consumers have, by their watermarks or its log. So a late ack costs only replay, and without precise recovery
+also the duplicates of that replay.
 
-| acks are written | because |
+| acks are stored | because |
 |---|---|
-| at once, if this life has written none in this mode | older acks are stale, and a change of mode waits |
+| at once, if this life has stored none in this mode | older acks are stale, and a change of mode waits |
 | at once, when the process stops or moves away | the next life begins where this one ended |
-| every second, when the stream has ended | they change a last few times, and then never again |
-| else every `interval` | a next life reads at most so many seconds of input again |
+| every second, when the stream has ended | they change a few last times, and then never again |
+| otherwise every `interval` | a next life reads at most so many seconds of input again |
 
-An element that keeps up reads the input of an interval again in less than an interval. So half of
-`maxRecovery` is as long as the interval may be; without one it is 10 s.
+An element that keeps up reads the input of an interval again in less than an interval. So the interval may be
+at most half of `maxRecovery`; without `maxRecovery` it is 10 s.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ NEVER: Final = Millis(0)
 
 @dataclass(frozen=True, slots=True)
 class SourceAcks:
-    """What a new life needs to know of the sources: from where they are needed, and the savepoints behind
-    that."""
+    """What a new life has to know about the sources: the seq from which each is needed, and the savepoints
+    that need it."""
 
     released: Mapping[Stream, Seq] = field(default_factory=dict)
     tree: Tree | None = None
@@ -47,7 +47,7 @@ class SourceAcks:
 
 
 class Phase(StrEnum):
-    """Where the life of a primary stands."""
+    """The phase of a primary's life."""
 
     FLOWING = "tuples flow"
     ENDED = "its streams have ended"
@@ -56,7 +56,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What one life has written down, and when."""
+    """What one life has stored, and when."""
 
     kept: SourceAcks | None = None
     at: Millis = NEVER

@@ -1,15 +1,15 @@
-"""What comes of an order about the Lease: the real shell and the simulated one carry it out with this
+"""How an order about the Lease is carried out, and its result: the real shell and the simulated one use this
 function.
 
-| order     | does                                                      | the core hears            |
+| order     | does                                                      | event for the core        |
 |-----------|-----------------------------------------------------------|---------------------------|
 | TryLease  | compare-and-set                                           | LeaseWon, or LeaseSeen    |
-| the same, with a question in it | first asks the others who hears the holder | HolderHeard if one does   |
+| the same with a question | first asks the others whether they hear the holder | HolderHeard, if one does |
 | AskHolder | writes a question, then reads                             | LeaseSeen                 |
 | ReadLease | reads; a holder that leads answers a question found there | LeaseSeen                 |
 
-The store raises what its shell knows as "unreachable"; then nothing is known, not even whether a write took
-place, and the same order is carried out again.
+If the store can't be reached, it raises an exception that its shell recognises. Then nothing is known, not
+even whether a write took place, and the same order is carried out again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LeaseStore(Protocol):
     def answer(self) -> None: ...
 
     def heard(self, lease: LeaseRecord) -> str | None:
-        """Somebody else who hears the holder."""
+        """The name of another instance that hears the holder, if there is one."""
 
 
 def carry_out(order: Order, store: LeaseStore, me: str, *, leads: bool) -> News:

@@ -1,7 +1,7 @@
-"""One instance's books: how far it has come on each input, what it holds of each output.
+"""The books of one instance: its position on each input, and what it holds of each output.
 
-Elements inside a subjob read each other's queues; to the books those are streams like any other, and `Wiring`
-says which streams cross the subjob's border.
+Elements inside a subjob read each other's queues; for the books those are streams like any other, and
+`Wiring` says which streams cross the subjob's border.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from understudy.protocol.queue import OutputQueue
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The shape of a subjob: each element's inputs, each element's consumers (its stream has its name)."""
+    """The shape of a subjob: each element's inputs and its consumers. An element's stream has the element's
+    name."""
 
     inputs: Mapping[str, tuple[Stream, ...]]
     consumers: Mapping[str, tuple[Consumer, ...]]
-    replayable: frozenset[Stream] = frozenset()  # sources read inside the subjob: nobody to ack
+    # sources read inside the subjob: they have no producer to ack to
+    replayable: frozenset[Stream] = frozenset()
     external: tuple[Stream, ...] = field(init=False)
-    """Streams pulled from another subjob, in the manifest's order."""
+    """Streams read from another subjob, in the manifest's order."""
     entering: tuple[Stream, ...] = field(init=False)
-    """All that comes from outside the subjob: other subjobs' streams and sources."""
+    """All streams from outside the subjob: those of other subjobs, and sources."""
     leaving: tuple[Stream, ...] = field(init=False)
     """Streams that consumers outside the subjob read."""
 
@@ -74,8 +76,7 @@ class Ledger:
 
     @classmethod
     def restored(cls, wiring: Wiring, checkpoint: Checkpoint) -> Ledger:
-        """The books as a checkpoint left them. Its consumers have released at least what it no longer
-        holds."""
+        """The books as of a checkpoint. Consumers have released at least the tuples before its queues."""
         queues = {}
         for name, element in checkpoint.elements.items():
             queue = OutputQueue.empty(Stream(name), wiring.consumers[name], element.held.start)
@@ -85,7 +86,7 @@ class Ledger:
         return cls(wiring, elements, queues, filters)
 
     def arrived(self, event: Arrived) -> tuple[Ledger, Range | Hole | None]:
-        """What of an arrival is new; None if it comes from a fenced producer."""
+        """The new part of an arrival; None if it comes from a fenced producer."""
         guard, admitted = self.producers.get(event.stream, EpochGuard()).admit(event.epoch)
         if not admitted:
             return self, None
@@ -95,7 +96,7 @@ class Ledger:
         return Ledger(self.wiring, self.elements, self.queues, filters, producers), new
 
     def admits(self, stream: Stream, epoch: Epoch) -> bool:
-        """Whether what a producer of this epoch says of the stream counts."""
+        """Whether messages of a producer of this epoch count for the stream."""
         _, admitted = self.producers.get(stream, EpochGuard()).admit(epoch)
         return admitted
 
@@ -106,23 +107,24 @@ class Ledger:
         return replace(self, producers={**self.producers, stream: guard})
 
     def skipped_to(self, stream: Stream, seq: Seq) -> Ledger:
-        """A gap was accepted: the next tuple expected on the stream is `seq`."""
+        """Accepts a gap: the next tuple expected on the stream is `seq`."""
         return replace(self, filters={**self.filters, stream: DuplicateFilter(seq)})
 
     def rebased(self, stream: Stream, at: Seq) -> Ledger:
-        """An empty queue whose earlier life had got as far as `at`: the sequencer goes on from there."""
+        """Lets an empty queue continue at `at`, the end that an earlier life had reached."""
         queue = self.queues[stream]
         if len(queue.held) or at <= queue.next:
             return self
         return replace(self, queues={**self.queues, stream: queue.begun_anew(at)})
 
     def subscribed(self, event: Subscribed) -> Ledger:
-        """A consumer that asks from `start` on has received all before it: that is a level-0 ack."""
+        """A consumer that asks from `start` on has received all tuples before: this counts as a level-0
+        ack."""
         queue = self.queues[event.stream].acked(event.consumer, 0, event.start, event.epoch)
         return replace(self, queues={**self.queues, event.stream: queue})
 
     def moved(self, stream: Stream, seq: Seq) -> Ledger:
-        """The elements that read `stream` start at `seq`: nothing before it is theirs any more."""
+        """The elements that read `stream` start at `seq`: they need no tuple before it."""
         elements = dict(self.elements)
         for name in self.wiring.readers(stream):
             at = elements[name]
@@ -132,26 +134,27 @@ class Ledger:
         return replace(self.skipped_to(stream, seq), elements=elements)
 
     def placed(self, element: str, at: Mapping[Stream, Seq]) -> Ledger:
-        """The element starts at these positions: nothing before them is its own any more."""
+        """The element starts at these positions: it needs no tuple before them."""
         return replace(self, elements={**self.elements, element: Inputs(at, at)})
 
     def position(self, stream: Stream) -> Seq:
-        """How far the subjob has processed a stream: the least of the elements that read it."""
+        """The end of what the subjob has processed of a stream: the least position of the elements that read
+        it."""
         return min(self.elements[name].positions[stream] for name in self.wiring.readers(stream))
 
     def received(self, stream: Stream) -> Seq:
         return self.filters.get(stream, DuplicateFilter()).expected
 
     def released(self, stream: Stream, upto: Seq) -> Ledger:
-        """Drop the tuples of a queue before `upto`: the primary has heard from all consumers that they
-        released them (a silent replica's log)."""
+        """Drops the tuples of a standby's queue before `upto`: the primary has reported that all consumers
+        released them."""
         queue = self.queues[stream]
         trimmed = Seq(min(max(queue.trimmed, upto), queue.next))
         acks = {c: a.advance(1, trimmed, a.epoch) for c, a in queue.acks.items()}
         return replace(self, queues={**self.queues, stream: replace(queue, trimmed=trimmed, acks=acks)})
 
     def renumbered(self, stream: Stream, first: Seq) -> Ledger:
-        """What is held of a stream gets the seqs from `first` on."""
+        """Gives the held tuples of a stream the seqs from `first` on."""
         return replace(self, queues={**self.queues, stream: self.queues[stream].renumbered(first)})
 
     def processed(self, event: Processed) -> tuple[Ledger, Range]:
@@ -164,7 +167,7 @@ class Ledger:
         return Ledger(self.wiring, elements, queues, self.filters, self.producers), emitted
 
     def acked(self, event: Acked) -> tuple[Ledger, Seq]:
-        """Take an ack and trim; also says from where the queue is held now."""
+        """Applies an ack and trims; returns also where the queue begins now."""
         before = self.queues[event.stream]
         queue, held_from = before.acked(event.consumer, event.level, event.upto, event.epoch).trim()
         if queue is before:

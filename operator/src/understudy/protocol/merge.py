@@ -1,9 +1,9 @@
 """How several inputs become one sequence.
 
-`arrival`: as they come; the order is part of the element's state, as runs. `eventTime`: by (greatest event
-time so far on the tuple's own stream, the input's place in the manifest, seq). The first of these never
-decreases along a stream, so each stream is already in order and merging needs only to know how far every
-stream has come: its *progress*, below which no later tuple's greatest event time can be.
+`arrival`: in the order of arrival; the order is part of the element's state, as runs. `eventTime`: by
+(greatest event time so far on the tuple's own stream, the input's place in the manifest, seq). The first of
+these never decreases along a stream, so each stream is already in order. Merging only needs the *progress* of
+each stream: the greatest event time of a later tuple can't be less than the progress.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Pending:
     greatest: Times
     """Per tuple: the greatest event time on its stream up to and including it; never decreases."""
     progress: Micros
-    """No tuple that has not arrived will have a lesser one; `UNKNOWN` if nothing is known."""
+    """No tuple that has not arrived yet will have a lesser event time; `UNKNOWN` if nothing is known."""
     complete: bool
-    """Everything up to the stream's end has arrived."""
+    """Every tuple up to the stream's end has arrived."""
 
     @property
     def bound(self) -> Micros:
@@ -55,7 +55,7 @@ class Run:
 
 
 def mergeable(inputs: Sequence[Pending]) -> list[int]:
-    """How many pending tuples of each input have a settled place, whatever may still arrive."""
+    """How many pending tuples of each input have a place that no later arrival can change."""
     return [_settled(place, pending, inputs) for place, pending in enumerate(inputs)]
 
 
@@ -70,7 +70,7 @@ def _settled(place: int, pending: Pending, inputs: Sequence[Pending]) -> int:
 
 
 def merge(greatest: Sequence[Times]) -> Places:
-    """The input of each tuple of the merged sequence; the tuples of one input follow each other in their
+    """For each tuple of the merged sequence, the input from which it comes. Tuples of one input keep their
     order."""
     places = np.repeat(np.arange(len(greatest), dtype=np.int16), [len(g) for g in greatest])
     order = np.lexsort((places, np.concatenate(greatest))) if len(greatest) else np.empty(0, np.int64)
@@ -83,7 +83,7 @@ def places_of(runs: Iterable[Run]) -> Places:
 
 
 def runs_of(places: Places, starts: Sequence[int]) -> tuple[Run, ...]:
-    """The same sequence as runs; `starts[i]` is the seq of input i's first tuple in it."""
+    """The same sequence as runs; `starts[i]` is the seq of the first tuple of input i in it."""
     if not len(places):
         return ()
     edges = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), len(places)]
@@ -96,5 +96,5 @@ def runs_of(places: Places, starts: Sequence[int]) -> tuple[Run, ...]:
 
 
 def greatest_of(times: Times, before: Micros = UNKNOWN) -> Times:
-    """Running greatest event time; tuples without one leave it as it is."""
+    """Running greatest event time; tuples without event time leave it unchanged."""
     return np.maximum.accumulate(np.concatenate((np.array([before], np.int64), times)))[1:]

@@ -1,19 +1,21 @@
 """Which record of a topic is tuple n of a source.
 
-Kafka orders the records of one partition and says nothing of the order between partitions. So the order in
-which a job takes them is a choice, and whoever reads the source again has to make the same one. The choice is
-kept in a log of the job's own, a topic with one partition. Any instance that reads the source may append to
-it, and nobody is fenced:
+Kafka orders the records of one partition, but not those of different partitions. So the order in which a job
+takes them is a choice, and an instance that reads the source again has to make the same choice. It is stored
+in a log of the job's own, a topic with one partition. Any instance that reads the source may append to the
+log; no writer is fenced:
 
 | an entry in the log | counts |
 |---|---|
-| names the number of entries that count before it (`serial`), and goes on where those ended | yes |
-| anything else: another writer was faster, or the entry was sent twice | no, and every reader ignores it |
+| names the number of entries that count before it (`serial`), and continues where those ended | yes |
+| anything else: another writer was faster, or the entry was sent twice | no, every reader ignores it |
 
-All read the same entries in the same order, so all agree which count, and tuple n is a function of n.
+All readers see the same entries in the same order, so all agree which entries count, and tuple n is a
+function of n.
 
-A reader can't begin with an entry that continues another one. So the whole state is in the log, too, every
-now and then: the log begins with one, and it can be trimmed to any later one that counts."""
+A reader can't begin with an entry that continues another one. So from time to time an entry contains the
+whole state: the log begins with such an entry, and can be trimmed to any later one that counts.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,7 @@ BEGINNING: Final = Offset(0)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive tuples: the records of one partition with the offsets [start, stop). None of them is
-    missing."""
+    """Consecutive tuples: the records of one partition with the offsets [start, stop), without gaps."""
 
     partition: int
     start: Offset
@@ -60,7 +61,7 @@ class Bad:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Offsets that the topic no longer held when their turn came: a loss, of at most so many records."""
+    """Offsets that the topic no longer held when they were to be taken: a loss of at most so many records."""
 
     partition: int
     start: Offset
@@ -89,8 +90,8 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Recreated:
-    """The topic was deleted and made again. Its records are taken from the beginning; what the old one still
-    held is lost."""
+    """The topic was deleted and created again. Its records are taken from the beginning; records of the old
+    topic that were not taken are lost."""
 
     serial: int
     topic: str
@@ -98,7 +99,7 @@ class Recreated:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a partition has been taken."""
+    """The next offset of a partition, and the greatest event time taken from it."""
 
     next: Offset = BEGINNING
     latest: Micros | None = None
@@ -106,11 +107,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """All that the entries so far come to. It is written into the log itself, as its first entry and every
-    now and then."""
+    """The state after all entries so far. It is written into the log itself, as the first entry and from time
+    to time."""
 
     topic: str
-    """The topic's own id: one that is made again under the same name has another."""
+    """The topic's own id. A topic that is created again under the same name has another id."""
 
     places: Mapping[int, Place] = field(default_factory=dict)
     serial: int = 0
@@ -118,11 +119,11 @@ class Numbering:
     progress: Micros | None = None
 
     def place(self, partition: int) -> Place:
-        """A partition that was added later begins with its first record."""
+        """The state of a partition. One that was added later begins with its first record."""
         return self.places.get(partition, Place())
 
     def fits(self, entry: LogEntry) -> bool:
-        """Whether the entry counts here."""
+        """Whether the entry counts after this state."""
         match entry:
             case Numbering():
                 return entry == self
@@ -132,7 +133,7 @@ class Numbering:
                 return entry.serial == self.serial and entry.topic != self.topic
 
     def _continues(self, entry: Taken) -> bool:
-        """Each partition in the order of its offsets, none of them twice."""
+        """Whether the entry takes each partition in the order of its offsets, and none of them twice."""
         reached = {partition: place.next for partition, place in self.places.items()}
         for part in _in_order(entry):
             if not reached.get(part.partition, BEGINNING) <= part.start < part.stop:
@@ -142,7 +143,7 @@ class Numbering:
         return sorted(runs, key=lambda run: run[0]) == sorted(runs)
 
     def with_entry(self, entry: LogEntry) -> Numbering:
-        """After an entry that fits."""
+        """The state after an entry that fits."""
         match entry:
             case Numbering():
                 return self
@@ -174,8 +175,8 @@ LogEntry = Numbering | Taken | Recreated
 
 
 def follow(numbering: Numbering | None, entry: LogEntry) -> Numbering | None:
-    """What a reader of the log knows after one more entry. A log begins with a whole state; without one, a
-    reader knows nothing."""
+    """What a reader of the log knows after one more entry. It knows nothing before the first entry with a
+    whole state."""
     if numbering is None:
         return entry if isinstance(entry, Numbering) else None
     return numbering.with_entry(entry) if numbering.fits(entry) else numbering

@@ -1,7 +1,8 @@
 """The entries of a numbering log as bytes: JSON, so that any consumer can show them.
 
-A field that is added gets a new VERSION. A reader that meets a later version stops: if it ignored the entry,
-it would number the tuples differently from the others."""
+A new field needs a new VERSION. A reader that meets a later version stops: if it ignored the entry, it would
+number the tuples differently from other readers.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def to_bytes(entry: LogEntry) -> bytes:
 
 
 def from_bytes(data: bytes) -> LogEntry:
-    """Raises NotUnderstood."""
+    """The entry in these bytes. Raises NotUnderstood."""
     try:
         found = json.loads(data)
         if found["v"] != VERSION:

@@ -1,8 +1,8 @@
-"""How long a replay takes, by what micro-batches have cost lately.
+"""How long a replay takes, estimated from the cost of recent micro-batches.
 
-A micro-batch costs a fixed time and a time for each tuple. A busy machine only ever adds to that, so the
-fastest of the small and the fastest of the large ones tell the two apart. Where all are alike, a replay costs
-what one of them does.
+A micro-batch costs a fixed time and a time for each tuple. A busy machine only adds to that, so the fastest
+of the small micro-batches and the fastest of the large ones show the two costs. If all have the same size, a
+replay is estimated to cost as much as one of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Cost = tuple[int, int]  # tuples of a micro-batch, its milliseconds
 
 
 def replay_ms(lately: Sequence[Cost], tuples: int) -> float:
-    """Of so many tuples, in as few micro-batches as they fit into."""
+    """The time to replay so many tuples, in as few micro-batches as possible."""
     if not lately or tuples <= 0:
         return 0.0
     typical = median(ms for _, ms in lately)
@@ -31,5 +31,5 @@ def per_tuple_ms(lately: Sequence[Cost]) -> float:
 
 
 def _fastest(costs: Sequence[Cost]) -> Cost:
-    """The least time, and of those that took it the one with most tuples."""
+    """The cheapest micro-batch; of several with the same time, the one with most tuples."""
     return min(costs, key=lambda cost: (cost[1], -cost[0]))

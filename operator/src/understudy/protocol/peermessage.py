@@ -1,5 +1,5 @@
-"""What the processes of a job, and the operator, say to each other. This is the only module that knows the
-bytes.
+"""The messages between the processes of a job, and from the operator to them. This is the only module that
+knows their bytes.
 
 | from → to | what | how |
 |---|---|---|
@@ -8,7 +8,7 @@ bytes.
 | standby → producer | `Peek` | get; the answer is a few held rows |
 | anyone → instance | `Order` | one action, one `Answer` |
 
-Rows and checkpoints travel beside a message, as Arrow.
+Rows and checkpoints are sent beside a message, as Arrow.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ from understudy.protocol.watermarks import Marks, Step
 
 
 class Origin(StrEnum):
-    """From where a stream is asked for."""
+    """Where a subscription begins."""
 
-    POSITION = "position"  # what the reader expects next
-    NEWEST = "newest"  # its newest tuple
+    POSITION = "position"  # the next tuple that the reader expects
+    NEWEST = "newest"  # the newest tuple
     HELD = "held"  # the oldest tuple that the producer still holds for this consumer
 
 
 @dataclass(frozen=True, slots=True)
 class Age(Wire):
-    """When a consumer last heard of the producer of one epoch. Only ages leave a process, no moments."""
+    """How long ago a consumer last heard the producer of one epoch. Processes exchange only ages, no
+    times."""
 
     epoch: int
     ms: int
     first: int | None = None
-    """Since the first tuple of that producer; None: there was none."""
+    """Time since the first tuple of that producer; None: no tuple came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,21 +55,22 @@ class Subscribe(Wire):
     consumer: Consumer
     origin: Origin
     start: Seq | None = None
-    """Its position; None where the origin is another."""
+    """The consumer's position; None with another origin."""
     mark: Step | None = None
-    """The watermarks of the last tuple that it took."""
+    """The watermarks of the last tuple that the consumer took."""
     epoch: Epoch = Epoch(0)
-    """Its own: a later life of it has a greater one."""
+    """The consumer's own epoch: a later life of the consumer has a greater one."""
     replica: bool = False
-    """A second reader that is silent: what it asks for is no ack."""
+    """A second reader that sends nothing: its subscription does not count as an ack."""
     ages: tuple[Age, ...] = ()
     meant: Epoch | None = None
-    """The epoch of the producer that it asks. One that leads in a later epoch must not take this for news."""
+    """The epoch of the producer that the subscription is meant for. A producer of a later epoch refuses
+    it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Wire):
-    """The instance does not serve yet; it may soon."""
+    """The instance does not serve yet, but may do so soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,12 @@ class SubscriptionRefused(Wire):
 
     why: str
     replaced: bool = False
-    """A later life of the consumer has spoken."""
+    """A later life of the consumer has subscribed or acked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumes(Wire):
-    """The producer no longer has what was asked for: it can only go on at `start`."""
+    """The producer no longer holds what was asked for: it can only continue at `start`."""
 
     released: Seq
     start: Seq
@@ -90,24 +92,24 @@ class Resumes(Wire):
 
 @dataclass(frozen=True, slots=True)
 class Held(Wire):
-    """What the producer holds for a consumer that asked for all of it."""
+    """What the producer holds for a consumer that asked for everything (Origin.HELD)."""
 
     start: Seq
     diverged_at: Seq | None
-    """From here on, the tuples are not those that an earlier life sent under these seqs."""
+    """From here on, the tuples differ from those that an earlier life sent under these seqs."""
     released: Seq
-    """All that it knows an earlier life of the consumer to have released is before this."""
+    """The end of what an earlier life of the consumer is known to have released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(Wire):
-    """Goes with rows of a stream, or without any as a keep-alive."""
+    """Sent with rows of a stream, or without rows as a keep-alive."""
 
     epoch: Epoch
     next: Seq
-    """How far there is to read."""
+    """The seq after the last tuple that can be read."""
     standby: str | None = None
-    """Where the stream will be served if this producer is lost."""
+    """The address at which the stream will be served if this producer is lost."""
     replicas: bool = False
     """All instances of the producer send."""
     resumes: Resumes | None = None
@@ -116,14 +118,14 @@ class Batch(Wire):
     """The watermarks of the last tuple, where the producer forwards them."""
     progress: int | None = None
     end: Seq | None = None
-    """Where the stream ends, once all of it was sent."""
+    """The end of the stream, once everything was sent."""
     diverged_at: Seq | None = None
     share: int | None = None
-    """So many tuples at the most should be taken at a time: the queue has a bound."""
+    """The most tuples that should be taken at a time, because the queue has a bound."""
     backup: Seq | None = None
     """The producer asks for a backup at this position."""
     still_ms: int = 0
-    """For how long the producer's output has stood still."""
+    """How long the producer's output has stood still."""
 
 
 FromProducer = Waiting | SubscriptionRefused | Batch
@@ -131,7 +133,7 @@ FromProducer = Waiting | SubscriptionRefused | Batch
 
 @dataclass(frozen=True, slots=True)
 class Peek(Wire):
-    """A few of the newest held tuples, to warm up with."""
+    """A standby asks for a few of the newest held tuples, for its warm-up."""
 
     stream: Stream
     count: int
@@ -142,11 +144,11 @@ class Ack(Wire):
     stream: Stream
     consumer: Consumer
     levels: tuple[tuple[int, Seq], ...]
-    """(level, position)."""
+    """Pairs (level, position)."""
     epoch: Epoch = Epoch(0)
     tree: Tree | None = None
     starved: Seq | None = None
-    """All before this has come, and nothing can be released before more does."""
+    """Every tuple before this seq has arrived, and nothing can be released before more tuples arrive."""
     ages: tuple[Age, ...] = ()
 
 
@@ -154,21 +156,21 @@ class Ack(Wire):
 class Acked(Wire):
     epoch: Epoch
     replaced: str | None = None
-    """A later life of the consumer has spoken: the sentence says so."""
+    """A sentence if a later life of the consumer has subscribed or acked."""
     end: Seq | None = None
-    """How far the stream goes; None from one that does not lead."""
+    """The end of the stream; None from an instance that does not lead."""
     lag_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ping(Wire):
-    """Is anybody there?"""
+    """Asks an instance whether it runs and leads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pong(Wire):
     epoch: Epoch | None
-    """None from one that does not lead."""
+    """None from an instance that does not lead."""
 
     @property
     def leads(self) -> bool:
@@ -177,7 +179,7 @@ class Pong(Wire):
 
 @dataclass(frozen=True, slots=True)
 class AskHears(Wire):
-    """A standby asks a consumer of its subjob: are you served by the holder of the Lease now?"""
+    """A standby asks a consumer of its subjob: does the holder of the Lease serve you now?"""
 
     subjob: str
     epoch: Epoch
@@ -205,7 +207,7 @@ class Recovered(Wire):
 
 @dataclass(frozen=True, slots=True)
 class NotLeading(Wire):
-    """Somebody else has to answer, or this instance in a moment."""
+    """This instance does not lead: another instance has to answer, or this one a little later."""
 
 
 # --- a standby and its primary
@@ -213,15 +215,15 @@ class NotLeading(Wire):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow(Wire):
-    """A standby asks to be the secondary."""
+    """A standby asks to become the secondary."""
 
     instance: str
     address: str
     mode: str = ""
     epoch: Epoch
-    """Of the primary that is meant."""
+    """The epoch of the primary that is meant."""
     stalled: str | None = None
-    """Why its own engine stands still."""
+    """Why the standby's engine has stalled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,36 +232,36 @@ class FollowRefused(Wire):
 
     why: str
     another: bool = False
-    """It has one already."""
+    """It already has a secondary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word(Wire):
-    """Whatever a primary says is a sign of life."""
+    """Base of all that a primary sends to its secondary: each message is a sign of life."""
 
     epoch: Epoch
     stalled: str | None = None
-    """Why its engine stands still."""
+    """Why the primary's engine has stalled."""
     still_ms: int = 0
-    """For how long its output has stood still."""
+    """How long the primary's output has stood still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepAlive(Word):
     positions: Marks = field(default_factory=dict)
-    """On its inputs; empty if it had no time to look."""
+    """The primary's positions on its inputs; empty if it had no time to look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce(Word):
-    """The settings that are in force from here on, as `ha` in a manifest."""
+    """The settings that apply from here on, as `ha` in a manifest."""
 
     ha: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trimming(Word):
-    """What consumers have: high watermarks of each stream, savepoint trees."""
+    """What consumers have: the high watermarks of each stream, and savepoint trees."""
 
     high: Mapping[Stream, Marks]
     trees: Trees = field(default_factory=dict)
@@ -270,13 +272,13 @@ class Determinants(Word):
     number: int
     steps: tuple[Determinant, ...]
     whole: bool
-    """This is the whole log, not what was added to it."""
+    """Whether this is the whole log, or only what was added to it."""
     needed: Marks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakePermanent(Word):
-    """The temporary backup of this number is in force."""
+    """The temporary backup of this number becomes permanent."""
 
     number: int
     extended: Marks = field(default_factory=dict)
@@ -285,7 +287,7 @@ class MakePermanent(Word):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension(Word):
-    """Goes with rows: input of a stream beyond the position of the backup of this number."""
+    """Sent with rows: input of a stream after the position of the backup of this number."""
 
     number: int
     stream: Stream
@@ -293,7 +295,7 @@ class Extension(Word):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece(Word):
-    """Goes with rows that are too many for the checkpoint that they belong to: it follows."""
+    """Sent with rows that are too many for one message: a part of the checkpoint that follows."""
 
     element: str
     part: str
@@ -301,12 +303,12 @@ class Piece(Word):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped(Word):
-    """Goes with a checkpoint."""
+    """A checkpoint: sent with its rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandOver(Word):
-    """The primary stands still, and the receiver is to take the Lease. Goes with a checkpoint, unless the
+    """The primary has paused and asks the receiver to take the Lease. Sent with a checkpoint, unless the
     receiver has its own state."""
 
     holder: str
@@ -324,21 +326,21 @@ FromPrimary = FollowRefused | Said
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply(Wire):
-    """Whatever a secondary says is a sign of life."""
+    """Base of all that a secondary sends to its primary: each message is a sign of life."""
 
     instance: str = ""
     stalled: str | None = None
-    """Why its engine stands still."""
+    """Why the secondary's engine has stalled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat(Reply):
-    """It lives."""
+    """A sign of life without content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress(Reply):
-    """How far it has come by itself."""
+    """The secondary's own positions."""
 
     epoch: Epoch
     positions: Marks
@@ -346,7 +348,7 @@ class Progress(Reply):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored(Reply):
-    """The checkpoint of this number."""
+    """The secondary has stored the checkpoint of this number."""
 
     epoch: Epoch
     number: int
@@ -354,7 +356,7 @@ class Stored(Reply):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen(Reply):
-    """The determinants of this number are stored."""
+    """The secondary has stored the determinants of this number."""
 
     epoch: Epoch
     number: int
@@ -367,7 +369,7 @@ FromSecondary = Beat | Progress | Stored | Chosen
 
 @dataclass(frozen=True, slots=True)
 class Change(Wire):
-    """How the manifest now wants the subjob kept alive: its `ha`."""
+    """The subjob's `ha` as the manifest has it now."""
 
     ha: Mapping[str, Any]
 
@@ -381,7 +383,7 @@ class Harm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Drill(Wire):
-    """A fault for a while."""
+    """A fault that lasts for a while."""
 
     harm: Harm
     seconds: float
@@ -449,7 +451,7 @@ def to_bytes(message: PeerMessage) -> bytes:
 
 
 def size_of_ack(levels: Sequence[tuple[int, int]], tree: Tree | None) -> int:
-    """Bytes of what it says, without its address."""
+    """Bytes of the ack's content, without stream and consumer."""
     said = tuple((level, Seq(upto)) for level, upto in levels)
     return len(to_bytes(Ack(stream=Stream(""), consumer=Consumer(""), levels=said, tree=tree)))
 

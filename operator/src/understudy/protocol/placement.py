@@ -1,7 +1,7 @@
 """Where a replacement runs: the central leader election algorithm (Xiao, Algorithm 1).
 
-Candidates are the nodes that do not carry the stream. Each measures its latency to the failed one's upstream,
-peer and downstream; the upstream chooses the least mean.
+Candidates are the nodes that do not carry the stream. Each measures its latency to the upstream, peer and
+downstream of the failed replica; the upstream chooses the candidate with the least mean.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def candidates(
     latency: Mapping[tuple[str, str], float],
     targets: Sequence[str],
 ) -> tuple[Candidate, ...]:
-    """Every free node with what it measured (lines 3 to 8)."""
+    """Every free node with the latencies that it measured (lines 3 to 8)."""
     free = (n for n in nodes if n not in carrying)
     return tuple(Candidate(n, tuple(latency[n, t] for t in targets)) for n in free)
 
 
 def elect(measured: Sequence[Candidate]) -> str | None:
-    """The node of least mean latency (line 9), by name among equals; None if no node is free."""
+    """The node with the least mean latency (line 9), by name among equals; None if no node is free."""
     best = min(measured, key=lambda c: (c.mean, c.node), default=None)
     return best.node if best else None
 

@@ -1,12 +1,13 @@
-"""A poison plan: a micro-batch that needs more memory than there is. Every instance that runs it is killed in
-turn.
+"""A poison plan: a micro-batch that needs more memory than there is. Every instance that runs it is
+OOM-killed, one after the other.
 
 | an instance is OOM-killed | the count |
 |---|---|
 | and it had caught up with its predecessor, or has none | begins at one |
-| before it had caught up with a predecessor that was killed, too | is one higher: none has passed it |
+| before it had caught up with a predecessor that was killed, too | is one higher: neither got past the plan |
 
-Caught up means: it has processed all input that there was when it took over, so also what was under way then.
+An instance has caught up when it has processed all input that was available when it took over, so also the
+micro-batch that was running then.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from typing import Final
 TWICE: Final = 2
 
 Place = Mapping[str, tuple[int, int]]
-"""Input → the position, and how far tuples had come: the micro-batch under way was in between."""
+"""Input → the position, and the end of the available tuples: the running micro-batch was in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """Of the instances of one subjob, since one of them caught up."""
+    """OOM kills of the instances of one subjob since one of them last caught up."""
 
     count: int = 0
     place: Place | None = None
@@ -37,7 +38,7 @@ class Kills:
 
 
 def sentence(subjob: str, kills: Kills, limit: str) -> str:
-    """What has happened, where, and what to do about it."""
+    """What has happened, at which input, and what to do about it."""
     found = (kills.place or {}).items()
     where = ", ".join(f"{stream} from {start} to {max(start, stop)}" for stream, (start, stop) in found)
     return (

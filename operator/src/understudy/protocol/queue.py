@@ -1,7 +1,7 @@
 """The output queue of a stream (Hwang §5.2.1): sending removes nothing, only a trim does.
 
-The queue knows its consumers from the manifest, before they connect: a tuple stays until every one of them
-has acked it at level 1. Level 0 says "received"; level 1 says "no longer needed to rebuild my state".
+The queue knows its consumers from the manifest, before they connect: a tuple stays until every consumer has
+acked it at level 1. Level 0 says "received"; level 1 says "no longer needed to rebuild my state".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 
 @dataclass(frozen=True, slots=True)
 class Acks:
-    """How far one consumer has come: positions, so an ack of tuple n is n + 1 here."""
+    """The acks of one consumer, as positions: an ack of tuple n is n + 1 here."""
 
     received: Seq = Seq(0)  # level 0
     released: Seq = Seq(0)  # level 1
@@ -28,11 +28,11 @@ class Acks:
 
 @dataclass(frozen=True, slots=True)
 class OutputQueue:
-    """Which tuples of a stream its producer still holds, and what its consumers said of them."""
+    """Which tuples of a stream its producer still holds, and what its consumers have acked."""
 
     stream: Stream
     trimmed: Seq  # the first tuple still held
-    next: Seq  # the sequencer: the seq the next tuple gets
+    next: Seq  # the sequencer: the seq of the next tuple
     acks: Mapping[Consumer, Acks]
     ended: bool = False  # no tuple will follow
 
@@ -41,13 +41,14 @@ class OutputQueue:
         return cls(stream, at, at, {c: Acks(at, at) for c in consumers})
 
     def begun_anew(self, at: Seq) -> OutputQueue:
-        """Empty, from `at` on, for the same lives of its consumers. That it begins there is no word of
-        theirs: they have released what they said."""
+        """An empty queue that begins at `at`, with the same consumers. They have received everything before
+        `at`, but released only what they acked."""
         acks = {c: Acks(at, Seq(min(a.released, at)), a.epoch) for c, a in self.acks.items()}
         return OutputQueue(self.stream, at, at, acks, self.ended)
 
     def renumbered(self, first: Seq) -> OutputQueue:
-        """What is held gets the seqs from `first` on; those before are given up, and nobody needs them."""
+        """Gives the held tuples the seqs from `first` on. Earlier seqs are given up, and no consumer needs
+        them."""
         acks = {c: Acks(first, first, a.epoch) for c, a in self.acks.items()}
         return OutputQueue(self.stream, first, Seq(first + len(self.held)), acks, self.ended)
 
@@ -79,8 +80,9 @@ class OutputQueue:
         return replace(self, ended=True)
 
     def acked(self, consumer: Consumer, level: int, upto: Seq, epoch: Epoch) -> OutputQueue:
-        """Take an ack. One of an older epoch or of a stranger changes nothing. It may be ahead of the
-        sequencer: after a take-over the consumer has tuples that we are yet to produce again."""
+        """Applies an ack. An ack of an older epoch or of an unknown consumer changes nothing. The ack may be
+        ahead of the sequencer: after a take-over the consumer has tuples that this instance still has to make
+        again."""
         known = self.acks.get(consumer)
         if known is None or self.replaced(consumer, epoch):
             return self
@@ -88,24 +90,24 @@ class OutputQueue:
         return OutputQueue(self.stream, self.trimmed, self.next, acks, self.ended)
 
     def replaced(self, consumer: Consumer, epoch: Epoch) -> bool:
-        """Whether a life of the consumer that is newer than `epoch` has spoken."""
+        """Whether a newer life of the consumer than `epoch` has sent an ack."""
         known = self.acks.get(consumer)
         return known is not None and epoch < known.epoch
 
     def trim(self) -> tuple[OutputQueue, Seq]:
-        """Drop what every consumer released (the oldest level-1 ack of all); also says from where it is held
-        now."""
+        """Drops the tuples that every consumer has released (the least level-1 ack); returns also where the
+        queue begins now."""
         upto = min([a.released for a in self.acks.values()], default=self.next)
         trimmed = Seq(max(self.trimmed, min(upto, self.next)))
         return OutputQueue(self.stream, trimmed, self.next, self.acks, self.ended), trimmed
 
     def known_until(self, start: Seq, given_up: Range | None) -> Seq:
-        """Up to where nothing is missing to a consumer that asks for `start` and is served from what is held
-        on.
+        """The seq up to which a consumer misses nothing if it asks for `start` and is served from the held
+        tuples.
 
-        `given_up`: seqs that a renumbering gave up; what had them is sent again behind them. Who asks for
-        everything also lacks what was not held any more then. (How much else does can't be told: another
-        instance may have counted differently.)
+        `given_up`: seqs that a renumbering gave up; their tuples are sent again under later seqs. A consumer
+        that starts at 0 also misses the tuples that were trimmed before the renumbering. (For other consumers
+        this can't be known: another instance may have counted differently.)
         """
         if given_up is None:
             return start
@@ -113,7 +115,7 @@ class OutputQueue:
         return Seq(max(start, min(given_up.stop, self.trimmed) - gone))
 
     def refusal(self, start: Seq) -> str | None:
-        """Why a consumer can't be served from `start`, or None."""
+        """Why a consumer can't be served from `start`; None if it can."""
         if start < self.trimmed:
             return f"{self.stream} is held from {self.trimmed} on; {start} was trimmed"
         return None

@@ -1,15 +1,16 @@
-"""Where a subjob can do again what it did (Hwang §6, upstream backup with determinants).
+"""From where a subjob can repeat its steps (Hwang §6, upstream backup with determinants).
 
-The log holds the steps of all elements: where each stood, from which input on it needs (`low`), which seqs it
-gave, and what it chose. To make a stream again from some seq on, alike,
+The log holds the steps of all elements: the positions before each step, the input from which on it needs
+tuples (`low`), the seqs of its output, and its determinant. To make a stream again from some seq on, with the
+same tuples,
 
-- an element's output counts from the newest step that began at or before that seq: it gets the seq that this
-  had;
-- the element itself begins at the newest step that began at or before the `low` of that one: what is missing
-  before it is needed for nothing that counts, and a step of a non-deterministic element can be done again
-  only as a whole;
-- what it then reads of another element of the subjob, that one has to make again, by the same rule; where
-  several read it, from the earliest place at which one of them begins.
+- the output of an element counts from the newest step that began at or before that seq: its output gets the
+  same seqs as before;
+- the element itself begins at the newest step that began at or before the `low` of that step: earlier output
+  is not needed by any step that counts, and a step of a non-deterministic element can only be repeated as a
+  whole;
+- if the element reads the stream of another element of the subjob, that element has to make its output again,
+  by the same rule; if several elements read it, from the earliest position at which one of them begins.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ from understudy.protocol.watermarks import Marks
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    begins: Mapping[Stream, Seq]  # on each stream that an element reads: the earliest place of its readers
+    # for each stream that an element reads: the earliest position at which one of its readers begins
+    begins: Mapping[Stream, Seq]
     places: Mapping[str, Marks]  # where each element begins
     counts: Mapping[str, Determinant]  # for each element, the first step whose output counts
-    script: tuple[Determinant, ...]  # what was chosen from the beginning on
+    script: tuple[Determinant, ...]  # the determinants from the beginning on
 
 
 class ReplayLog:
-    """The steps of each element, oldest first. The first one may be no more than the place where the log
-    begins."""
+    """The steps of each element, oldest first. The first one may be an empty step that only marks where the
+    log begins."""
 
     def __init__(self, inputs: Mapping[str, tuple[Stream, ...]], steps: Iterable[Determinant] = ()) -> None:
         self._inputs = inputs
@@ -43,7 +45,7 @@ class ReplayLog:
 
     @classmethod
     def beginning(cls, ledger: Ledger) -> ReplayLog:
-        """From where the books stand now."""
+        """An empty log that begins at the positions of the books."""
         places = []
         for name, at in ledger.elements.items():
             made = ledger.queues[Stream(name)].next
@@ -57,7 +59,7 @@ class ReplayLog:
 
     @property
     def ends(self) -> dict[Stream, Seq]:
-        """How far the log has come on each stream that an element reads."""
+        """The end of the log on each stream that an element reads."""
         found: dict[Stream, Seq] = {}
         for steps in self._steps.values():
             for s, p in steps[-1].to.items() if steps else ():
@@ -69,8 +71,8 @@ class ReplayLog:
             self._append(step)
 
     def _append(self, step: Determinant) -> None:
-        """What is known already is a replay. A new life may cut the steps of a deterministic element
-        differently: that which has come further counts."""
+        """Adds a step. A step that is known already is part of a replay. A new life may cut the steps of a
+        deterministic element differently: the step that goes further counts."""
         steps = self._steps[step.element]
         if steps and _reached(step.to, steps[-1].to):
             return
@@ -79,14 +81,14 @@ class ReplayLog:
         steps.append(step)
 
     def trim(self, begins: Marks) -> None:
-        """Forget what precedes these positions."""
+        """Drops the steps that no replay from these positions needs."""
         for element, steps in self._steps.items():
             first = self._begin(element, {s: begins[s] for s in self._inputs[element]})
             del steps[: max(min(first, len(steps) - 1), 0)]
 
     def replay(self, wanted: Mapping[Stream, Seq]) -> Replay | None:
-        """How to make the streams again from these seqs on; None if the log does not go back, or come, so
-        far."""
+        """How to make the streams again from these seqs on; None if the log begins too late, or ends too
+        early."""
         begins = dict(wanted)
         places: dict[str, Marks] = {}
         counts: dict[str, Determinant] = {}
@@ -103,13 +105,13 @@ class ReplayLog:
         return Replay({s: p for s, p in begins.items() if s not in wanted}, places, counts, tuple(script))
 
     def _at(self, element: str, place: int) -> Determinant:
-        """A step, or the place where the last one ended."""
+        """A step, or an empty step at the end of the last one."""
         steps = self._steps[element]
         return steps[place] if place < len(steps) else steps[-1].end
 
     def _counting(self, element: str, seq: Seq) -> int:
-        """The newest step that began at or before this seq; -1 if there is none, or the log does not come so
-        far."""
+        """The newest step that began at or before this seq; -1 if there is none, or if the log ends before
+        it."""
         steps = self._steps[element]
         if not steps or seq >= steps[-1].made.stop:
             return len(steps) if steps and seq == steps[-1].made.stop else -1
@@ -124,6 +126,6 @@ class ReplayLog:
 
 
 def _reached(at: Marks, upto: Marks) -> bool:
-    """Whether `at` is nowhere beyond `upto`. Of two places where an element has stood, one is before the
-    other."""
+    """Whether no position of `at` is beyond `upto`. (Any two places of one element are ordered in this
+    way.)"""
     return all(at[s] <= upto[s] for s in at)

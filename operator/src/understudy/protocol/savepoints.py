@@ -1,8 +1,8 @@
 """Savepoints and savepoint trees (Koldehofe §6): all that is replicated of an operator.
 
-A savepoint is where an operator may start again: the start of its selection and its position on each input,
-and the seq of the first event it will then produce. An ACK carries a tree: the sender's savepoint over those
-of all after it.
+A savepoint is a place from which an operator may start again: the start of its selection and its position on
+each input, and the seq of the first event that it will then produce. An ACK carries a tree: the sender's
+savepoint as the root, with the savepoint trees of its consumers as children.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Savepoint:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Of two with the same next event, the later one needs less input: a step between made nothing.
-        Predecessors have pruned by it."""
+        """How to compare savepoints. Of two with the same next event, the later one needs less input, because
+        the steps between them made no output; predecessors have pruned by the later one."""
         return self.next, sum(self.selection.values())
 
     @classmethod
     def of(cls, step: Step) -> Savepoint:
-        """Where the step `step` can be done again; its first output is the first event that follows."""
+        """The savepoint from which `step` can be repeated; its first output is the next event."""
         return cls(step.low, step.at, step.first)
 
 
@@ -38,15 +38,15 @@ class Tree:
     children: Mapping[Stream, Mapping[Consumer, Tree]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """How many savepoints it holds."""
+        """How many savepoints the tree has."""
         return 1 + sum(len(t) for per in self.children.values() for t in per.values())
 
 
-Trees = Mapping[Stream, Mapping[Consumer, Tree]]  # of the consumers of each stream
+Trees = Mapping[Stream, Mapping[Consumer, Tree]]  # for each consumer of each stream
 
 
 def latest(trees: Iterable[Tree | None]) -> Tree | None:
-    """Of the answers of all predecessors, the one with the highest next seq (Koldehofe §7.1.1)."""
+    """The tree with the highest next seq, among the answers of all predecessors (Koldehofe §7.1.1)."""
     known = [t for t in trees if t is not None]
     return max(known, key=lambda t: t.root.progress) if known else None
 

@@ -1,16 +1,16 @@
-"""Which input tuples the state at a position still needs, and where results fall due.
+"""Which input tuples the state at a position still needs, and at which positions results are due.
 
-An element keeps no state but its selection. What a position owes to the past is one of four rules, by the
-element's one stateful operator:
+An element keeps no state but its selection. Which earlier tuples are needed at a position follows from one of
+four rules, by the element's one stateful operator:
 
-| rule | first tuple still needed | results fall due |
+| rule | first tuple still needed | results are due |
 |---|---|---|
 | each row | the position itself | at every tuple |
 | count window | the start of the first window that is not full | where a window is full: at position kA+S |
 | time window | the first tuple with an open window | where the greatest event time reaches kA+S+lateness |
-| within (join) | the first tuple that a tuple of the other side may still meet | at every tuple |
+| within (join) | the first tuple that may still match a later tuple of the other side | at every tuple |
 
-Event times are whole microseconds since 1970; `UNKNOWN` stands for none and is less than any other.
+Event times are whole microseconds since 1970; `UNKNOWN` means that there is none, and is less than any other.
 Everything here depends on positions and event times only, never on where micro-batches begin and end.
 """
 
@@ -34,7 +34,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class EachRow:
-    """Filter, map, sample, sql, union: nothing is remembered."""
+    """Filter, map, sample, sql, union: no earlier tuple is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class TimeWindow:
         return int(steps[-1]) + 1 if len(steps) else None
 
     def next_end(self, greatest: Micros) -> Micros:
-        """The least event time that a result after this point can have."""
+        """The least event time that a later result can have."""
         return self.first_open(greatest) * self.slide + self.size
 
 

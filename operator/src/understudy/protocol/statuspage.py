@@ -1,7 +1,8 @@
-"""What a process says of itself: the status page (docs/architecture.md, "Status page").
+"""What a process reports about itself: the status page (docs/architecture.md, "Status page").
 
-This is the only module that knows its JSON. Every field has a default, which means that nothing is known: so
-a page that was just begun, and a page of another minor version, are read as far as they go.
+This is the only module that knows its JSON. Every field has a default, which means that nothing is known. So
+the page of a process that has just started, and a page of another minor version, can be read as far as they
+go.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Role(StrEnum):
 
 
 class Activity(StrEnum):
-    """Of an engine."""
+    """The state of an engine."""
 
     WORKING = "working"
     IDLE = "idle"
@@ -49,7 +50,7 @@ class Lag:
 
     tuples: int
     milliseconds: int
-    """For how long the oldest of these tuples has been there."""
+    """How long the oldest of these tuples has been in the stream."""
 
     def __str__(self) -> str:
         return f"{self.tuples:,} tuples, {self.milliseconds / 1000:.1f} s" if self.tuples else "none"
@@ -62,30 +63,30 @@ class Input(Wire):
 
     @property
     def waiting(self) -> int:
-        """Tuples that are there but not processed yet."""
+        """Tuples that have arrived but are not processed yet."""
         return self.available - self.position
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer(Wire):
-    """How far a consumer of an output queue has come."""
+    """The position of a consumer of an output queue."""
 
     received: int = 0
     released: int = 0
     lag_tuples: Annotated[int | None, Field(alias="lag")] = None
     lag_ms: int | None = None
-    """Only a primary knows how far its consumers are behind."""
+    """Known to a primary only."""
 
     @property
     def lag(self) -> Lag | None:
-        """None where nobody knows."""
+        """How far the consumer is behind; None if it is not known."""
         known = self.lag_tuples is not None and self.lag_ms is not None
         return Lag(self.lag_tuples or 0, self.lag_ms or 0) if known else None
 
 
 @dataclass(frozen=True, slots=True)
 class Queue(Wire):
-    """An output queue: what it holds, and how far each consumer has come."""
+    """An output queue: what it holds, and the position of each consumer."""
 
     trimmed: int = 0
     next: int = 0
@@ -102,13 +103,13 @@ class Queue(Wire):
 
     @property
     def slowest(self) -> str:
-        """The consumer for which it holds most."""
+        """The consumer for which the queue holds most tuples."""
         return min(self.released, key=self.released.__getitem__, default="nobody")
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Wire):
-    """The newest one: as the primary shipped it, or as the standby holds it."""
+    """The newest checkpoint: as the primary shipped it, or as the standby holds it."""
 
     number: int
     at_ms: int | None = None
@@ -117,7 +118,7 @@ class Checkpoint(Wire):
 
 @dataclass(frozen=True, slots=True)
 class Sent(Wire):
-    """Bytes so far."""
+    """Bytes sent so far."""
 
     checkpoint_bytes: int = 0
     ack_bytes: int = 0
@@ -125,7 +126,7 @@ class Sent(Wire):
 
 @dataclass(frozen=True, slots=True)
 class Cost(Wire):
-    """What a take-over at this moment would process again, and lose."""
+    """What a take-over at this moment would replay, and lose."""
 
     replay_tuples: int
     replay_seconds: float
@@ -142,23 +143,24 @@ class Batches(Wire):
 class Engine(Wire):
     state: Activity
     why: str | None = None
-    """Why it stands still, as it was when the stall was noticed."""
+    """Why it has stalled: a sentence from the moment of detection."""
     since_ms: int | None = None
     quiet_ms: int = 0
     timeout_ms: int = 0
-    """For how long it may stand still."""
+    """The engine timeout: how long it may stand still."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeOver(Wire):
-    """A take-over by the instance whose page this is. Times: milliseconds since 1970, None: not yet."""
+    """A take-over by the instance whose page this is. Times are milliseconds since 1970; None: not yet."""
 
     gone: Annotated[str, Field(alias="from")] = ""
     cause: str = ""
     heard: Annotated[int | None, Field(alias="heardMs")] = None
-    """The last sign of life that the new primary had of the one that failed."""
+    """The last sign of life of the failed primary that the new one received."""
     stopped: Annotated[int | None, Field(alias="stoppedMs")] = None
-    """The last tuple that anybody had of the former primary, or the last sign of life if that was later."""
+    """The last tuple that any consumer received from the former primary, or its last sign of life if that
+    came later."""
     detected: Annotated[int | None, Field(alias="detectedMs")] = None
     lease: Annotated[int | None, Field(alias="leaseMs")] = None
     promoted: Annotated[int | None, Field(alias="promotedMs")] = None
@@ -166,12 +168,12 @@ class TakeOver(Wire):
     first_output: Annotated[int | None, Field(alias="firstOutputMs")] = None
     caught_up: Annotated[int | None, Field(alias="caughtUpMs")] = None
     recovery_ms: int | None = None
-    """For how long output stood still, from `stopped` on; None: it still does."""
+    """How long output stood still, from `stopped` on; None: it still stands still."""
     replayed: int = 0
     lost: int = 0
     duplicated: int = 0
     planned: bool = False
-    """The former primary handed over."""
+    """The former primary handed over: this was a move."""
 
     @property
     def recovery_seconds(self) -> float | None:
@@ -186,19 +188,19 @@ class Departure(Wire):
     why: str = ""
     requested: Annotated[int | None, Field(alias="requestedMs")] = None
     paused: Annotated[int | None, Field(alias="pausedMs")] = None
-    """No further micro-batch was begun; None: it never stood still."""
+    """From here on no micro-batch began; None: the move had no pause."""
     settled: Annotated[int | None, Field(alias="settledMs")] = None
-    """The last micro-batch was done."""
+    """When the last micro-batch was done."""
     handed_over: Annotated[int | None, Field(alias="handedOverMs")] = None
     left: Annotated[int | None, Field(alias="leftMs")] = None
-    """It stopped being primary."""
+    """When it stopped being primary."""
     given_up: str | None = None
     bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Loss(Wire):
-    """Input tuples that nobody will process any more."""
+    """Input tuples that no instance will process."""
 
     stream: str = ""
     start: Annotated[int, Field(alias="from")] = 0
@@ -213,9 +215,9 @@ class InstancePage(Wire):
     role: Role | None = None
     epoch: int = 0
     mode: str | None = None
-    """The mode that is in force."""
+    """The current mode."""
     settings: str | None = None
-    """The digest of the `ha` that it was told of last."""
+    """The digest of the newest `ha` that it received."""
     change: str | None = None
     """What a change of mode waits for."""
     state: State = State.STARTING
@@ -227,13 +229,13 @@ class InstancePage(Wire):
     checkpoint: Checkpoint | None = None
     sent: Sent = Sent()
     if_it_failed_now: Cost | None = None
-    """None where nobody could take over."""
+    """None if no instance could take over."""
     batches: Batches = Batches()
     engine: Engine | None = None
     """None before Spark has started."""
     take_over: Annotated[TakeOver | None, Field(alias="takeover")] = None
     overload: str | None = None
-    """Why its machine can't carry it."""
+    """Why its machine can't carry the load."""
     departure: Departure | None = None
     losses: tuple[Loss, ...] = ()
     latencies: Mapping[str, float] = field(default_factory=dict)
@@ -245,7 +247,7 @@ class InstancePage(Wire):
 
     @property
     def place(self) -> dict[str, tuple[int, int]]:
-        """Input → the position, and how far there is to read."""
+        """Input → the position, and the end of the available tuples."""
         return {name: (at.position, at.available) for name, at in self.inputs.items()}
 
     @property
@@ -254,12 +256,12 @@ class InstancePage(Wire):
 
     @property
     def stalled(self) -> str | None:
-        """Why its engine stands still."""
+        """Why the engine has stalled; None if it has not."""
         return self.engine.why if self.engine and self.engine.state is Activity.STALLED else None
 
     @property
     def engine_timeout_ms(self) -> int:
-        """0 before Spark has started."""
+        """The engine timeout; 0 before Spark has started."""
         return self.engine.timeout_ms if self.engine else 0
 
 
@@ -269,17 +271,18 @@ class SinkPage(Wire):
     sink: str = ""
     state: State = State.STARTING
     stalled: str | None = None
-    """Why its disk stands still."""
+    """Why its disk has stalled."""
     error: str | None = None
     tuples: int = 0
     next: int | None = None
     """The seq of the next tuple that it will write."""
     lost: int = 0
     quiet_ms: int | None = None
-    """Since the newest tuple came; None: none has come yet."""
+    """How long ago the newest tuple came; None: none has come yet."""
     lag: int = 0
     lag_ms: int = 0
-    """As its producer said last. A sink that hangs hears nothing, so ask the producer's page."""
+    """As its producer last reported it. A sink that hangs receives no reports, so look at the producer's
+    page."""
     ended: bool = False
     latencies: Mapping[str, float] = field(default_factory=dict)
 
@@ -300,7 +303,7 @@ def from_bytes(raw: bytes) -> StatusPage | NotUnderstood:
 
 
 def to_json(page: StatusPage) -> dict[str, Any]:
-    """For files and answers that hold a page beside other things."""
+    """The page as JSON, for files and answers that contain other things, too."""
     return _FORMAT.to_json(page)
 
 

@@ -1,7 +1,7 @@
-"""What the neighbours of a subjob have of it, and so what a take-over at this moment can begin with.
+"""What the neighbours of a subjob know about it: a take-over at this moment would begin with this.
 
-To a producer it is told with an ack that was delivered, to a source with an ack that is kept. Both happen now
-and then: what the books say now is not what a successor will find.
+A producer knows the acks that were delivered to it; for a source, the acks that were stored count. Both lag
+behind the books: a successor will find these acks, not the positions in the books now.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from understudy.protocol.savepoints import Tree
 @dataclass(frozen=True, slots=True)
 class Told:
     released: Mapping[Stream, Seq] = field(default_factory=dict)
-    """Level 1, for each stream that enters the subjob."""
+    """The level-1 ack of each stream that enters the subjob."""
     trees: Mapping[Stream, Tree] = field(default_factory=dict)
     sent: Mapping[Stream, Seq] = field(default_factory=dict)
-    """What every consumer of a stream was sent: it acks that a little later."""
+    """The end of what was sent to every consumer of a stream: it will be acked a little later."""
 
     def with_ack(self, stream: Stream, released: Seq, tree: Tree | None) -> Told:
         trees = self.trees if tree is None else {**self.trees, stream: tree}

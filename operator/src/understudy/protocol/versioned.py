@@ -1,10 +1,10 @@
 """Values that cross from one process to another: JSON with a kind and a version.
 
 A minor version only adds fields that have a default. So processes of different minor versions understand each
-other: a field that the reader does not know is ignored, one that the writer did not know has its default.
-Whatever changes the meaning of a field, removes one, or adds a kind that every reader has to know, is a major
-version. A reader refuses other major versions with a sentence. Bytes without a version are of version 1.0:
-they come from before versions were written.
+other: a reader ignores a field that it does not know, and a field that the writer did not know has its
+default. A change that gives a field another meaning, removes one, or adds a kind that every reader has to
+know, makes a major version. A reader refuses other major versions and says why. Bytes without a version count
+as version 1.0: they come from before versions were written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNVERSIONED: Final = "1.0"
 
 
 class Wire:
-    """Base of frozen dataclasses that travel: snake_case in Python is camelCase in JSON."""
+    """Base of frozen dataclasses that are sent: snake_case in Python is camelCase in JSON."""
 
     __slots__ = ()
     __pydantic_config__ = ConfigDict(alias_generator=to_camel)
@@ -36,7 +36,7 @@ class NotUnderstood:
 
 
 class Format(Generic[Kind]):
-    """The bytes of a closed union of dataclasses. `brief`: without fields that have their default."""
+    """The bytes of a closed union of dataclasses. `brief`: fields that have their default are left out."""
 
     def __init__(
         self, name: str, version: tuple[int, int], kinds: Mapping[str, type[Kind]], brief: bool = False

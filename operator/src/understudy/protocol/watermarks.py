@@ -1,9 +1,9 @@
 """Which input an output came from (Hwang §5.2.2, §5.3; Koldehofe §6.2).
 
-A *step* is what an element does between two moments at which it holds nothing but its selection: a
-micro-batch, or a single tuple. Each step that emits is logged with
+A *step* is what an element does between two moments at which its only state is its selection: a micro-batch,
+or a single tuple. Each step that emits is logged with
 
-- `low`, the selection before it: the oldest input needed to do it again (Hwang's low watermark, Koldehofe's
+- `low`, the selection before it: the oldest input needed to repeat it (Hwang's low watermark, Koldehofe's
   f⁻¹),
 - `at`, the positions before it, and
 - `high`, the positions after it: one past the newest input that contributed (Hwang's high watermark).
@@ -25,8 +25,8 @@ Marks = Mapping[Stream, Seq]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The outputs `[first, stop)` were made of inputs from `low` on, while the positions moved from `at` to
-    `high`."""
+    """A step that made the outputs `[first, stop)` from inputs beginning at `low`, while its positions moved
+    from `at` to `high`."""
 
     first: Seq
     stop: Seq
@@ -34,14 +34,14 @@ class Step:
     at: Marks
     high: Marks
     behind: Mapping[Stream, Step] = field(default_factory=dict)
-    """Where inputs come from elements of the same subjob: the steps that made the first tuples needed."""
+    """For inputs from other elements of the same subjob: the steps that made the first tuples needed."""
 
     def renumbered(self, shift: int) -> Step:
         """The same outputs under other seqs."""
         return replace(self, first=Seq(self.first + shift), stop=Seq(self.stop + shift)) if shift else self
 
     def entering(self) -> dict[Stream, Seq]:
-        """The oldest input from outside that is needed to do this step, and all behind it, again."""
+        """The oldest input from outside that is needed to repeat this step, and all steps in `behind`."""
         found = {s: p for s, p in self.low.items() if s not in self.behind}
         for step in self.behind.values():
             for s, p in step.entering().items():
@@ -50,7 +50,7 @@ class Step:
 
 
 class StepLog:
-    """The steps behind the tuples of one output queue, oldest first; trimmed together with the queue."""
+    """The steps that made the tuples of one output queue, oldest first; trimmed together with the queue."""
 
     __slots__ = ("_firsts", "_steps")
 
@@ -70,7 +70,7 @@ class StepLog:
         return self._steps[0] if self._steps else None
 
     def append(self, step: Step) -> None:
-        """Add what is new. A producer that began anew may have cut its steps differently: the longer step
+        """Adds a new step. A producer that diverged may have cut its steps differently: the longer step
         counts."""
         if self._steps and step.stop <= self._steps[-1].stop:
             return  # known already: a replay
@@ -91,28 +91,27 @@ class StepLog:
         return self.find(Seq(position - 1)) if position > 0 else None
 
     def moved(self, start: Seq, first: Seq) -> StepLog:
-        """The steps behind the tuples from `start` on, which get the seqs from `first` on."""
+        """The steps that made the tuples from `start` on, renumbered so that these begin at `first`."""
         steps = self._steps[max(bisect_right(self._firsts, start) - 1, 0) :]
         shift = first - start
         return StepLog(s.renumbered(shift) for s in steps if s.stop > start)
 
     def trim(self, upto: Seq) -> None:
-        """Forget steps whose tuples all precede `upto`, but keep the one just before it: acks are mapped onto
-        it."""
+        """Drops steps whose tuples all precede `upto`, but keeps the last of them: acks are mapped to it."""
         keep = max(bisect_right(self._firsts, Seq(max(upto - 1, 0))) - 1, 0)
         if keep > 64 or keep == len(self._steps) - 1:  # cut in slabs, not one by one
             del self._steps[:keep], self._firsts[:keep]
 
     def keep(self, count: int) -> None:
-        """Forget all but the newest steps."""
+        """Drops all but the newest steps."""
         if len(self._steps) > 2 * count:
             del self._steps[:-count], self._firsts[:-count]
 
 
 def older(high: Marks, than: Marks) -> bool:
-    """Whether watermarks `high` are lower than `than`: nowhere higher, and somewhere lower. Then a tuple is
-    duplicate, if downstream has one with the watermarks `than` (Hwang §5.3): all input behind it is behind
-    that one, too. Equal watermarks do not suffice: one step may emit several tuples, of which only the first
+    """Whether the watermarks `high` are lower than `than`: nowhere higher, and somewhere lower. If downstream
+    has a tuple with the watermarks `than`, a tuple with `high` is a duplicate (Hwang §5.3): it was made from
+    earlier input. Equal watermarks do not suffice: one step may emit several tuples, of which only the first
     may have arrived."""
     if any(high[s] > than.get(s, Seq(0)) for s in high):
         return False
@@ -120,10 +119,10 @@ def older(high: Marks, than: Marks) -> bool:
 
 
 def cause(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:
-    """Map positions on an element's inputs back to the subjob's inputs, through the elements in between: the
-    least.
+    """Maps positions on an element's inputs back to the subjob's inputs, through the elements in between: the
+    least position on each.
 
-    Streams between the elements are in the answer too: they are released by the same rule.
+    The result also contains the streams between the elements: they are released by the same rule.
     """
     found: dict[Stream, Seq] = {}
     for stream, position in marks.items():
@@ -136,15 +135,15 @@ def cause(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:
 
 
 def traced(logs: Mapping[Stream, StepLog], step: Step) -> Step:
-    """The step with those behind it: from them all elements of a subjob can begin anew, and agree on inner
-    seqs."""
+    """The step together with the steps before it in the subjob: from these all elements can restart and
+    assign the same seqs to the streams between them."""
     made = ((s, logs[s].find(p) or logs[s].before(p)) for s, p in step.low.items() if s in logs)
     behind = {s: traced(logs, found) for s, found in made if found is not None}
     return replace(step, behind=behind) if behind else step
 
 
 def newest(logs: Mapping[Stream, StepLog], marks: Marks) -> dict[Stream, Seq]:
-    """As `cause`, for high watermarks: the greatest position on each subjob input that contributed."""
+    """Like `cause`, for high watermarks: the greatest position on each subjob input that contributed."""
     found: dict[Stream, Seq] = {}
     for stream, position in marks.items():
         if stream in logs:

@@ -1,1 +1,1 @@
-"""The sink process: pulls the last stream of a job and writes each tuple once."""
+"""The sink process: reads the last stream of a job and writes each tuple once."""

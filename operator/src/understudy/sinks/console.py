@@ -10,13 +10,13 @@ from understudy.sinks.port import Writer
 
 
 class ConsoleLog(Writer):
-    """Nothing is kept: after a crash it goes on at the newest tuple acked."""
+    """Nothing is stored: after a crash it continues at the newest acked tuple."""
 
     def __init__(self, disk: Disk | None = None) -> None:
         self.next, self._disk = 0, disk or Disk()
 
     def check(self) -> None:
-        """Nobody else writes to this process's output."""
+        """Nothing to do: no other process writes to this process's output."""
 
     def write(self, rows: pa.Table) -> None:
         for row in rows.to_pylist():
@@ -25,7 +25,7 @@ class ConsoleLog(Writer):
         self.next += rows.num_rows
 
     def commit(self) -> None:
-        """Each write is out already."""
+        """Nothing to do: each write has been printed already."""
 
     def close(self) -> None:
-        """Standard output stays open: the log goes there, too."""
+        """Standard output stays open, because the log is written there, too."""

@@ -1,5 +1,4 @@
-"""What the threads of a sink ask of its disk. Each step is noted, so that another thread sees one that
-hangs."""
+"""The disk steps of a sink's threads. Each step is noted, so that another thread notices one that hangs."""
 
 from __future__ import annotations
 
@@ -39,11 +38,11 @@ class Disk:
 
     @property
     def stalled(self) -> str | None:
-        """Why the disk stands still; None while it works."""
+        """Why the disk has stalled; None while it works."""
         return self._watch.stalled
 
     def watch(self) -> None:
-        """Look at it from now on, in a thread that asks nothing of the disk."""
+        """Begins to watch, in a thread that does not use the disk."""
         threading.Thread(target=self._look_forever, name="disk-watch", daemon=True).start()
 
     def _look_forever(self) -> None:

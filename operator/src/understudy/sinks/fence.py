@@ -1,8 +1,8 @@
-"""Whose the output folder of a sink is. A life that was given up may only have been stopped, and may go on at
-any line.
+"""Which life owns the output folder of a sink. A life that was given up may only have been stopped, and may
+continue at any line.
 
-A sink *takes* the folder before it reads what is there. Each take has a unique token, so that a process that
-is started again in the same life supersedes the one before it:
+A sink *takes* the folder before it reads its content. Each take has a unique token, so that a process that is
+restarted in the same life supersedes the one before it:
 
 | step of a take | why |
 |---|---|
@@ -18,8 +18,8 @@ came through step 5, X first: Y put its `_owner.json` into place after X's step 
 after that, unless X is the later life. But if X is, Y had read `_owner.json` before X's was there; so Y's
 folder was there when X removed the others, and Y could not put its `_owner.json` into place.
 
-A write counts, and may be acked, if `_owner.json` names this take after the write: whoever takes the folder
-later reads the file later, and finds the write.
+A write counts, and may be acked, if `_owner.json` names this take after the write: a later take reads the
+file later, and finds the write.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FORMAT: Final = 2  # of the files beside `_owner.json`; see `files.py`
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What `_owner.json` says."""
+    """The content of `_owner.json`."""
 
     life: Life
     take: str = ""
@@ -56,7 +56,7 @@ class Fence:
         self._own = folder / f"{TAKE}{_digest(life.run)}-{life.number}-{self._me.take}"
 
     def take(self, fresh: bool) -> bool:
-        """The folder is ours, on disk. True if all that is there was written in this format. Raises
+        """Takes the folder, durably. True if all its content was written in this format. Raises
         Superseded."""
         self._own.mkdir()
         found = self._owner()
@@ -86,14 +86,14 @@ class Fence:
         self.publish("owner", self._path)
 
     def stage(self, name: str) -> IO[bytes]:
-        """Make a file that is to be published. Raises Superseded."""
+        """Makes a file that will be published. Raises Superseded."""
         try:
             return (self._own / name).open("xb")
         except FileNotFoundError:
             raise Superseded(self._why(self._owner())) from None
 
     def publish(self, name: str, path: Path) -> None:
-        """Put a staged file into place, on disk. Raises Superseded if a later take has removed it."""
+        """Puts a staged file into place, durably. Raises Superseded if a later take has removed it."""
         try:
             os.rename(self._own / name, path)
         except FileNotFoundError:
@@ -101,14 +101,14 @@ class Fence:
         sync(self._folder)
 
     def check(self) -> None:
-        """Raises Superseded. The file is opened each time: a file system on the network asks its server
-        then."""
+        """Raises Superseded. The file is opened each time: a network file system asks its server then."""
         found = self._owner()
         if found != self._me:
             raise Superseded(self._why(found))
 
     def _spares(self, other: Path) -> bool:
-        """A life that is later has not taken the folder yet: it would have stopped this take."""
+        """Whether the other folder belongs to a later life. That life has not taken the folder yet: it would
+        have stopped this take."""
         run, _, rest = other.name.removeprefix(TAKE).partition("-")
         number = rest.partition("-")[0]
         later = (
@@ -117,9 +117,9 @@ class Fence:
         return other == self._own or later
 
     def _remove(self, other: Path) -> None:
-        """Atomically: from the rename on, nothing is found under the names that the other take uses."""
+        """Atomically: after the rename, nothing is found under the names that the other take uses."""
         gone = self._own / other.name
-        with suppress(FileNotFoundError):  # somebody else removed it
+        with suppress(FileNotFoundError):  # another process removed it
             os.rename(other, gone)
         shutil.rmtree(gone, ignore_errors=True)
 
@@ -131,7 +131,7 @@ class Fence:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, AttributeError):
-            return None  # not written by us: whoever takes the folder replaces it
+            return None  # not written by a sink: the next take replaces it
 
     def _why(self, found: Owner | None) -> str:
         me = self._me.life
@@ -143,8 +143,7 @@ class Fence:
 
 
 def make(folder: Path) -> list[Path]:
-    """The folder is there, on disk, with all its ancestors that had to be made. Says what was synced, from
-    above."""
+    """Makes the folder durably, with all its missing ancestors. Returns what was synced, from the top."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     changed = [path.parent for path in reversed(missing)] or [folder.parent]

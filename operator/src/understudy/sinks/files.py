@@ -1,14 +1,14 @@
 """The sink kind `files`: each tuple a line of JSON, in files of a folder.
 
-The files are their own log: every line carries the tuple's `_seq`. Only the last file, `part-NNNNN.jsonl`
-with the greatest number, is written to, and only behind its end; no file is ever truncated. The next file
-begins when the last one has PART_BYTES, and where tuples were lost: within a file, each `_seq` is one more
-than that of the line before.
+The files are their own log: every line contains the tuple's `_seq`. Only the last file, `part-NNNNN.jsonl`
+with the greatest number, is written to, and only at its end; no file is ever truncated. The next file begins
+when the last one has PART_BYTES, and where tuples were lost: within a file, each `_seq` is one more than that
+of the line before.
 
 A sink that starts takes the folder (`fence.py`), copies the whole lines of the last file to a new one, and
 renames that over the last file. The process that wrote there before may have been stopped at any line. What
-it still writes goes to a file without a name; what it still wants to rename is gone. Its lines that the copy
-found count, acked or not.
+it still writes goes to a file without a name; files that it still wants to rename are gone. Its lines that
+the copy contains count, acked or not.
 
 A crash of the machine can leave anything where data was not synced: a torn line, or pages of zeros between
 whole lines. So the copy ends before the first line that is not a tuple with the next `_seq`. All files but
@@ -33,9 +33,9 @@ from understudy.sinks.fence import Fence, make
 from understudy.sinks.jsonl import line as json_line
 from understudy.sinks.port import Life, Writer
 
-PART_BYTES: Final = 8 * 2**20  # it is copied and parsed at a start: about 0.2 s
+PART_BYTES: Final = 8 * 2**20  # a file is copied and parsed at a start: about 0.2 s
 CHUNK_BYTES: Final = 2**20
-SYNC_BYTES: Final = 4 * 2**20  # written and synced at once: a slow disk is seen to make progress
+SYNC_BYTES: Final = 4 * 2**20  # written and synced at once, so that a slow disk shows progress
 
 
 class LineLog(Writer):
@@ -44,19 +44,20 @@ class LineLog(Writer):
     def __init__(
         self, folder: Path, life: Life, part_bytes: int = PART_BYTES, disk: Disk | None = None
     ) -> None:
-        """Raises Superseded if a later life has the folder. `disk` hears of every step that may hang."""
+        """Raises Superseded if a later life has the folder. `disk` is notified of every step that may
+        hang."""
         self._folder, self._part_bytes, self._disk = folder, part_bytes, disk or Disk()
         self._fence = Fence(folder, life)
         with self._disk.step(f"taking the folder {folder}"):
             make(folder)
             self._strict = self._fence.take(fresh=not _parts(folder))
-        self.age_ms = self._age_ms()  # by the clock of whoever keeps the files
+        self.age_ms = self._age_ms()  # by the clock of the file system
         self._number, self._following, self._end, self._file = self._recover()
         self.next = self._following
 
     @property
     def path(self) -> Path:
-        """The file that is written to."""
+        """The file to which lines are written."""
         return _part(self._folder, self._number)
 
     def _age_ms(self) -> int | None:
@@ -73,8 +74,7 @@ class LineLog(Writer):
             return path.stat()
 
     def _recover(self) -> tuple[int, int, int, int]:
-        """The number of the last file, the seq after its last line, its length, and a copy of it that is
-        open."""
+        """The number of the last file, the seq after its last line, its length, and an open copy of it."""
         numbers = self._parts()
         number = numbers[-1] if numbers else 0
         with self._stage() as target:
@@ -83,7 +83,7 @@ class LineLog(Writer):
             with self._disk.step("syncing the copy of the last file"):
                 target.flush()
                 os.fsync(target.fileno())
-                if numbers:  # the time of the copy says nothing
+                if numbers:  # the time of the copy says nothing about the last write
                     written = _part(self._folder, number).stat()
                     os.utime(target.fileno(), ns=(written.st_atime_ns, written.st_mtime_ns))
             file = os.dup(target.fileno())
@@ -103,7 +103,7 @@ class LineLog(Writer):
             return _after(path)
 
     def _copy(self, path: Path, target: IO[bytes]) -> int | None:
-        """Copy the lines that count; the seq after the last of them."""
+        """Copies the lines that count; returns the seq after the last of them."""
         following = None
         with self._open(path) as source:
             while lines := self._lines(path, source):
@@ -120,7 +120,7 @@ class LineLog(Writer):
             return path.open("rb")
 
     def _lines(self, path: Path, source: IO[bytes]) -> list[bytes]:
-        """The next few; none at the end."""
+        """The next few lines; none at the end."""
         with self._disk.step(f"reading {path}"):
             return source.readlines(CHUNK_BYTES)
 
@@ -130,7 +130,7 @@ class LineLog(Writer):
             self._fence.check()
 
     def write(self, rows: pa.Table) -> None:
-        """Raises Superseded; nothing of these rows counts then."""
+        """Raises Superseded; then none of these rows count."""
         if not rows.num_rows:
             return
         text = "".join(json_line(row) for row in rows.to_pylist()).encode()
@@ -145,7 +145,7 @@ class LineLog(Writer):
         self._end += len(text)
 
     def commit(self) -> None:
-        """Each write is durable already."""
+        """Nothing to do: each write is durable already."""
 
     def close(self) -> None:
         os.close(self._file)
@@ -158,7 +158,7 @@ class LineLog(Writer):
                 os.fdatasync(self._file)
 
     def _begin_part(self) -> None:
-        """A new, empty file is the last one. What is in the one before is synced."""
+        """Makes a new, empty last file. The content of the former one is synced."""
         with self._disk.step(f"a new file in {self._folder}"):
             with self._fence.stage("part") as made:
                 os.dup2(made.fileno(), self._file)
@@ -188,7 +188,7 @@ def _parts(folder: Path) -> list[int]:
 
 
 def _whole(lines: list[bytes], following: int | None, strict: bool) -> list[int]:
-    """The seqs of the first lines, up to one that is not a tuple behind the one before."""
+    """The seqs of the first lines, up to a line that is not the tuple after the one before."""
     seqs = _seqs(lines) or list(_seqs_one_by_one(lines))
     before = seqs[:1] if following is None else [following - 1]
     rest = seqs[1:] if following is None else seqs
@@ -199,7 +199,7 @@ def _whole(lines: list[bytes], following: int | None, strict: bool) -> list[int]
 
 
 def _seqs(lines: list[bytes]) -> list[int] | None:
-    """Of lines that are all whole, parsed at once."""
+    """The seqs of lines that are all whole, parsed at once."""
     if not lines[-1].endswith(b"\n"):
         return None
     try:
@@ -218,7 +218,7 @@ def _seqs_one_by_one(lines: list[bytes]) -> Iterator[int]:
 
 
 def _after(path: Path) -> int:
-    """The seq after the last line of a file that is no longer written to."""
+    """The seq after the last line of a file that is complete."""
     with path.open("rb") as file:
         last = _last_line(file)
     found = _seqs([last])

@@ -11,8 +11,8 @@ def line(row: dict[str, Any]) -> str:
 
 
 def as_json(row: dict[str, Any]) -> dict[str, Any]:
-    """A tuple as JSON: its columns and `_seq`; times in ISO 8601; NaN and infinities as strings (JSON has
-    none)."""
+    """A tuple as JSON: its columns and `_seq`; times in ISO 8601; NaN and infinities as strings, because JSON
+    has none."""
     return {k: _value(v) for k, v in row.items() if k != "_ts"}
 
 

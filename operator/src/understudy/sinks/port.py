@@ -1,4 +1,4 @@
-"""What a kind of sink implements. The protocol around it, the same for all kinds, is in `sink.py`."""
+"""What a kind of sink implements. The protocol, which is the same for all kinds, is in `sink.py`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from understudy.sinks.disk import Disk
 
 
 class Superseded(OSError):
-    """A later life of the sink has begun: stop, and say nothing more."""
+    """A later life of the sink has begun: this one stops, and sends nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One life of a sink. A later one has a greater number; numbers of different runs can't be compared."""
+    """One life of a sink. A later life has a greater number; numbers of different runs can't be compared."""
 
     run: str = ""
     number: int = 0
@@ -32,27 +32,28 @@ class Opening:
     job: StreamJob
     sink: Sink
     output: Path
-    """The folder for what it keeps in files; on Kubernetes, where the volume is mounted."""
+    """The folder for the writer's files; on Kubernetes, where the volume is mounted."""
     life: Life
     disk: Disk = field(default_factory=Disk)
-    """Hears of every step that may hang."""
+    """Notified of every step that may hang."""
 
 
 class Writer(ABC):
-    """Puts the tuples of one stream where the sink wants them. To make one is to fence off all earlier lives;
+    """Writes the tuples of one stream to the sink's target. To make a writer fences off all earlier lives;
     that raises Superseded if a later life has begun.
 
     `write`, `commit`, `skip` and `close` are never called at the same time. All but `close` may raise
-    OSError, which ends the sink with its text, or Superseded. A writer that has raised is not used again."""
+    OSError, which ends the sink with its text, or Superseded. A writer that has raised is not used again.
+    """
 
     commit_ms: int = 0
-    """How long tuples may wait to be committed together. 0: each message is committed by itself."""
+    """How long tuples may wait to be committed together. 0: each message is committed separately."""
 
     age_ms: int | None = None
-    """How long before this life an earlier one wrote; None if there was none, or nobody knows."""
+    """How long before this life an earlier one wrote; None if there was none, or if it is not known."""
 
     next: int
-    """All tuples before this seq are durable, also those that earlier lives wrote. They are acked, and no
+    """All tuples before this seq are durable, including those of earlier lives. They are acked, and no
     producer holds them afterwards."""
 
     @abstractmethod
@@ -62,18 +63,18 @@ class Writer(ABC):
 
     @abstractmethod
     def write(self, rows: pa.Table) -> None:
-        """The next tuples, in the order of `_seq`. They count, and `next` is past them, when they are
+        """Writes the next tuples, in the order of `_seq`. They count, and `next` is after them, when they are
         durable: at once, or when `commit` returns."""
 
     @abstractmethod
     def commit(self) -> None:
-        """What was written is durable when this returns."""
+        """Everything written is durable when this returns."""
 
     def skip(self, to: int) -> None:
-        """The tuples before `to` that were not written were lost, or were given up by a renumbering. Nothing
-        waits for a commit then."""
+        """The unwritten tuples before `to` were lost, or were given up by a renumbering. When this is called,
+        no tuple waits for a commit."""
         self.next = max(self.next, to)
 
     @abstractmethod
     def close(self) -> None:
-        """The sink ends. What is not committed is dropped: its tuples come again."""
+        """The sink ends. Tuples that are not committed are dropped: they will be sent again."""

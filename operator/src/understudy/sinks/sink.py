@@ -1,18 +1,18 @@
-"""The protocol of a sink, whatever its kind: pull the last stream, hand each tuple to the writer once, ack
-what is durable, go on after a crash where it was. What differs between kinds is behind `port.py`.
+"""The protocol of a sink of any kind: read the last stream, give each tuple to the writer once, ack what is
+durable, continue at the same place after a crash. What differs between kinds is behind `port.py`.
 
-There may be two of them for a while: one on a machine that was only cut off, and the one that was made in its
-place. The later life has the greater number. The earlier one fails as soon as it finds out, and neither
-writes nor acks then:
+For a while there may be two processes of a sink: one on a machine that was only cut off, and its replacement.
+The later life has the greater number. The earlier life fails as soon as it notices that, and from then on
+neither writes nor acks:
 
-| it finds out | by |
+| it notices | by |
 |---|---|
 | before it asks for the stream, around each write, before an ack | the writer's fence, such as `fence.py` |
 | when a producer that has heard the later one answers | its number, the epoch of its subscription and acks |
 
-A writer without a fence has the number alone. Whoever deploys the job counts the lives and writes the number
-down before it is given: a clock may go back, and a count in the folder would begin again with every new
-volume.
+A writer without a fence has only the number. The process that deploys the job counts the lives, and records
+each number before it gives it out: a clock may go back, and a count in the folder would begin again with
+every new volume.
 """
 
 from __future__ import annotations
@@ -44,19 +44,20 @@ from understudy.streams.replicas import reading_of
 
 log = structlog.get_logger()
 ACK_SECONDS = 0.05
-ASK_MS = 1_000  # an ack is repeated after so long: its answer says how far the stream goes
+ASK_MS = 1_000  # an ack is repeated after so long, because its answer contains the end of the stream
 SILENCE_MS = 1_000
 RETRY_SECONDS = 0.5
 FINISH_SECONDS = 0.5
-STOPPED = 143  # by SIGTERM, as a shell says it. Never 0: that means that everything is written
+STOPPED = 143  # by SIGTERM, as a shell reports it. Never 0: that means that everything is written
 
 
 class SinkProcess(Handler):
     """Reads one stream into a writer. Duplicates and fenced producers are dropped by the same rules as in a
     subjob.
 
-    A disk that hangs holds up the thread that reads the stream, and may hold up the one that acks. The status
-    page and the watch of the disk ask nothing of it."""
+    A disk that hangs blocks the thread that reads the stream, and may block the one that acks. The status
+    page and the watch of the disk do not use the disk.
+    """
 
     def __init__(self, opening: Opening, writer: Writer, surroundings: Surroundings) -> None:
         self.job, self.sink, self.disk = opening.job, opening.sink, opening.disk
@@ -73,9 +74,9 @@ class SinkProcess(Handler):
         self._hearing = Hearing()
         if writer.age_ms is not None:
             self._hearing.found(self.sink.input, steady_ms() - writer.age_ms)
-        self._end, self._lag_ms = writer.next, 0  # of the stream, as the producer said last
+        self._end, self._lag_ms = writer.next, 0  # of the stream, as last reported by the producer
         self._lock = threading.Lock()  # replicas of a producer are read at the same time
-        self._waits_since: int | None = None  # for a commit; under the lock
+        self._waits_since: int | None = None  # since when tuples wait for a commit; under the lock
         self._finished = False
         asking = Asking(self.sink.input, sink_consumer(self.sink.name), epoch=lambda: opening.life.number)
         self._reader = reading_of(
@@ -83,7 +84,8 @@ class SinkProcess(Handler):
         )
 
     def run(self) -> int:
-        """Until the stream has ended (0), a write fails (1) or somebody asks to stop (STOPPED)."""
+        """Runs until the stream has ended (0), a write fails (1) or the process is asked to stop
+        (STOPPED)."""
         self._reader.start()
         acked = asked = None
         while not self.done.wait(ACK_SECONDS) and not self._stop.is_set() and not self.error:
@@ -108,7 +110,7 @@ class SinkProcess(Handler):
         return self._is_ours() and self._reader.ack([(1, upto)])
 
     def _is_ours(self) -> bool:
-        """Whether nobody is known to have taken this sink's place."""
+        """Whether no later life of this sink is known."""
         if self.error is None:
             with self._failing():
                 self.writer.check()
@@ -116,7 +118,7 @@ class SinkProcess(Handler):
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """What the writer cannot do ends the sink."""
+        """An error of the writer ends the sink."""
         try:
             yield
         except (OSError, ValueError) as error:
@@ -132,19 +134,20 @@ class SinkProcess(Handler):
         self._fail(why)
 
     def _note_end(self) -> None:
-        """Before leaving: a producer that restarts would wait for this sink to say what it has."""
+        """Before the process ends: otherwise a producer that restarts would wait for this sink's answer to
+        its roll call."""
         while not self._stop.is_set():
             try:
                 return self._surroundings.note_end(self.sink.input, self.sink.name, self.writer.next)
             except Unreachable as error:
-                log.warning("end not noted", error=str(error))
+                log.warning("end of stream not recorded", error=str(error))
                 self._stop.wait(RETRY_SECONDS)
 
     def stop(self) -> None:
         self._stop.set()
 
     def expected(self, stream: str) -> int:
-        """Raises Superseded: who answers a roll call speaks for the sink, so all of it is durable."""
+        """Raises Superseded. The answer to a roll call must be durable, so everything before it is."""
         if self._waits_since is not None:
             with self._lock, self._failing():
                 self._commit()
@@ -164,7 +167,7 @@ class SinkProcess(Handler):
         with self._lock:
             self._guard, admitted = self._guard.admit(Epoch(message.epoch))
             if not admitted or self.error or self._finished:
-                return  # what follows a write that failed would be taken for the end of a hole
+                return  # rows after a failed write would be taken for the end of a hole
             before = self._filter.expected
             with self._failing():
                 self._write(message)
@@ -196,15 +199,15 @@ class SinkProcess(Handler):
             self._waits_since = None
 
     def _commit_if_due(self) -> None:
-        """A stream that pauses does not hold back what was written. A writer that commits each message never
-        waits here for one that hangs."""
+        """Commits even if the stream pauses, so that written tuples do not wait. With a writer that commits
+        each message, this never waits for a write that hangs."""
         since = self._waits_since
         if self.writer.commit_ms and since is not None and steady_ms() - since >= self.writer.commit_ms:
             with self._lock, self._failing():
                 self._commit()
 
     def _finish(self) -> bool:
-        """Write nothing more. False if a write hangs: then the writer can't be closed."""
+        """Ends writing. False if a write hangs: then the writer can't be closed."""
         if not self._lock.acquire(timeout=FINISH_SECONDS):
             return False
         with self._failing():
@@ -214,7 +217,7 @@ class SinkProcess(Handler):
         return True
 
     def resumes(self, reader: StreamReader, released: int, start: int) -> None:
-        """What lies between `released` and what was expected was given up by a renumbering: it is not
+        """The tuples from `released` to the expected seq were given up by a renumbering: they are not
         lost."""
         with self._lock, self._failing():
             expected = self._filter.expected
@@ -254,12 +257,12 @@ class SinkProcess(Handler):
 
 
 def status_of(job: StreamJob, sink: Sink, state: State, disk: Disk) -> SinkPage:
-    """What can be said before the folder is taken, too: that may hang."""
+    """All that is known even before the folder is taken, because taking it may hang."""
     stalled = disk.stalled
     shown = State.STALLED if stalled is not None and state not in (State.FAILED, State.FINISHED) else state
     return SinkPage(job.name, sink.name, shown, stalled)
 
 
 def _ends(message: Incoming, next_: int) -> bool:
-    """Whether the stream has no tuple after those before `next_`."""
+    """Whether the stream ends at `next_`."""
     return message.end is not None and next_ >= message.end

@@ -1,5 +1,4 @@
-"""The acks to sources, written down by the rule of `protocol.keeping`. Instances run this, and `make scale`
-does."""
+"""The acks to sources, stored by the rule of `protocol.keeping`. Used by instances and by `make scale`."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ log = structlog.get_logger()
 
 
 class AckKeeper:
-    """Writes in the thread that calls `look`, and takes as long as the surroundings do."""
+    """Writes in the thread that calls `look`; a write takes as long as the surroundings do."""
 
     def __init__(
         self, surroundings: Surroundings, subjob: str, clock: Callable[[], Millis] = steady_ms
@@ -32,15 +31,15 @@ class AckKeeper:
 
     @property
     def kept(self) -> SourceAcks | None:
-        """What this life has written down: the next one would begin there. None before the first time."""
+        """What this life has stored: the next life would begin there. None before the first write."""
         return self._keeping.kept
 
     def forget(self) -> None:
-        """This life has ended, or what was acked in another mode does not count."""
+        """This life has ended, or acks of another mode do not count any more."""
         self._keeping = Keeping()
 
     def look(self, acks: SourceAcks, epoch: Epoch, phase: Phase, interval: Millis) -> int:
-        """Write them down if the rule says so. Returns how many bytes were written."""
+        """Stores the acks if the rule says so. Returns how many bytes were written."""
         with self._writing:
             before = self._keeping
             return self._write(acks, before, epoch) if before.due(acks, phase, self._clock(), interval) else 0
@@ -50,20 +49,20 @@ class AckKeeper:
         try:
             self._at.keep_acks(self._subjob, text, epoch)
         except Unreachable as error:
-            log.warning("acks not kept", error=str(error))
+            log.warning("acks not stored", error=str(error))
             return 0
-        if self._keeping is before:  # else they were forgotten meanwhile
+        if self._keeping is before:  # otherwise they were dropped in the meantime
             self._keeping = before.written(acks, self._clock())
         return len(text)
 
 
 def read_kept(surroundings: Surroundings, subjob: str) -> SourceAcks:
-    """What was written down last, by whichever life. Raises Unreachable."""
+    """What was stored last, by any life. Raises Unreachable."""
     text = surroundings.kept_acks(subjob)
     return from_json(text) if text else SourceAcks()
 
 
-# --- the text: it outlives the process and its version
+# --- the text: it is read by later processes and other versions
 
 
 def to_json(acks: SourceAcks) -> str:

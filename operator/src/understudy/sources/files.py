@@ -1,4 +1,4 @@
-"""The source kind `files`: read in the order of their names, a chunk at a time."""
+"""The source kind `files`: files are read in the order of their names, a chunk at a time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FilesReader(Reader):
         return self._all().slice(wanted.start, len(wanted))
 
     def close(self) -> None:
-        """No file stays open."""
+        """Nothing to do: no file stays open."""
 
     def _all(self) -> pa.Table:
         if self._table is None:

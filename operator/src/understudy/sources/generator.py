@@ -1,4 +1,5 @@
-"""The source kind `generator`: it only says how far time has come. Its fields are computed in the query."""
+"""The source kind `generator`: the reader only reports how many tuples are due. Fields are computed in the
+query."""
 
 from __future__ import annotations
 
@@ -23,4 +24,4 @@ class GeneratorReader(Reader):
         return None
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Nothing to do: nothing was opened."""

@@ -1,4 +1,4 @@
-"""What a kind of source implements. What all of them share is in `reading.py`."""
+"""What a kind of source implements. The part that all kinds share is in `reading.py`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Opening:
     """All that a reader is made from."""
 
     source: str
-    """Its name."""
+    """The source's name."""
     schema: pa.Schema
     """The payload columns, without `_seq` and `_ts`."""
     folder: Path = field(default_factory=Path)
-    """Where relative paths start."""
+    """The folder of relative paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What has come since the last look."""
+    """What is new since the last look."""
 
     upto: Seq
-    """The source has come so far: the seq after its last tuple."""
+    """The seq after the last tuple so far."""
     rows: pa.Table | None = None
-    """`_seq`, `_ts` and the payload, without a gap after the rows before; None if consumers compute them."""
+    """`_seq`, `_ts` and the payload, directly following the rows before; None if consumers compute them."""
     ended: bool = False
     """The stream has no tuples from `upto` on."""
 
@@ -41,18 +41,18 @@ class Reader(ABC):
 
     @abstractmethod
     def begin(self, start: Seq | None, elapsed_ms: int) -> Seq:
-        """Give the tuples from `start` on; None: those that are newest. Returns where the reader begins: past
-        `start` if the tuples before that can't be read any more, which are reported as lost. May be called
-        again, for another start."""
+        """Reads tuples from `start` on; None: from the newest on. Returns where the reader begins: after
+        `start` if the tuples in between can't be read any more, which are reported as lost. May be called
+        again, with another start."""
 
     @abstractmethod
     def poll(self, elapsed_ms: int) -> News:
         """`elapsed_ms`: since the start of the job. Called every few milliseconds between `begin` and the end
-        of the stream; a reader of rows only while there is room for more."""
+        of the stream. A reader of rows is called only while there is room for more."""
 
     @abstractmethod
     def rows(self, wanted: Range) -> pa.Table | None:
-        """Tuples that were given before, in this life or in an earlier one, to restore a state with. None if
+        """Tuples that were returned before, in this life or in an earlier one, to restore a state. None if
         consumers compute them."""
 
     @abstractmethod

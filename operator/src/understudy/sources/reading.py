@@ -1,10 +1,10 @@
-"""Sources that are read inside a subjob: nobody holds their tuples for us, they can be read again. What
-differs between their kinds is behind `port.py`.
+"""Sources that are read inside a subjob: no producer holds their tuples, but they can be read again. What
+differs between the kinds is behind `port.py`.
 
-The start of the job is a wall-clock time: its processes share no other clock. But a process reads the wall
-clock once, when it starts, and counts on from there with a clock that nobody sets. So a step of the wall
-clock neither stops a stream for as long as the step was, nor makes a burst of what was never missing. A
-process that starts after a step follows the new time.
+The start of the job is a wall-clock time, because its processes share no other clock. But a process reads the
+wall clock only once, when it starts, and continues with a monotonic clock. So a step of the wall clock
+neither stops a stream for the length of the step, nor makes a burst of tuples that were not late. A process
+that starts after a step follows the new time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Advance(Protocol):
 
 @dataclass(slots=True)
 class _Reading:
-    """A source that is read. `start`: where to begin, until that is done."""
+    """A source that is being read. `start`: where to begin, until reading has begun."""
 
     reader: Reader
     start: Seq | None
@@ -39,10 +39,10 @@ class _Reading:
 
 
 class Sources:
-    """The sources that one subjob reads. All calls come under the shell's lock."""
+    """The sources that one subjob reads. All calls are made under the shell's lock."""
 
     def __init__(self, readers: Mapping[str, Reader], computed: Collection[str] = ()) -> None:
-        """`computed`: those without rows. They never wait for room."""
+        """`computed`: the sources without rows. They never wait for room."""
         self.advance: Advance
         self.has_room: Callable[[str], bool]
         self._readers, self._computed = readers, computed
@@ -52,13 +52,13 @@ class Sources:
 
     @classmethod
     def of(cls, job: StreamJob, subjob: Subjob, schemas: Mapping[str, pa.Schema], folder: Path) -> Sources:
-        """`folder`: where relative paths start."""
+        """`folder`: the folder of relative paths."""
         read = [source for source in job.sources if source.name in subjob.inputs]
         readers = {s.name: reader_of(s.origin, Opening(s.name, schemas[s.name], folder)) for s in read}
         return cls(readers, {s.name for s in read if s.origin.computed})
 
     def begin(self, source: str, start: Seq | None) -> None:
-        """Read from `start` on; None: from what is newest when the job's time has begun."""
+        """Reads from `start` on; None: from what is newest when the job's time has begun."""
         self._reading[source] = _Reading(self._readers[source], start)
 
     def stop(self) -> None:
@@ -81,11 +81,11 @@ class Sources:
         self.advance(source, news.upto, news.rows, news.ended, skip_to)
 
     def _begin(self, reading: _Reading, elapsed_ms: int) -> Seq | None:
-        """The first tuple that is read, if others before it are left out."""
+        """The first tuple that is read, if earlier ones are left out."""
         first = reading.reader.begin(reading.start, elapsed_ms)
         reading.begun = True
         return first if first != reading.start else None
 
     def rows(self, source: str, wanted: Range) -> pa.Table | None:
-        """A tail to restore with; None for a generator, whose inbox makes its own."""
+        """A tail to restore with; None for a generator, because the inbox computes it."""
         return self._readers[source].rows(wanted)

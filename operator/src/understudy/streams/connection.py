@@ -23,7 +23,8 @@ ROWS: Final = b"rows "
 
 
 def connect(address: str, credentials: Credentials | None = None) -> flight.FlightClient:
-    """A connection to `host:port`. gRPC connects lazily; the first call fails quickly if nobody is there."""
+    """A connection to `host:port`. gRPC connects lazily; the first call fails quickly if no process listens
+    there."""
     shown = credentials or own()
     options = [("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)]
     tls = shown.of_client() if shown else {}

@@ -1,8 +1,8 @@
-"""Pulls one stream from whichever instance of its producer serves it, and never gives up.
+"""Reads one stream from the instance of its producer that serves it, and never gives up.
 
-Where to ask, in order: the standby the last primary named (it lets the request wait until it is promoted),
-the address that served last, then everyone the surroundings know: first for who leads, and only if nobody
-does is it worth to wait at one that may lead soon.
+It tries addresses in this order: the standby that the last primary named (it lets the request wait until it
+is promoted), the address that served last, then all that the surroundings know: first those that lead; only
+if none does, the reader waits at one that may lead soon.
 """
 
 from __future__ import annotations
@@ -50,19 +50,20 @@ class Incoming:
     rows: pa.Table
     epoch: int
     progress: int | None
-    available: int  # the producer's next seq: how far there is to read
-    end: int | None  # where the stream ends, once all of it was sent
+    available: int  # the producer's next seq: the end of what can be read
+    end: int | None  # the end of the stream, once all of it was sent
     mark: Step | None = None  # watermarks of its last tuple, where the producer forwards them
-    anew: int | None = None  # from there on, seqs name other tuples than in an earlier life of the producer
-    share: int | None = None  # so many tuples at the most should be taken at a time: the queue has a bound
-    still_ms: int = 0  # for how long the producer's output has stood still
+    # from this seq on, tuples differ from those that an earlier life of the producer sent
+    anew: int | None = None
+    share: int | None = None  # the most tuples that should be taken at a time, because the queue has a bound
+    still_ms: int = 0  # how long the producer's output has stood still
 
 
 class Handler:
-    """What a reader reports to; implemented by the instance shell and by sinks."""
+    """Receives the reports of a reader; implemented by the instance's shell and by sinks."""
 
     def expected(self, stream: str) -> int:
-        """The next seq wanted."""
+        """The seq of the next tuple that is wanted."""
         raise NotImplementedError
 
     def mark(self, stream: str) -> Step | None:
@@ -80,36 +81,39 @@ class Handler:
         """From here on a producer of this epoch is read."""
 
     def resumes(self, reader: StreamReader, released: int, start: int) -> None:
-        """The producer no longer has what we want: it can only go on at `start`."""
+        """The producer no longer holds what is wanted: it can only continue at `start`."""
         raise NotImplementedError
 
     def replaced(self, reader: StreamReader, why: str) -> None:
-        """A later life of this consumer has spoken to the producer. A subjob hears of that from its Lease."""
+        """A later life of this consumer has subscribed or acked. A subjob learns that from its Lease
+        instead."""
 
     def behind(self, reader: StreamReader, end: int, lag_ms: int) -> None:
-        """How far the stream goes now, and for how long the oldest tuple has been there that is not acked."""
+        """The current end of the stream, and the age of the oldest tuple that is not acked."""
 
     def backup_requested(self, reader: StreamReader, upto: int, epoch: int) -> None:
-        """The producer asks for a backup at this position. A sink's acks say as much."""
+        """The producer asks for a backup at this position. A sink's acks are as good as a backup."""
 
     def held(self, reader: StreamReader, start: int, anew: int | None, released: int | None) -> None:
-        """The producer holds the stream for us from `start` on; from `anew` on, it is not what an earlier
-        life had. All that it knows an earlier life to have released is before `released`."""
+        """The producer holds the stream for this consumer from `start` on; from `anew` on, it differs from
+        what an earlier life received. An earlier life is known to have released the tuples before
+        `released`."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who asks for a stream."""
+    """The consumer that asks for a stream."""
 
     stream: str
     consumer: str
     epoch: Callable[[], int] = lambda: 0
-    is_replica: Callable[[], bool] = lambda: False  # a silent second reader: its positions are no acks
+    # a second reader that sends nothing: its positions are no acks
+    is_replica: Callable[[], bool] = lambda: False
 
 
 Levels = Sequence[tuple[int, int]]
-"""Of an ack: (level, position)."""
+"""Of an ack: pairs (level, position)."""
 
 
 class Reading(Protocol):
@@ -121,17 +125,16 @@ class Reading(Protocol):
         """Called regularly by another thread: ends a call that has fallen silent."""
 
     def ack(self, acks: Levels, tree: Tree | None = None, starved: int | None = None) -> bool:
-        """Send these to who serves us; False if that has to be done again. `starved`: all
-        before this has come, and nothing can be released before more does."""
+        """Sends these acks to the producer that serves; False if they have to be sent again. `starved`: all
+        tuples before it have arrived, and nothing can be released before more arrive."""
 
     @property
     def connections(self) -> int:
-        """How often a producer began to serve us: a new one has not heard earlier acks."""
+        """How many times a producer began to serve this consumer: a new one has not received earlier acks."""
 
     @property
     def served_by(self) -> int | None:
-        """The epoch of the producer that serves us now; None if nobody has for longer than it may be
-        silent."""
+        """The epoch of the producer that serves now; None if the producer has been silent for too long."""
 
 
 class StreamReader(threading.Thread):
@@ -149,12 +152,13 @@ class StreamReader(threading.Thread):
         self.connections = 0
         self.origin = origin
         self.finished = False
-        self.replicated: bool | None = None  # whether who serves us says that all instances send
+        # whether the producer that serves says that all its instances send
+        self.replicated: bool | None = None
         self._asking = asking
         self._handler = handler
         self._addresses = addresses
         self._silence_ms = silence_ms
-        self._only = only  # read from this address, whoever else serves the stream
+        self._only = only  # read from this address only
         self._stopping = threading.Event()
         self._call: flight.FlightStreamReader | None = None
         self._heard = steady_ms()
@@ -162,7 +166,7 @@ class StreamReader(threading.Thread):
         self._served_by: int | None = None
         self._standby: str | None = None
         self._serving: str | None = None
-        self._dismissed = False  # whether the last producer ended the call, and not a failure
+        self._dismissed = False  # whether the producer ended the last call, rather than a failure
         self._client: flight.FlightClient | None = None
 
     @property
@@ -178,23 +182,23 @@ class StreamReader(threading.Thread):
                 self._stopping.wait(RETRY_SECONDS)
 
     def _candidates(self) -> Iterator[tuple[str, bool]]:
-        """Whom to ask, and whether to wait there until it leads."""
+        """The addresses to try, and whether to wait there until the instance leads."""
         if self._only is not None:
             yield self._only, True
             return
         if self._dismissed and self._serving:
-            yield self._serving, False  # it ended the call by itself, so it lives: perhaps it begins again
+            yield self._serving, False  # it ended the call by itself, so it is alive: perhaps it begins again
         known = dict.fromkeys(a for a in (self._standby, self._serving) if a)
         yield from ((a, True) for a in known)
         others = [a for a in self._addresses() if a not in known]
         yield from ((a, patient) for patient in (False, True) for a in others)
 
     def _pull(self, address: str, patient: bool) -> bool:
-        """Read from one address until that ends; True if it served at all."""
+        """Reads from one address until that ends; True if it served at all."""
         served = self._dismissed = False
-        client = connect(address)  # not closed by hand: acks may be on their way in another thread
+        client = connect(address)  # not closed here: acks may be on their way in another thread
         try:
-            # a call that was begun can be given up only afterwards
+            # a call can be cancelled only after it has begun, so a ping with a time-out goes first
             pinged = wire.say(client, Ping(), self._silence_ms / 1000)
             self._heard = steady_ms()
             meant = pinged.epoch if isinstance(pinged, Pong) else None
@@ -231,7 +235,7 @@ class StreamReader(threading.Thread):
             log.debug(
                 "reading ended", stream=self.stream, address=address, error=str(error).split("\n")[0][:200]
             )
-        except Exception:  # whatever a producer's message does here, another attempt must follow
+        except Exception:  # whatever a producer's message causes here, another attempt must follow
             log.exception(
                 "a message of the producer could not be handled", stream=self.stream, address=address
             )

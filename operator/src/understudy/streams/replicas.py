@@ -1,6 +1,6 @@
-"""Reads a stream from whoever serves it; from all instances at once where they are replicas (Xiao): whichever
-tuple comes first is used. The stream itself says whether they are, since a producer's mode may change while
-it is read."""
+"""Reads a stream from the instance that serves it, or from all instances at once if they are replicas (Xiao):
+each tuple is taken from the replica that delivers it first. The stream itself says whether its instances are
+replicas, because a producer's mode may change during reading."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def reading_of(
 
 
 class InstancesReader(threading.Thread):
-    """One reader for each replica that the surroundings know; where there are none, or before a position is
-    known, one that finds the primary."""
+    """One reader for each known replica. If there are no replicas, or before a position is known, one reader
+    that finds the primary."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class InstancesReader(threading.Thread):
         self._asking, self._handler, self._addresses = asking, handler, addresses
         self._silence_ms, self._origin, self._replicated = silence_ms, origin, replicated
         self._readers: dict[str | None, StreamReader] = {}
-        self._past = 0  # connections of readers that are gone
+        self._past = 0  # connections of readers that have ended
         self._stopping = threading.Event()
 
     def run(self) -> None:

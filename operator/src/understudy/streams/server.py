@@ -1,4 +1,4 @@
-"""The process's one Flight server: thin, it reads and calls. `Serving` is what it serves."""
+"""The process's one Flight server: it reads requests and calls `Serving`, which answers them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Serving(Protocol):
     def peek(self, request: Peek) -> pa.Table: ...
     def act(self, order: Order) -> Answer: ...
     def cut(self, request: bytes) -> bytes:
-        """For the data source of this process, as is `plan_rows`."""
+        """Like `plan_rows`, for the data source of this process."""
 
     def plan_rows(self, request: bytes) -> pa.Table: ...
 

@@ -15,8 +15,8 @@ MAX_CHUNKS = 64
 
 
 def on_disk(rows: pa.Table, folder: Path) -> pa.Table:
-    """The same rows, read from a file when they are looked at. The file has no name any more: its space is
-    given back with the last table that reads it, or with this process."""
+    """The same rows, read from a file when they are used. The file is already unlinked: its space is freed
+    with the last table that reads it, or with this process."""
     folder.mkdir(parents=True, exist_ok=True)
     handle, path = tempfile.mkstemp(".arrow", dir=folder)
     os.close(handle)
@@ -31,7 +31,7 @@ def on_disk(rows: pa.Table, folder: Path) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Where rows go that are beyond so many bytes of memory."""
+    """Writes rows to disk that do not fit into so many bytes of memory."""
 
     folder: Path
     memory: int
@@ -56,7 +56,8 @@ class Kept:
         return Kept(_within(self.disk, wanted), _within(self.memory, wanted))
 
     def followed_by(self, rows: pa.Table, spill: Spill) -> Kept:
-        """The given rows begin among these or right behind them; where they overlap, the given ones count."""
+        """The given rows begin among these or directly after them; where they overlap, the given ones
+        count."""
         if not rows.num_rows:
             return self
         first = rows["_seq"][0].as_py()

@@ -19,8 +19,8 @@ import pyarrow as pa
 from understudy.streams.spill import on_disk
 
 MAX_ROWS_PER_READ = 65_536
-SHARE = 4  # a micro-batch should have no more than this part of what a queue may hold
-SOME_BYTES = 32  # of a text or the like
+SHARE = 4  # a micro-batch should have at most this fraction of what a queue may hold
+SOME_BYTES = 32  # assumed size of a text or similar value
 MAX_BYTES_PER_READ = 32 << 20
 
 
@@ -35,7 +35,7 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a reader gets: rows (maybe none), how far event time has come, whether the stream is over."""
+    """What a reader gets: rows (possibly none), how far event time has come, whether the stream has ended."""
 
     rows: pa.Table
     progress: int | None
@@ -43,8 +43,8 @@ class Delivery:
 
 
 class Store:
-    """One output queue's rows. Sequence numbers are the core's; the store only checks that they follow each
-    other."""
+    """The rows of one output queue. The core assigns the seqs; the store only checks that they are
+    consecutive."""
 
     def __init__(self, schema: pa.Schema, spill: Path, memory_limit: int, disk_limit: int) -> None:
         self.schema = schema
@@ -52,19 +52,19 @@ class Store:
         self._memory_limit = memory_limit
         self.limit = memory_limit + disk_limit
         self.share = max(self.limit // (SHARE * _width(schema)), 1)
-        """How many tuples a micro-batch should make, or take from here, at the most: what is behind one step
-        of a consumer can be released only as a whole."""
+        """The most tuples that a micro-batch should make, or take from here: a consumer can release the
+        tuples of one step only as a whole."""
         self._changed = threading.Condition()
         self.reset(0)
 
     def reset(self, at: int) -> None:
-        """Empty, with the next tuple at `at`."""
+        """Empties the store; the next tuple is `at`."""
         with self._changed:
             self._chunks: list[_Chunk] = []  # those on disk come first
             self._next = self._published = at
             self._memory = self._disk = 0
             self._ended = self._full = False
-            # (position, event time valid once all before it is sent)
+            # (position, event time that is valid once everything before it is sent)
             self._progress: deque[tuple[int, int]] = deque()
             self._sent_progress: int | None = None
             self._changed.notify_all()
@@ -72,7 +72,7 @@ class Store:
     # --- the producer's side
 
     def rebase(self, at: int) -> None:
-        """The sequencer went on from what consumers have: an empty store follows it."""
+        """The sequencer continues after what consumers have received: an empty store follows it."""
         if at != self._next and not self._chunks:
             self.reset(at)
 
@@ -91,7 +91,7 @@ class Store:
                 self._spill_oldest()
 
     def _spill_oldest(self) -> None:
-        """An eighth of what may be in memory at a time: files are few, and nobody waits long for the disk."""
+        """An eighth of the memory bound at a time: files are few, and no thread waits long for the disk."""
         first = next(n for n, chunk in enumerate(self._chunks) if not chunk.on_disk)
         last = first
         while self._memory > self._memory_limit * 7 // 8:
@@ -104,7 +104,7 @@ class Store:
         self._disk += chunk.size
 
     def wait_for_room(self, size: int, timeout: float) -> bool:
-        """Backpressure: False while so many bytes more are too many. An empty queue takes any number."""
+        """Backpressure: False while so many more bytes do not fit. An empty queue takes any number."""
         with self._changed:
             room = self._changed.wait_for(
                 lambda: not self._chunks or self.bytes + size <= self.limit, timeout
@@ -132,7 +132,7 @@ class Store:
 
     @property
     def published(self) -> int:
-        """What precedes this may be sent."""
+        """Tuples before this seq may be sent."""
         return self._published
 
     # --- readers
@@ -181,10 +181,10 @@ class Store:
 
     @property
     def full(self) -> bool:
-        """Whether somebody waits for room."""
+        """Whether a thread waits for room."""
         return self._full
 
 
 def _width(schema: pa.Schema) -> int:
-    """Bytes of a row, roughly."""
+    """Approximate bytes of a row."""
     return sum(f.type.bit_width // 8 + 1 if pa.types.is_primitive(f.type) else SOME_BYTES for f in schema)

@@ -1,6 +1,5 @@
-"""Messages (`protocol/peermessage.py`) over Arrow Flight: a `Request` is a ticket, and messages are the
-metadata of the batches that come; an `Order` is an action, with one `Answer`.
-"""
+"""Messages (`protocol/peermessage.py`) over Arrow Flight. A `Request` is a ticket; messages are the metadata
+of the batches that answer it. An `Order` is an action, with one `Answer`."""
 
 from __future__ import annotations
 
@@ -39,8 +38,8 @@ def say(client: flight.FlightClient, order: Order, timeout: float) -> Answer:
 
 
 def end_of(error: Exception) -> End:
-    """How a call ended, by the error that it ended with. An error of our own means: what was said is not
-    understood."""
+    """How a call ended, from the error that ended it. An error raised by our own code means that a message
+    was not understood."""
     match error:
         case flight.FlightUnavailableError():
             return End.TRANSPORT

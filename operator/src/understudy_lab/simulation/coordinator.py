@@ -1,8 +1,8 @@
 """The coordinator of savepoint recovery (Koldehofe §7.2, Figure 8).
 
-A suspected operator is not killed: replacements run beside it. The first that makes *progress* (updates its
-own savepoint) stays, the others are recalled. A suspect that is heard of again was suspected by mistake: τ is
-raised.
+A suspected operator is not killed: replacements run beside it. The first instance that makes *progress*
+(updates its own savepoint) stays, the others are recalled. A suspect that gives another sign of life was
+suspected by mistake: τ is raised.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ Decision = StartReplacement | Recall
 @dataclass(slots=True)
 class _Watched:
     detector: Detector
-    lives: dict[int, Millis] = field(default_factory=dict)  # running lives and when each last spoke
+    lives: dict[int, Millis] = field(default_factory=dict)  # the running lives, and when each was last heard
     suspected: set[int] = field(default_factory=set)
-    mistaken: set[int] = field(default_factory=set)  # suspects that were heard of again
+    mistaken: set[int] = field(default_factory=set)  # suspects that were heard again
     leaving: set[int] = field(
         default_factory=set
     )  # lives that are to be moved: their own progress does not count
     newest: int = 0
 
     def alive(self, life: int) -> None:
-        """A sign of life; the first one of a suspect says that τ was too short."""
+        """Counts a sign of life. The first one of a suspect shows that τ was too short."""
         if life in self.suspected and life not in self.mistaken:
             self.mistaken.add(life)
             self.detector = self.detector.on_false_suspicion()
@@ -55,7 +55,7 @@ class Coordinator:
         self._checked: Millis | None = None
 
     def deployed(self, operator: str, life: int, now: Millis) -> None:
-        """A life of an operator was started; it counts as heard from now."""
+        """A life of an operator was started; its silence is counted from now."""
         watched = self._watched.setdefault(operator, _Watched(self._fresh))
         watched.lives[life] = now
         watched.newest = max(watched.newest, life)
@@ -67,8 +67,8 @@ class Coordinator:
             watched.alive(life)
 
     def check(self, now: Millis) -> list[Decision]:
-        """Suspect the silent: one replacement per suspected newest life. While nobody listened, nobody was
-        silent."""
+        """Suspects silent operators: at most one replacement for the newest life of each. Time in which the
+        coordinator did not run does not count as silence."""
         stalled = max(0, now - self._checked - 2 * self._interval) if self._checked is not None else 0
         self._checked = now
         found: list[Decision] = []
@@ -83,8 +83,8 @@ class Coordinator:
         return found
 
     def move(self, operator: str, why: str) -> list[Decision]:
-        """A planned move: a replacement is started elsewhere, and the present life stays until that makes
-        progress."""
+        """Begins a planned move: a replacement is started elsewhere, and the current life stays until the
+        replacement makes progress."""
         watched = self._watched.get(operator)
         if watched is None or watched.leaving or watched.newest in watched.suspected:
             return []

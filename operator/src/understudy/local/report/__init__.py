@@ -1,1 +1,1 @@
-"""What is told of a local run: its incidents, moves and sinks, as JSON and as a page."""
+"""The report of a local run: its incidents, moves and sinks, as JSON and as a page."""

@@ -10,7 +10,7 @@ from pathlib import Path
 class Arrival:
     at_ms: int
     tuples: int
-    """How many there were at that moment."""
+    """How many tuples there were at that time."""
 
 
 class ArrivalWatch:
@@ -21,7 +21,7 @@ class ArrivalWatch:
         self.arrivals: list[Arrival] = []
 
     def look(self, now_ms: int) -> None:
-        """Count the lines written since the last look."""
+        """Counts the lines written since the last look."""
         new = sum(self._new_lines(path) for path in sorted(self._folder.glob("*.jsonl")))
         if new:
             self._tuples += new

@@ -1,6 +1,6 @@
 """The checker: what a sink received (O) against an execution without failure (E). Pure.
 
-Hwang §3.1, Figure 2, by what remains when O and E are matched tuple by tuple:
+Hwang §3.1, Figure 2, by the differences when O and E are matched tuple by tuple:
 
 | recovery   | lost | what else O holds | |
 |------------|------|-------------------|-|
@@ -10,9 +10,9 @@ Hwang §3.1, Figure 2, by what remains when O and E are matched tuple by tuple:
 | divergent  | ≥ 0  | other tuples or order than E has | never identical again, but no less of it |
 | gap        | > 0  | anything          | |
 
-A tuple of E that O lacks, with another in its place, is either a result computed from less (a gap) or one
-that is as good (divergent). They differ in how it ends: after a gap O becomes identical to E again, divergent
-recovery never does.
+If O has another tuple in the place of a tuple of E, the other tuple was either computed from less input (a
+gap) or is as good (divergent). The end of the stream shows which: after a gap O becomes identical to E again,
+after divergent recovery it never does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from understudy.model.ha import Guarantee
 
 
 def guaranteed(recovery: Recovery) -> Guarantee:
-    """The strongest promise that a recovery keeps."""
+    """The strongest guarantee that a recovery of this type keeps."""
     match recovery:
         case Recovery.PRECISE:
             return Guarantee.PRECISE
@@ -48,27 +48,27 @@ def keeps(recovery: Recovery, promised: Guarantee) -> bool:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     tuples: int
-    """What the sink received."""
+    """Tuples that the sink received."""
     expected: int
-    """What an execution without failure gives."""
+    """Tuples of an execution without failure."""
     lost: int
-    """Of E, with nothing in O for it."""
+    """Tuples of E without a tuple of O in their place."""
     duplicated: int
-    """Of O, beyond what E has; after rollback recovery also the duplicates that differ."""
+    """Tuples of O beyond those of E; after rollback recovery also duplicates that differ."""
     foreign: int
-    """Of O, equal to no tuple of E."""
+    """Tuples of O that equal no tuple of E."""
     reordered: int
-    """Of O, in E, but not in E's order."""
+    """Tuples of O that are in E, but not in E's order."""
     recovery: Recovery
     surplus: tuple[int, ...] = ()
     """Places in O of duplicated and foreign tuples."""
     holes: tuple[tuple[int, int], ...] = ()
-    """(place in O, how many tuples of E are lost right before it)."""
+    """Pairs (place in O, how many tuples of E are lost right before it)."""
 
 
 def compare(expected: Sequence[Hashable], observed: Sequence[Hashable], open_end: bool = False) -> Comparison:
-    """Match O with E. With an open end (a run that was stopped) what E has after the last tuple of O is not
-    lost."""
+    """Matches O with E. With an open end (a run that was stopped) tuples of E after the last tuple of O are
+    not lost."""
     if open_end:
         expected = expected[: _reach(expected, observed)]
     places = _match(expected, observed)
@@ -94,7 +94,7 @@ def compare(expected: Sequence[Hashable], observed: Sequence[Hashable], open_end
 
 
 def _holes(places: Sequence[int | None], length: int) -> tuple[tuple[int, int], ...]:
-    """Per run of places of E that nothing matched: before which tuple of O it is missing."""
+    """For each run of unmatched places of E: before which tuple of O they are missing, and how many."""
     matched = sorted((place, at) for at, place in enumerate(places) if place is not None)
     ends = [(-1, -1), *matched, (length, len(places))]
     return tuple(
@@ -121,10 +121,10 @@ def _classify(ends_alike: bool, missing: int, surplus: int, foreign: int, reorde
 
 
 def _match(expected: Sequence[Hashable], observed: Sequence[Hashable]) -> list[int | None]:
-    """For each tuple of O its place in E, each place once; None for what is too much.
+    """For each tuple of O its place in E, each place once; None for a surplus tuple.
 
-    Equal beginnings and endings are matched as they stand, so that of several equal tuples around a fault the
-    right ones are found; in between the n-th of equal tuples matches the n-th.
+    Equal beginnings and ends are matched directly, so that of several equal tuples around a fault the right
+    ones are found. In between, the n-th of equal tuples matches the n-th.
     """
     head = _common(expected, observed)
     tail = _common(expected[head:][::-1], observed[head:][::-1])
@@ -142,7 +142,7 @@ def _common(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
 
 
 def _longest_ordered(places: Sequence[int]) -> int:
-    """Length of the longest increasing subsequence: what was not moved."""
+    """Length of the longest increasing subsequence: the tuples that are in order."""
     ends: list[int] = []
     for place in places:
         at = bisect_left(ends, place)
@@ -165,7 +165,7 @@ def _reach(expected: Sequence[Hashable], observed: Sequence[Hashable]) -> int:
 
 
 def misnumbered(seqs: Sequence[int]) -> str | None:
-    """Why these are not the seqs of a sink: from 0 or 1 on, without holes, each once. None if they are."""
+    """Why these are not the seqs of a sink (from 0 or 1 on, without holes, each once); None if they are."""
     if not seqs:
         return None
     if seqs[0] not in (0, 1):

@@ -1,4 +1,4 @@
-"""After a run: what it recorded is written down, the sinks are checked, the report is made."""
+"""After a run: its record is written, the sinks are checked, the report is made."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Notes(Protocol):
 class Telling:
     report: Report
     verdicts: Mapping[str, Verdict] | None
-    """Per sink; None if the check failed."""
+    """For each sink; None if the check failed."""
 
     @property
     def kept(self) -> bool:
-        """Whether every promise is known to be kept."""
+        """Whether all guarantees are known to have been kept."""
         return not self.broken()
 
     def broken(self) -> list[str]:
-        """A sentence for every promise that was not kept, or is not known to be."""
+        """A sentence for every guarantee that was not kept, or is not known to have been kept."""
         late = too_late(self.report.record, self.report.incidents, self.report.job)
         if self.verdicts is None:
             return ["the sinks could not be checked", *late]
@@ -67,16 +67,16 @@ def tell_of(job: StreamJob, folder: Folder, record: Record, notes: Notes) -> Tel
 
 
 def due(job: StreamJob, started_ms: int | None, now: WallMillis) -> dict[str, int]:
-    """No process is left, so none has read further than what is due by now; what they did not reach is an
-    open end."""
+    """How many tuples of each source are due by now. All processes have ended, so none has read further;
+    tuples that they did not reach are an open end."""
     elapsed = now - (started_ms or now)
     found = {source.name: source.origin.due(elapsed) for source in job.sources}
     return {name: due for name, due in found.items() if due is not None}
 
 
 def _check(folder: Folder, notes: Notes) -> dict[str, Verdict] | None:
-    """In a process of its own: it needs a Spark session, and nothing of that should outlive it. None if it
-    failed."""
+    """Runs in a process of its own, because the check needs a Spark session, of which nothing should remain.
+    None if it failed."""
     notes.note("computing the result without failures, as a batch in Spark, to compare the sinks with")
     reaper = Reaper()
     command = [sys.executable, "-m", "understudy.cli", "verify", str(folder.path), "--json"]

@@ -1,4 +1,4 @@
-"""What each fault led to, in milliseconds since the fault. Pure."""
+"""The effects of each fault, in milliseconds since the fault. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Incident:
     caught_up_ms: int | None = None
     reprotected_ms: int | None = None
     recovery_ms: int | None = None
-    """For how long there was no output, which may have begun before the fault; None: it did not come back."""
+    """How long there was no output, which may have begun before the fault; None: output did not come back."""
     successor: str | None = None
     replayed: int = 0
     lost: int = 0
@@ -36,7 +36,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """A process that was there and then was not."""
+    """The loss of a process."""
 
     process: Process
     at_ms: int
@@ -45,8 +45,8 @@ class _Loss:
 
 
 def incidents_of(record: Record, job: StreamJob) -> list[Incident]:
-    """One for each process that was lost, each take-over from a process that lived, and each sink that stood
-    still."""
+    """One incident for each lost process, for each take-over from a process that was alive, and for each sink
+    that stalled."""
     losses = [loss for loss in _losses(record) if loss.process.kind is Kind.SUBJOB]
     found = [_incident(loss, _next(loss, losses), record, job) for loss in losses]
     told = {(i.subjob, i.successor, i.at_ms + i.promoted_ms) for i in found if i.promoted_ms is not None}
@@ -83,7 +83,7 @@ def _stalls(record: Record, job: StreamJob) -> Iterator[Incident]:
 
 
 def _false_suspicion(successor: Process, story: TakeOver, record: Record, job: StreamJob) -> Incident:
-    """Nobody died: times count from the suspicion."""
+    """No process died: times count from the suspicion."""
     subjob = job.subjob(successor.owner)
     assert subjob is not None
     assert story.detected is not None
@@ -99,7 +99,7 @@ def _false_suspicion(successor: Process, story: TakeOver, record: Record, job: S
 
 
 def _mode(record: Record, instance: str, subjob: Subjob) -> str:
-    """That it was in: an edit may have changed it since."""
+    """The mode of that time: an edit may have changed it since."""
     return record.instance(instance).mode or subjob.ha.mode.value
 
 
@@ -112,7 +112,7 @@ def _losses(record: Record) -> Iterator[_Loss]:
 
 
 def _of_death(death: Death, engine: Engine | None) -> _Loss:
-    """`engine`: the last word of its status page on Spark."""
+    """`engine`: the engine's state on the last status page."""
     if engine is not None and engine.state is Activity.STALLED and engine.since_ms is not None:
         return _Loss(
             death.process, engine.since_ms, f"its engine stood still: {engine.why}", death.had_standby
@@ -122,7 +122,7 @@ def _of_death(death: Death, engine: Engine | None) -> _Loss:
 
 
 def _next(loss: _Loss, losses: Sequence[_Loss]) -> float:
-    """When the same process was hurt again, if ever."""
+    """When the same process was hurt again, if it was."""
     mates = (other.at_ms for other in losses if other.process == loss.process)
     return min((at for at in mates if at > loss.at_ms), default=inf)
 
@@ -151,8 +151,8 @@ def _incident(loss: _Loss, until: float, record: Record, job: StreamJob) -> Inci
 
 
 def _with_story(incident: Incident, successor: Process, story: TakeOver, noticed: int | None) -> Incident:
-    """Without a standby nobody but the supervisor sees the loss (`noticed`); the replacement only hears of
-    it."""
+    """Adds the times of the take-over. Without a standby only the supervisor sees the loss (`noticed`); the
+    replacement does not see it."""
     seen = [at for at in (story.detected, noticed) if at is not None]
     return replace(
         incident,
@@ -169,7 +169,8 @@ def _with_story(incident: Incident, successor: Process, story: TakeOver, noticed
 
 
 def _takeover(record: Record, loss: _Loss, until: float) -> tuple[Process | None, TakeOver | None]:
-    """Who took over from the victim once it was gone, and before it was hurt again; and its story."""
+    """The instance that took over after the loss of the victim, before the victim was hurt again; and the
+    times of the take-over."""
     victim = (loss.process.owner, loss.process.name)
     for (instance, _epoch), story in record.takeovers.items():
         after = story.promoted is not None and loss.at_ms <= story.promoted < until
@@ -188,5 +189,6 @@ def _reprotected(record: Record, subjob: str, after: int, until: float) -> int |
 
 
 def _since(at: int | None, fault: int) -> int | None:
-    """Clocks of one machine tick together, but a page may be rounded: never before the fault."""
+    """Clocks of one machine run together, but times on a page may be rounded: the result is never before the
+    fault."""
     return None if at is None else max(0, at - fault)

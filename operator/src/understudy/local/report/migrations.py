@@ -1,4 +1,4 @@
-"""What each move cost, in milliseconds since the primary was asked. Pure."""
+"""The cost of each move, in milliseconds since the primary was asked. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Migration:
     source: str
     target: str
     at_ms: int
-    """When the primary was asked, wall clock; when the target was started, if it never was."""
+    """When the primary was asked, wall clock; if it never was, when the target was started."""
     failure: str | None = None
-    """Why it did not take place."""
+    """Why the move did not take place."""
     paused_ms: int | None = None
-    """No further micro-batch was begun; None: it never stood still."""
+    """When the last micro-batch before the move began; None: the move had no pause."""
     settled_ms: int | None = None
     handed_over_ms: int | None = None
     promoted_ms: int | None = None
@@ -77,7 +77,7 @@ def _migration(move: Underway, record: Record, job: StreamJob) -> Migration:
 
 
 def _unplanned(move: Underway) -> str:
-    """Why there is no planned arrival, though nothing went wrong with the move."""
+    """Why there is no planned arrival, although the move did not fail."""
     if move.ended_ms is None:
         return "the job was over first"
     return f"{move.target.name} took over before it was handed to it"

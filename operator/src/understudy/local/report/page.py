@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: text, tables and pictures in SVG."""
+"""The report as one self-contained page: text, tables and pictures in SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's pictures: what arrived over time, and the steps of a failover. SVG text from numbers; pure."""
+"""The report's pictures: arrivals over time, and the steps of a failover. SVG text from numbers; pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = ("var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)")
 
 
 def steps(found: Sequence[tuple[str, int]]) -> str:
-    """A staircase: each step's bar runs from the end of the one before it to its own, in milliseconds."""
+    """A staircase: each step's bar runs from the end of the former step to its own end, in milliseconds."""
     row, top = 26, 8
     ordered = sorted(found, key=lambda step: step[1])
     longest = max((at for _, at in ordered), default=0) or 1
@@ -40,8 +40,8 @@ def steps(found: Sequence[tuple[str, int]]) -> str:
 
 
 def rates(arrivals: Sequence[tuple[int, int]], length_ms: int, faults: Sequence[tuple[int, str]]) -> str:
-    """Tuples per second over the run, a line for every fault. `arrivals`: (milliseconds since start, tuples
-    so far)."""
+    """Tuples per second over the run, with a line for every fault. `arrivals`: (milliseconds since the start,
+    tuples so far)."""
     bottom, top = 170, 26
     wide = max(length_ms / BINS, 1)
     bins = _binned(arrivals, wide)

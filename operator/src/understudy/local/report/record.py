@@ -1,4 +1,4 @@
-"""What happened in a run, for those who tell of it."""
+"""What happened in a run, as input for the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from understudy.protocol.statuspage import Departure, InstancePage, Lag, StatusP
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A process that ended by itself."""
+    """A process that ended by itself or by a fault."""
 
     process: Process
     at_ms: int
@@ -27,7 +27,7 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A sink whose disk stood still, and that was killed for that."""
+    """A sink whose disk stalled, and that was killed for it."""
 
     at_ms: int
     why: str
@@ -35,7 +35,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Lags:
-    """How far a sink was behind."""
+    """How far a sink was behind its stream."""
 
     most: Lag
     last: Lag
@@ -45,9 +45,9 @@ class Lags:
 class Record:
     began_ms: int
     clock: Anchor = field(default_factory=Anchor.now)
-    """All moments of the run are on it: a step of the wall clock does not move them."""
+    """All times of the run come from this clock, so a step of the wall clock does not move them."""
     versions: list[StreamJob] = field(default_factory=list)
-    """The job, and what edits made of it."""
+    """The job, and its versions after each edit."""
     started_ms: int | None = None
     ended_ms: int | None = None
     outcome: Finish | Fail | None = None
@@ -55,26 +55,26 @@ class Record:
     deaths: list[Death] = field(default_factory=list)
     stalls: dict[Process, Stall] = field(default_factory=dict)
     takeovers: dict[tuple[Process, int], TakeOver] = field(default_factory=dict)
-    """By (instance, epoch): the newest word of each instance that took over."""
+    """By (instance, epoch): the newest report of each instance that took over."""
     moves: list[Underway] = field(default_factory=list)
     departures: dict[tuple[str, str], Departure] = field(default_factory=dict)
-    """By (instance, target): the newest word of each instance that was asked to move."""
+    """By (instance, target): the newest report of each instance that was asked to move."""
     cuts: list[Partition] = field(default_factory=list)
-    """Those that have begun."""
+    """The cuts that have begun."""
     protections: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
-    """Per subjob: since when it was protected or not."""
+    """For each subjob: the times from which it was protected, or was not."""
     noticed_ms: dict[Process, int] = field(default_factory=dict)
-    """When it was seen that a process was gone."""
+    """When the end of a process was noticed."""
     lags: dict[str, Lags] = field(default_factory=dict)
-    """Per sink: how far it was behind."""
+    """For each sink: how far it was behind."""
     arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
     degraded: dict[str, str] = field(default_factory=dict)
-    """Subjob → what needs a look."""
+    """Subjob → a problem that a person should look at."""
     last: dict[str, StatusPage | None] = field(default_factory=dict)
     """The last status page of every process; None if it never answered."""
 
     def remember(self, observed: Observed) -> list[Death]:
-        """Take down what is seen; returns the deaths that nobody knew of."""
+        """Records an observation; returns the deaths that were not known before."""
         for seen in observed.seen:
             self.last[seen.process.name] = seen.page
             if seen.exit_code is not None:
@@ -90,7 +90,7 @@ class Record:
         return new
 
     def instance(self, name: str) -> InstancePage:
-        """The last page of an instance; one that tells nothing if it never answered."""
+        """The last page of an instance; an empty page if it never answered."""
         found = self.last.get(name)
         return found if isinstance(found, InstancePage) else InstancePage()
 

@@ -1,5 +1,5 @@
-"""What is told of a run: `report.json` as users and checks know it, and `run.json` with everything that was
-seen."""
+"""The report of a run: `report.json` in the format that users and checks know, and `run.json` with all
+observations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Report:
     record: Record
     incidents: Sequence[Incident]
     comparisons: Mapping[str, Comparison]
-    """Per sink; one that cannot be compared (a console, a check that failed) is missing."""
+    """For each sink; a sink that can't be compared (a console, a failed check) is missing."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -70,7 +70,7 @@ class Report:
         }
 
     def _lag(self, sink: str) -> dict[str, Any] | None:
-        """How far it was behind the end of its stream: at the most, and at the end."""
+        """How far the sink was behind the end of its stream: at most, and at the end."""
         lags = self.record.lags.get(sink)
         if lags is None:
             return None
@@ -134,7 +134,7 @@ def _subjob(promise: SubjobPromise) -> dict[str, Any]:
 
 
 def too_late(record: Record, incidents: Sequence[Incident], job: StreamJob) -> list[str]:
-    """A sentence for every take-over that did not keep the `maxRecovery` of its subjob."""
+    """A sentence for every take-over that exceeded the `maxRecovery` of its subjob."""
     return [
         sentence for i in incidents if (sentence := _too_late(i, job.subjob(i.subjob), record)) is not None
     ]
@@ -154,21 +154,22 @@ def _too_late(incident: Incident, subjob: Subjob | None, record: Record) -> str 
     return f"{said}; its maxRecovery is {most} ms" if took > most else None
 
 
-# --- which incident is to blame
+# --- which incident caused which loss
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What an incident did to the sinks."""
+    """The effect of an incident on the sinks."""
 
     lost: int
     duplicated: int
 
 
 def blame(report: Report) -> list[Blame]:
-    """Tuples lost and duplicated at the sinks behind each incident's subjob.
+    """Tuples lost and duplicated at the sinks that read from each incident's subjob.
 
-    Where the sinks could not be compared it is what the new primary itself says was lost."""
+    If the sinks could not be compared, the losses that the new primary itself reported.
+    """
     given = promises(report.job)
     behind = [_sinks_behind(report, incident) for incident in report.incidents]
     likely = [_likelihood(incident, given[incident.subjob].guarantee) for incident in report.incidents]
@@ -193,7 +194,8 @@ def _sinks_behind(report: Report, incident: Incident) -> set[str]:
 
 
 def _likelihood(incident: Incident, promise: Guarantee) -> int:
-    """One that owns up comes first, then one whose subjob never promised more."""
+    """First an incident that reported lost tuples, then one whose subjob did not promise a precise
+    recovery."""
     if incident.lost:
         return 2
     return 1 if promise is not Guarantee.PRECISE else 0
@@ -204,7 +206,7 @@ def _before(suspects: Sequence[int], report: Report, at_ms: float) -> list[int]:
 
 
 def _charge(counts: list[int], suspects: Sequence[int], likely: Sequence[int], count: int) -> None:
-    """To the last of the likeliest; incidents are in the order of time."""
+    """Charges the last of the likeliest incidents; incidents are in the order of time."""
     if suspects:
         counts[max(suspects, key=lambda n: (likely[n], n))] += count
 

@@ -1,4 +1,4 @@
-"""What is found about each sink, and whether that is what was promised."""
+"""What is known about each sink after the run, and whether the guarantee was kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Verdict:
     objection: str | None = None
     """What is wrong besides the tuples themselves."""
     remark: str | None = None
-    """What to know when reading it."""
+    """What a reader of the verdict should know."""
 
     @property
     def kept(self) -> bool:

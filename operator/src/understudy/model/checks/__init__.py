@@ -1,2 +1,1 @@
-"""What can be wrong with a well-formed job. Each check yields a refusal per fault; `validate` lists them
-all."""
+"""The faults of a well-formed job. Each check yields one refusal per fault; `validate` lists all checks."""

@@ -1,4 +1,4 @@
-"""What a subjob must be like to stand in for another that failed for good."""
+"""The conditions for a subjob that is the alternative of another one that failed for good."""
 
 from __future__ import annotations
 

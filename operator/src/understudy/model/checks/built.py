@@ -1,4 +1,4 @@
-"""What the schema knows but is not built yet, and what a mode cannot keep."""
+"""Fields that are in the schema but not built yet, and promises that a mode can't keep."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _not_yet(field: str, what: str, instead: str) -> Refusal:
 
 
 def promises(job: StreamJob) -> Iterator[Refusal]:
-    """A mode that is not built, a guarantee or a recovery time that it cannot keep."""
+    """A mode that is not built, or a guarantee or recovery time that it can't keep."""
     load_of = loads(job)
     for n, subjob in enumerate(job.subjobs):
         field, load = path("spec", "subjobs", n), load_of[subjob.name]
@@ -73,9 +73,9 @@ def promises(job: StreamJob) -> Iterator[Refusal]:
 
 
 def replicas(job: StreamJob) -> Iterator[Refusal]:
-    """Both replicas of a subjob send. A producer that goes on with other tuples than before asks one of them
-    how far it had come: what the other made of more is then sent too, and hides what is made of the tuples
-    that came instead."""
+    """Both replicas of a subjob send. A producer that diverges asks only one of them for its position. If the
+    other one has received more, the output that it made from the former tuples is sent, too, and hides the
+    output made from the tuples that replace them."""
     load_of = loads(job)
     found = {
         s.name: choose(s, load_of[s.name], path("spec", "subjobs", n)) for n, s in enumerate(job.subjobs)

@@ -44,7 +44,7 @@ def _schema(here: str, declared: Declared) -> Iterator[Refusal]:
 
 
 def sinks_of_sources(job: StreamJob) -> Iterator[Refusal]:
-    """A source is read inside the subjobs that name it: nobody serves its stream to a sink."""
+    """A source is read inside the subjobs that name it, so no process serves its stream to a sink."""
     subjobs = [subjob.name for subjob in job.subjobs]
     for n, sink in enumerate(job.sinks):
         if job.source(sink.input) is not None:

@@ -1,4 +1,4 @@
-"""Operators: the expressions parse and name what exists, the columns that come out are good names."""
+"""Operators: expressions can be parsed and use existing names; output columns have valid names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BOOLEANS: Final = ("true", "false")
 
 
 def expressions(walk: Walk) -> Iterator[Refusal]:
-    """The first fault of each text: the others often only follow from it."""
+    """The first fault of each text: other faults often only follow from it."""
     for step in walk.steps:
         first: dict[str, Fault] = {}
         for field, fault in _faults(step):
@@ -76,7 +76,7 @@ def _aggregate(operator: Aggregate, scope: Scope) -> Iterator[tuple[str, Fault]]
 
 
 def _union(scope: Scope) -> Iterator[Fault]:
-    """Columns meet by name, so every input has the same ones."""
+    """Columns are matched by name, so every input needs the same ones."""
     if not scope.is_known:
         return
     (first, columns), *others = ((name, set(columns or ())) for name, columns in scope.tables.items())
@@ -118,7 +118,7 @@ def column_name_faults(columns: Columns) -> Iterator[Fault]:
 
 
 def generator_fields(job: StreamJob) -> Iterator[Refusal]:
-    """Tuple n is a function of n: fields see only `_seq` and `ts`, and no chance and no clock."""
+    """Tuple n is a function of n: fields may use only `_seq` and `ts`, and neither chance nor a clock."""
     for n, source in enumerate(job.sources):
         for name, text in (source.generator.fields if source.generator else {}).items():
             field = path("spec", "sources", n, "generator", "fields", name)
@@ -143,7 +143,8 @@ def generator_names(job: StreamJob) -> Iterator[Refusal]:
 
 
 def stateful_elements(job: StreamJob) -> Iterator[Refusal]:
-    """By hand, too, an element has at most one stateful operator, and nothing after it that needs `_seq`."""
+    """An element cut by hand, too, has at most one stateful operator, and after it no operator that needs
+    `_seq`."""
     for n, subjob in enumerate(job.subjobs):
         for element in elements_of(subjob) if subjob.elements else ():
             full = False

@@ -1,4 +1,4 @@
-"""Names: one meaning each, none that is reserved, none too long for the objects named after it."""
+"""Names: each has one meaning, none is reserved, none is too long for the objects named after it."""
 
 from __future__ import annotations
 

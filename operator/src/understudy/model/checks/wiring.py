@@ -1,4 +1,4 @@
-"""Wiring: every input exists, nothing feeds itself, every input is used, several inputs meet in an
+"""Wiring: every input exists, no subjob reads itself, every stream is read, several inputs meet in an
 operator."""
 
 from __future__ import annotations
