@@ -9,6 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from understudy.streams.jsonvalues import as_json
+
 UNSAFE: Final = r'[\x00-\x1f"\\]'
 
 
@@ -51,22 +53,4 @@ def _iso(moments: Iterable[Any]) -> list[str | None]:
 
 
 def _text(value: Any) -> str:
-    return json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False)
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case float() if value != value or value in (float("inf"), float("-inf")):
-            return str(value)
-        case None | bool() | int() | float() | str():
-            return value
-        case list():
-            return [_plain(each) for each in value]
-        case dict():
-            return {key: _plain(each) for key, each in value.items()}
-        case bytes():
-            return value.hex()
-        case _ if hasattr(value, "isoformat"):
-            return value.isoformat().replace("+00:00", "Z")
-        case _:
-            return str(value)
+    return json.dumps(as_json(value), separators=(",", ":"), ensure_ascii=False)
