@@ -23,7 +23,7 @@ class Instances:
     standbys: Sequence[str]
     """Those that live beside the primary, oldest first."""
     secondary: str | None
-    """Whom the primary has accepted, as it says itself."""
+    """The standby that the primary has accepted, as its page says."""
     mode: Mode
     """In force: an edit takes effect a little later."""
 
@@ -60,14 +60,14 @@ class Crew:
 def next_starts(
     posts: Sequence[Post[Owner]], crews: Mapping[Owner, Crew], free: int, running: bool
 ) -> Iterator[Owner]:
-    """Whose processes are started now. `posts`: most urgent first. `free`: how many more sessions may be
-    starting. `running`: the streams have begun; then a subjob that has nobody waits for no other, since its
-    stream stands still."""
+    """The owners whose processes are started now. `posts`: most urgent first. `free`: how many more sessions
+    may be starting. `running`: the streams have begun; then a subjob without a living process waits for no
+    other, because its stream stands still."""
     living = {owner: crew.living for owner, crew in crews.items()}
 
     def urgency(post: Post[Owner]) -> tuple[bool, int]:
-        """Who has nobody comes first; then who was replaced least, so that nobody waits for ever behind the
-        others."""
+        """Least first: an owner without a living process, then the one with the fewest starts so far. So no
+        owner waits for ever behind the others."""
         return (living[post.owner] > 0, crews[post.owner].made) if running else (False, 0)
 
     for post in sorted(posts, key=urgency):

@@ -85,7 +85,7 @@ class Observed:
     resumed: frozenset[Done] = frozenset()
     asked_to_stop: bool = False
     told: frozenset[tuple[Process, str]] = frozenset()
-    """Who has been told of which settings."""
+    """The settings that each process has received."""
     killed: frozenset[Process] = frozenset()
     """Those that were killed because they stood still. One that waits for a disk dies only when that comes
     back."""
@@ -292,7 +292,7 @@ def _protected(subjob: str, observed: Observed) -> bool:
 
 
 def _recovers(primary: Seen, observed: Observed) -> bool:
-    """A page is a little behind: that of one who has just taken the Lease still says standby."""
+    """A page is a little behind: a process that has just taken the Lease still calls itself a standby."""
     if primary.instance.role is Role.STANDBY:
         return primary.process not in observed.moving
     story = primary.instance.take_over
