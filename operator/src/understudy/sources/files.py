@@ -49,13 +49,13 @@ class FilesReader(Reader):
         return first
 
     def poll(self, elapsed_ms: int) -> News:
-        if self._run is None:
-            return News(self._next)
-        batch, ended = self._run.poll()
-        if batch is None and not ended:
-            self._fail_if_hopeless()
-        self._next = Seq(self._next + (batch.num_rows if batch is not None else 0))
-        return News(self._next, batch, ended)
+        batch, ended = self._run.poll() if self._run is not None else (None, False)
+        if batch is None:
+            if not ended:
+                self._fail_if_hopeless()
+            return News(self._next, self._folder.nothing, ended)
+        self._next = Seq(self._next + batch.num_rows)
+        return News(self._next, batch)
 
     def rows(self, wanted: Range) -> pa.Table:
         """Raises Trouble, or Unreachable after some attempts."""

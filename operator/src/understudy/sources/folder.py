@@ -90,6 +90,11 @@ class Folder:
         limit = self._files.limit
         return taken.rows if limit is None else Seq(min(limit, taken.rows))
 
+    @property
+    def nothing(self) -> pa.Table:
+        """Numbered tuples, none of them."""
+        return self._numbered(Seq(0), self._schema.empty_table())
+
     # --- taking
 
     def _limit_reached(self, taken: TakenFiles) -> bool:

@@ -62,11 +62,17 @@ def _batches(file: pa.NativeFile, format: Format, schema: pa.Schema) -> Iterator
             read = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES)
             return iter(pyarrow.csv.open_csv(file, read_options=read, convert_options=convert))
         case Format.PARQUET:
-            found = pyarrow.parquet.ParquetFile(file, buffer_size=BUFFER_BYTES)
+            found = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER_BYTES)
             _check(found.schema_arrow, schema)
-            return iter(found.iter_batches(BATCH_ROWS, columns=schema.names))
+            return _row_groups(found, schema.names)
         case _:
             assert_never(format)
+
+
+def _row_groups(file: pyarrow.parquet.ParquetFile, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """One after the other: what was read for one call is held until its end."""
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(BATCH_ROWS, row_groups=[group], columns=columns)
 
 
 def _json(file: pa.NativeFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

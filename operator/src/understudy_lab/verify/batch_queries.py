@@ -93,7 +93,7 @@ def _all_rows(reader: Reader) -> pa.Table:
         time.sleep(POLL_SECONDS)
     news = [reader.poll(0)]
     while not news[-1].ended:
-        if news[-1].rows is None:
+        if news[-1].rows is None or not news[-1].rows.num_rows:
             time.sleep(POLL_SECONDS)
         news.append(reader.poll(0))
     return pa.concat_tables([each.rows for each in news if each.rows is not None])
