@@ -255,6 +255,12 @@ def test_a_tail_is_read_again(reading: Reading, inbox: Path) -> None:
     assert (seqs(found), found["n"].to_pylist()) == ([2, 3, 4], [3, 4, 5])
 
 
+def test_a_tail_may_be_empty(reading: Reading, inbox: Path) -> None:
+    put(inbox, "a", [1, 2, 3])
+    reading.begin().until(3)
+    assert reading.reader.rows(Range(Seq(3), Seq(3))).num_rows == 0
+
+
 def test_a_reader_of_the_newest_tuples_begins_after_what_was_taken(reading: Reading, inbox: Path) -> None:
     put(inbox, "a", [1, 2])
     reading.begin().until(2)

@@ -65,7 +65,8 @@ class FilesReader(Reader):
         return self._reread(wanted)
 
     def _reread(self, wanted: Range) -> pa.Table:
-        return pa.concat_tables(self._folder.rows(self._folder.known().taken, wanted))
+        found = self._folder.rows(self._folder.known().taken, wanted)
+        return pa.concat_tables([self._folder.nothing, *found])
 
     @property
     def fault(self) -> str | None:
