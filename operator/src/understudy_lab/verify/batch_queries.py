@@ -88,7 +88,7 @@ def _source(spark: SparkSession, source: Source, schema: pa.Schema, folder: Path
 
 
 def _all_rows(reader: Reader) -> pa.Table:
-    """Of a source that ends."""
+    """Of a source that ends, in one piece: of a table whose first piece is empty, Spark takes nothing."""
     while reader.begin(Seq(0), 0) is None:
         time.sleep(POLL_SECONDS)
     news = [reader.poll(0)]
@@ -96,7 +96,7 @@ def _all_rows(reader: Reader) -> pa.Table:
         if news[-1].rows is None or not news[-1].rows.num_rows:
             time.sleep(POLL_SECONDS)
         news.append(reader.poll(0))
-    return pa.concat_tables([each.rows for each in news if each.rows is not None])
+    return pa.concat_tables([each.rows for each in news if each.rows is not None]).combine_chunks()
 
 
 def _numbered(rows: DataFrame) -> DataFrame:
