@@ -16,7 +16,7 @@ from understudy.local.run import decide as run
 from understudy.local.run.decide import PATIENCE_MS, Observed, Schedule, Seen, decide
 from understudy.local.run.faults import Planned, parse_migration
 from understudy.local.run.moves import Underway, begun, overloaded, steps
-from understudy.protocol.moves import LIMIT_MS, too_late
+from understudy.protocol.move_limits import LIMIT_MS, too_late
 from understudy.protocol.statuspage import Departure, TakeOver
 
 PLAN = Planned("beats", 5_000)

@@ -20,7 +20,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
-from understudy.protocol.moves import PATIENCE
+from understudy.protocol.move_limits import PATIENCE
 from understudy.protocol.watermarks import Step
 
 UP, OUT, NEXT = Stream("up"), Stream("job"), Consumer("next")

@@ -3,7 +3,7 @@
 `moving.TRANSITIONS` says what each phase does on each event. Until the target leads, the side that moves away
 stays paused and keeps its state, also when it steps down: if the target fails at once, this side can take
 over from that state. A mode whose secondary runs in parallel (active standby) hands over without a pause and
-never has to withdraw. `protocol.moves` says how long each phase may take and how a move is given up.
+never has to withdraw. `protocol.move_limits` says how long each phase may take and how a move is given up.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from understudy.protocol.ids import Millis
-from understudy.protocol.moves import PATIENCE
+from understudy.protocol.move_limits import PATIENCE
 
 
 class Phase(Enum):
