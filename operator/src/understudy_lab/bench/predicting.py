@@ -14,7 +14,7 @@ from statistics import median
 from typing import Final
 
 from understudy.local.folder import Folder
-from understudy.local.report.incidents import Incident, incidents_of
+from understudy.local.report.fault_effects import Incident, incidents_of
 from understudy.model.classes import OperatorClass
 from understudy.model.costs import loads
 from understudy.model.guarantees import PRECISE
