@@ -2,7 +2,7 @@
 (positions and output queues).
 
 `TRANSITIONS` says what each role does on each event; a mode replaces rows and adds its own. A primary moves
-when it is asked to (`moving`), and asks for a move itself when its backlog keeps growing (`protocol.failures`).
+when it is asked to (`moving`), and asks for a move itself when its backlog keeps growing.
 """
 
 from __future__ import annotations

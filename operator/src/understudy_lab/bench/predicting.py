@@ -24,7 +24,7 @@ from understudy.model.measured import MICRO_BATCH
 from understudy.model.prediction import predictions
 from understudy.protocol.statuspage import InstancePage, StatusPage
 from understudy_lab.bench.jobs import side_by_side
-from understudy_lab.bench.recovery import gaps
+from understudy_lab.bench.recovery_times import gaps
 from understudy_lab.bench.watching import Failed, KillEach, Say, detections, perform
 
 RATE: Final = 100

@@ -18,9 +18,9 @@ from understudy_lab.simulation.computing import Computing
 from understudy_lab.simulation.element import Element, Shelf
 from understudy_lab.simulation.endpoint import Endpoint
 from understudy_lab.simulation.engine import Engine
+from understudy_lab.simulation.hand_over import Moves
 from understudy_lab.simulation.inputs import Inputs
 from understudy_lab.simulation.leases import Leases
-from understudy_lab.simulation.moves import Moves
 from understudy_lab.simulation.outputs import Outputs
 from understudy_lab.simulation.peers import Peers
 from understudy_lab.simulation.recovery import Recovery
