@@ -13,8 +13,7 @@ from enum import Enum
 from typing import ClassVar
 
 from understudy.modes.leadership import PATIENCE, WAIT, Claim, Leadership, Role
-from understudy.modes.migration import Move, Phase
-from understudy.modes.moving import Moving
+from understudy.modes.moving import Move, Moving, Phase
 from understudy.modes.neighbours import Neighbours
 from understudy.modes.renumbering import Numbering
 from understudy.modes.resuming import Resuming

@@ -30,7 +30,7 @@ from dataclasses import replace
 from enum import Enum
 
 from understudy.modes.instance import Instance
-from understudy.modes.migration import Phase
+from understudy.modes.moving import Phase
 from understudy.modes.resuming import Resuming
 from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do

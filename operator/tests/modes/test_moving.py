@@ -8,7 +8,7 @@ from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
-from understudy.modes.migration import Phase
+from understudy.modes.moving import Phase
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
