@@ -17,7 +17,7 @@ HEAD = f"""# Mutants
 
 Do the tests notice when a guard of the core is wrong? `make mutants` changes every guard and comparison in
 `protocol/` and `modes/`, one at a time, and runs the unit tests in `operator/tests/protocol` and
-`operator/tests/modes`, and {SEEDS} seeds of [exploration](README.md), against each:
+`operator/tests/modes`, and {SEEDS} seeds of [exploration](README.md), every second one with weather, against each:
 
 - a comparison becomes its opposite (`<` becomes `>=`, `is` becomes `is not`);
 - a condition of an `if`, a `while`, a comprehension or a case becomes its opposite, or is removed: the code
