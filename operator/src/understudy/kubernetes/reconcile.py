@@ -49,7 +49,7 @@ class Reconciler:
         if body is None:
             self.forget(namespace, name)
             return None
-        seen, versions = self._observer.observe(body)
+        seen, versions = self._observer.observe(body, jobs=max(1, len(self._pods)))
         self._keep_pages((namespace, name), seen.pods)
         plan = decide(seen)
         writer = Writer(self._api, namespace, mandate, versions)
