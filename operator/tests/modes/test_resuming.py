@@ -129,8 +129,8 @@ def test_who_began_anew_says_so_until_a_life_of_the_consumer_has_released_what_c
     found = Amnesia("job-1", WIRING, DETECTOR)
     found.handle(on.LeaseWon(lease("job-1", 2)))
     found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(3)))
-    assert found.diverged_for(OUT, DOWN) == Seq(5)
+    assert found.books.diverged_for(OUT, DOWN) == Seq(5)
     found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(4)))
-    assert found.diverged_for(OUT, DOWN) == Seq(5)
+    assert found.books.diverged_for(OUT, DOWN) == Seq(5)
     found.handle(on.Acked(OUT, DOWN, 1, Seq(6), Epoch(4)))
-    assert found.diverged_for(OUT, DOWN) is None
+    assert found.books.diverged_for(OUT, DOWN) is None

@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import ClassVar
 
+from understudy.modes.books import Books
 from understudy.modes.leadership import PATIENCE, WAIT, Claim, Leadership, Role
 from understudy.modes.moving import Move, Moving, Phase
 from understudy.modes.neighbours import Neighbours
@@ -30,7 +31,7 @@ from understudy.protocol.engine import Stand
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
-from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.watermarks import Step, StepLog
 
@@ -74,9 +75,8 @@ class Instance:
         # as a standby: the order by which a paused primary asked this instance to succeed it
         self._handed: on.HandedOver | None = None
         self._last_events: deque[Event] = deque(maxlen=SHOWN)
-        self.ledger = Ledger.empty(wiring)
+        self.books = Books.empty(wiring)
         self.number = 0  # number of the newest state that was sent to a secondary
-        self.numbering = Numbering()
         # not None: this life still waits for its consumers to say which seqs are taken
         self.roll: RollCall | None = None
         self.neighbours = Neighbours()
@@ -178,9 +178,8 @@ class Instance:
 
     def open_books(self, checkpoint: Checkpoint | None) -> None:
         """A new life begins with the content of the checkpoint, or with nothing."""
-        self.numbering = Numbering()
-        self.restore_reports(checkpoint)
-        self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
+        self.books = Books.of_new_life(self.wiring, checkpoint)
+        self.neighbours.restore(checkpoint)
         self.neighbours.forget_producers()
 
     def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
@@ -274,7 +273,7 @@ class Instance:
     def leave_role(self) -> None:
         """Drops everything that only a primary knows."""
         self.leadership = self.leadership.left()
-        self.ledger, self.neighbours, self.numbering = Ledger.empty(self.wiring), Neighbours(), Numbering()
+        self.books, self.neighbours = Books.empty(self.wiring), Neighbours()
         self.moves.forget()
 
     # --- migration
@@ -308,18 +307,34 @@ class Instance:
 
     # --- the primary's books
 
+    @property
+    def ledger(self) -> Ledger:
+        return self.books.ledger
+
+    @ledger.setter
+    def ledger(self, ledger: Ledger) -> None:
+        self.books = self.books.with_ledger(ledger)
+
+    @property
+    def numbering(self) -> Numbering:
+        return self.books.numbering
+
+    @numbering.setter
+    def numbering(self, numbering: Numbering) -> None:
+        self.books = self.books.with_numbering(numbering)
+
     def micro_batch_done(self, event: on.Processed) -> Commands:
         """Writes the step into the books. Sends its output, if the mode allows it at once."""
         self.book(event)
-        return (*self.processed(event), *self._acked_ahead(Stream(event.element)))
+        commands, ahead = self.processed(event), self.books.ack_ahead(Stream(event.element))
+        return (*commands, *self.consumer_acked(ahead)) if ahead is not None else commands
 
     def consumer_acked(self, event: on.Acked) -> Commands:
         """Trims the output queue. During a roll call the ack waits, because it counts in the seqs of an
         earlier life."""
-        if self.roll_open and event.stream in self.wiring.leaving:
-            return self._too_early(event)
-        if (event.stream, event.consumer) in self.numbering.late:
-            return self._too_early(event)
+        if self.books.too_early(event, roll_open=self.roll_open):
+            self.numbering = self.numbering.with_early(event)
+            return ()
         self.ledger, held_from = self.ledger.acked(event)
         if event.tree is not None:
             self.neighbours.acked_with(event.stream, event.consumer, event.tree)
@@ -368,19 +383,6 @@ class Instance:
             asked = self.goes_on_from(event.stream) if event.stream in before.producers else None
             self.neighbours.producer_replaced(event.stream, self.ledger.received(event.stream), asked)
 
-    def _acked_ahead(self, stream: Stream) -> Commands:
-        """Applies an ack that was ahead of the sequencer (an earlier life had got further) once the sequencer
-        reaches it. A consumer that has received everything may never repeat its ack."""
-        queue = self.ledger.queues[stream]
-        if self.numbering.lossy or not queue.acks or queue.trimmed >= min(queue.released_by_all, queue.next):
-            return ()
-        consumer, known = min(queue.acks.items(), key=lambda item: item[1].released)
-        return self.consumer_acked(on.Acked(stream, consumer, 1, known.released, known.epoch))
-
-    def _too_early(self, event: on.Acked) -> Commands:
-        self.numbering = self.numbering.with_early(event)
-        return ()
-
     def _after_roll_call(self) -> Commands:
         """Applies the acks that came early, once the roll call is over and the seqs are settled."""
         if self.roll_open or not self.numbering.early:
@@ -402,18 +404,14 @@ class Instance:
         """A late consumer subscribes again, after the seqs were settled without it: serves it as it is, or
         with a shift if its tuples differ."""
         self.numbering = self.numbering.back((event.stream, event.consumer))
-        first, held = self.numbering.diverged_at.get(event.stream), self.ledger.queues[event.stream].held
-        if event.start < held.start if first is None else event.start > first:
+        if self.books.has_other_tuples(event):
             return self.late_consumer_differs(event)
         self.ledger = self.ledger.subscribed(event)
         return self.consumer_heard(event)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """The late consumer has tuples of the former life under seqs that this life gave to other tuples. The
-        consumer keeps its own count: the seqs of tuples sent to it, and of its acks, are shifted."""
-        reader, first = (event.stream, event.consumer), self.numbering.diverged_at[event.stream]
-        self.numbering = self.numbering.shifted(reader, event.start - first)
-        self.ledger = self.ledger.subscribed(replace(event, start=first))
+        """The late consumer has other tuples than this life under the same seqs: serves it with a shift."""
+        self.books = self.books.with_shift(event)
         return ()
 
     def arrived(self, event: on.Arrived) -> Commands:
@@ -426,10 +424,9 @@ class Instance:
         return (*self.producer_diverges(event), *self._take(event.stream, new))
 
     def producer_diverges(self, event: on.Arrived) -> Commands:
-        """If the producer has diverged from what an earlier life of this subjob received, the output made
-        from its tuples is new, too: marks this life's state as lost."""
-        overlooked, resumed = self._overlooked(event), self.numbering.resumed.get(event.stream)
-        if self.numbering.lossy or event.anew is None or resumed is None or event.anew < resumed:
+        """Marks this life's state as lost if the producer has diverged from what an earlier life received."""
+        overlooked = self._overlooked(event)
+        if not self.books.diverges_with(event):
             return overlooked
         self.numbering = self.numbering.lost_state()
         return (*overlooked, *self._rebase())
@@ -447,13 +444,6 @@ class Instance:
         input that was received but not processed does not go to the target. So a producer that loses its
         state now has to make that input again."""
         return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
-
-    def diverged_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
-        """The seq from which the stream differs from what the consumer's own consumers may have used. None if
-        the stream did not diverge, or if a life of the consumer has released something after the
-        divergence."""
-        known, at = self.ledger.queues[stream].acks.get(consumer), self.numbering.diverged_at.get(stream)
-        return at if known is not None and at is not None and known.released <= at else None
 
     def book(self, event: on.Processed) -> Range:
         """Writes a step into the books: positions, selection, and the tuples that it emitted."""
@@ -485,15 +475,8 @@ class Instance:
         """Continues where the producer can; reports as lost what the producer no longer holds."""
         if not self.missed(event):
             return ()
-        received = self.ledger.received(event.stream)
-        self.ledger, self.numbering = (
-            self.ledger.moved(event.stream, event.start),
-            self.numbering.lost_state(),
-        )
-        lost = self.lost(
-            event.stream, Range(Seq(min(max(event.released, received), event.start)), event.start)
-        )
-        return (*self._rebase(), *lost)
+        self.books, gone = self.books.after_gap(event)
+        return (*self._rebase(), *self.lost(event.stream, gone))
 
     def missed(self, event: on.Resumes) -> bool:
         """Whether input is missing. It is not, if another producer of the stream has sent it already."""
@@ -511,25 +494,12 @@ class Instance:
         return tuple(c for stream in self.wiring.leaving for c in self._rebase_one(stream))
 
     def _rebase_one(self, stream: Stream) -> Commands:
-        """Continues to number after everything that any consumer has received."""
-        queue = self.ledger.queues[stream]
-        furthest = queue.received_by_any
-        if furthest <= queue.next:
-            if self.numbering.resumed and stream not in self.numbering.diverged_at:
-                self.numbering = self.numbering.diverging({stream: queue.next})
-            return ()
-        self.numbering = self.numbering.diverging({stream: furthest})
-        if len(queue.held):
-            return self.renumber(stream, furthest)
-        self.ledger = self.ledger.renumbered(stream, furthest)
-        return ()
+        self.books, first = self.books.after_loss(stream)
+        return self.renumber(stream, first) if first is not None else ()
 
     def send_as_new(self, roll: RollCall) -> Commands:
-        """Renumbers the held tuples, and all that follow, to seqs that no consumer has seen. If every
-        consumer has lost what it received, the seqs stay: consumers must first learn that something is
-        missing."""
-        held_from = {s: self.ledger.queues[s].trimmed for s in self.wiring.leaving}
-        first = {s: roll.furthest(s) or held_from[s] for s in self.wiring.leaving}
+        """Renumbers the held tuples, and all that follow, to seqs that no consumer has seen."""
+        first = self.books.first_unseen(roll)
         self.numbering = self.numbering.diverging(first)
         return tuple(c for s in self.wiring.leaving for c in self.renumber(s, first[s]))
 
@@ -540,9 +510,7 @@ class Instance:
         return (do.Renumber(stream, held, first), self.publish(str(stream)))
 
     def publish(self, element: str, upto: Seq | None = None) -> do.Publish:
-        queue = self.ledger.queues[Stream(element)]
-        limit = queue.next if upto is None else upto
-        return do.Publish(queue.stream, limit, queue.ended and limit == queue.next)
+        return self.books.publish(Stream(element), upto)
 
     def restore_reports(self, checkpoint: Checkpoint | None) -> None:
         """Restores what neighbours had reported to the life that made the checkpoint."""
@@ -561,7 +529,7 @@ class Instance:
         """As a primary, continues with the books of an instance that ran another mode."""
         self.leadership = self.leadership.in_role(former.role)
         self.same_lease_as(former)
-        self.ledger, self.numbering = former.ledger, replace(former.numbering, early={})
+        self.books = former.books.for_another_mode()
         self.neighbours = former.neighbours.without_producers()
         # new states get higher numbers, so that a late confirmation meant for the former mode's state does
         # not confirm a new one
