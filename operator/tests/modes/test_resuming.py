@@ -9,6 +9,7 @@ import pytest
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
+from understudy.modes.change import adopt
 from understudy.modes.instance import Instance
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
@@ -106,7 +107,7 @@ def test_after_a_change_of_mode_nobody_waits_for_consumers_that_have_spoken(
     before.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(1)))
     before.handle(on.Released(UP, Seq(0)))
     after = PassiveStandby("job-1", WIRING, DETECTOR, interval=50)
-    after.adopt(before)
+    adopt(after, before)
     after.handle(on.Resumes(UP, Seq(0), Seq(80)))
     assert not after.roll_open
 

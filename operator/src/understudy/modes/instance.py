@@ -7,11 +7,11 @@ when it is asked to (`moving`), and asks for a move itself when its backlog keep
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 from enum import Enum
 from typing import ClassVar
 
+from understudy.modes import suspicion
 from understudy.modes.books import Books
 from understudy.modes.leadership import PATIENCE, WAIT, Claim, Leadership, Role
 from understudy.modes.moving import Move, Moving, Phase
@@ -19,7 +19,7 @@ from understudy.modes.neighbours import Neighbours
 from understudy.modes.renumbering import Numbering
 from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
-from understudy.modes.transitions import SHOWN, Impossible, State, Table, answer, ignored, row
+from understudy.modes.transitions import Impossible, LastEvents, State, Table, answer, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
@@ -72,9 +72,7 @@ class Instance:
         self.leadership = Leadership(name, detector)
         self.wiring = wiring
         self.moves = Moving(self)
-        # as a standby: the order by which a paused primary asked this instance to succeed it
-        self._handed: on.HandedOver | None = None
-        self._last_events: deque[Event] = deque(maxlen=SHOWN)
+        self._last_events = LastEvents()
         self.books = Books.empty(wiring)
         self.number = 0  # number of the newest state that was sent to a secondary
         # not None: this life still waits for its consumers to say which seqs are taken
@@ -123,7 +121,7 @@ class Instance:
     def handle(self, event: Event) -> Commands:
         """Looks up the handler of the event in the mode's table. A pair of state and event without an entry
         raises."""
-        self._note(event)
+        self._last_events.note(event)
         state = self.current_state
         commands = answer(self, self.TRANSITIONS, state, event)
         if commands is None:
@@ -131,22 +129,10 @@ class Instance:
         early = self.numbering.early and state is self.current_state is State.PRIMARY
         return (*commands, *self._after_roll_call()) if early else commands
 
-    def _note(self, event: Event) -> None:
-        """Remembers the last events for `Impossible`. Of successive ticks only the newest is kept."""
-        events = self._last_events
-        if isinstance(event, on.Tick) and events and isinstance(events[-1], on.Tick):
-            events.pop()
-        events.append(event)
-
     def impossible(self, state: Enum, event: Event) -> Impossible:
-        return Impossible(self.name, self.role.value, self.epoch, state, event, tuple(self._last_events))
+        return Impossible(self.name, self.role.value, self.epoch, state, event, self._last_events.all)
 
     # --- Lease and suspicion
-
-    def lease_seen_following(self, event: on.LeaseSeen) -> Commands:
-        """Follows the holder. Tries the Lease if it is free, or if its holder's process has ended; an
-        instance without state first waits 6 τ."""
-        return self.decided(self.leadership.follows(event.record, self.claim()))
 
     def lease_seen_leading(self, event: on.LeaseSeen) -> Commands:
         """Steps down if another instance holds the Lease. Otherwise begins or ends the move that the Lease
@@ -184,36 +170,12 @@ class Instance:
 
     def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
         """What a new primary continues from, and whether that is exactly the state in which the former
-        primary paused.
-
-        It is, if the Lease went directly from the former primary to this one. A primary that gives up a move
-        takes the Lease again first, so the epochs then differ by more than one.
-        """
-        handed, self._handed = self._handed, None
-        live = handed is not None and handed.lease.epoch + 1 == record.epoch
-        if live and handed is not None and handed.checkpoint is not None:
-            return handed.checkpoint, True
-        return self.stored(), live
-
-    def holder_heard(self, event: on.HolderHeard) -> Commands:
-        """Reads the Lease again: the holder is alive, because another instance hears it."""
-        self.holder_lives(event)
-        return (do.ReadLease(f"{event.by} hears the holder: it lives"),)
-
-    def holder_lives(self, event: on.HolderHeard) -> Commands:
-        """Stops trying the Lease: the holder is alive."""
-        self.leadership = self.leadership.holder_lives()
-        return ()
-
-    def first_contact(self, event: on.FirstContact) -> Commands:
-        """The connection to the primary is being made. Until it exists, silence is no reason for
-        suspicion."""
-        return self.heard(on.KeepAlive(event.until, event.epoch))
-
-    def keep_alive(self, event: on.KeepAlive) -> Commands:
-        """The primary is alive. A standby with state tries the Lease if the primary's engine has stalled."""
-        self.leadership = self.leadership.connected(event.epoch)
-        return self.heard(event)
+        primary paused."""
+        order = self.moves.inherited(record)
+        self.moves.forget_order()
+        if order is not None and order.checkpoint is not None:
+            return order.checkpoint, True
+        return self.stored(), order is not None
 
     def heard(self, event: on.KeepAlive) -> Commands:
         """Counts the keep-alive as a sign of life, unless it comes from an older epoch."""
@@ -223,31 +185,6 @@ class Instance:
         if event.stalled is not None and self.role is Role.STANDBY and self.could_continue():
             return self.suspect(f"its engine stands still: {event.stalled}")
         return ()
-
-    def peer_closed(self, event: on.PeerClosed) -> Commands:
-        """Suspects the primary: its process is dead. With state here, tries the Lease; otherwise asks the
-        holder."""
-        return self.suspect("its connection closed: the process is dead", closed=True)
-
-    def peer_unreachable(self, event: on.PeerUnreachable) -> Commands:
-        """Suspects the primary: no connection could be made. With state here, tries the Lease; otherwise asks
-        the holder."""
-        return self.suspect("no connection could be made")
-
-    def former_primary_gone(self, event: on.PeerClosed | on.PeerUnreachable) -> Commands:
-        """Stops watching the former primary."""
-        self.leadership = self.leadership.not_watching()
-        return ()
-
-    def tick_following(self, event: on.Tick) -> Commands:
-        """Suspects a primary that has been silent for longer than τ."""
-        now = event.now
-        self.leadership = self.leadership.ticked(now)
-        if self.detector.suspects(now):
-            return self.suspect(f"no keep-alive for {self.detector.tau} ms")
-        if self.leadership.holder_ended:
-            return self.decided(self.leadership.waits(now))
-        return self.follow_tick(now)
 
     def tick_leading(self, event: on.Tick) -> Commands:
         """Does what is due: acks, checkpoints, the end of a roll call, the next phase of a move."""
@@ -284,10 +221,8 @@ class Instance:
             return ()
         if event.checkpoint is None and not self.could_continue():
             return ()
-        self.leadership, self._handed = (
-            self.leadership.with_lease(event.lease).in_epoch(event.lease.epoch),
-            event,
-        )
+        self.moves.ordered(event)
+        self.leadership = self.leadership.with_lease(event.lease).in_epoch(event.lease.epoch)
         kept = (do.Store(event.checkpoint),) if event.checkpoint is not None else ()
         why = f"{event.lease.holder} hands over"
         return (
@@ -525,27 +460,6 @@ class Instance:
 
     # --- a live change of mode
 
-    def adopt(self, former: Instance) -> None:
-        """As a primary, continues with the books of an instance that ran another mode."""
-        self.leadership = self.leadership.in_role(former.role)
-        self.same_lease_as(former)
-        self.books = former.books.for_another_mode()
-        self.neighbours = former.neighbours.without_producers()
-        # new states get higher numbers, so that a late confirmation meant for the former mode's state does
-        # not confirm a new one
-        self.number = former.number
-        if self.resuming is not None:
-            self.resuming.adopt(former)
-        self.taken_up()
-
-    def follow_after(self, former: Instance) -> None:
-        """Becomes a standby that has no state of the new mode yet."""
-        self.same_lease_as(former)
-        self.leadership = self.leadership.watching_as(former.detector)
-
-    def same_lease_as(self, former: Instance) -> None:
-        self.leadership = self.leadership.with_lease(former.lease).in_epoch(former.epoch)
-
     def retune(self, like: Instance) -> None:
         """Takes over the settings of an instance of the same mode."""
         self.leadership = self.leadership.retuned(like.detector)
@@ -693,15 +607,15 @@ class Instance:
         return ()
 
     TRANSITIONS: ClassVar[Table[State]] = Table(
-        row(State.STANDBY, on.LeaseSeen, lease_seen_following),
+        row(State.STANDBY, on.LeaseSeen, suspicion.lease_seen_following),
         row(State.STANDBY, on.LeaseWon, lease_won),
-        row(State.STANDBY, on.HolderHeard, holder_heard),
-        row(BOTH, on.FirstContact, first_contact),
-        row(BOTH, on.KeepAlive, keep_alive),
-        row(State.STANDBY, on.PeerClosed, peer_closed),
-        row(State.STANDBY, on.PeerUnreachable, peer_unreachable),
+        row(State.STANDBY, on.HolderHeard, suspicion.holder_heard),
+        row(BOTH, on.FirstContact, suspicion.first_contact),
+        row(BOTH, on.KeepAlive, suspicion.keep_alive),
+        row(State.STANDBY, on.PeerClosed, suspicion.peer_closed),
+        row(State.STANDBY, on.PeerUnreachable, suspicion.peer_unreachable),
         row(State.STANDBY, on.HandedOver, handed_over),
-        row(State.STANDBY, on.Tick, tick_following),
+        row(State.STANDBY, on.Tick, suspicion.tick_following),
         ignored(State.STANDBY, "it does not lead", on.NewerEpoch, on.MigrationRequested),
         ignored(State.STANDBY, "it serves no consumers", on.Acked, on.Subscribed, on.RecoveryRequested),
         ignored(State.STANDBY, "it has no secondary", on.SecondaryJoined, on.SecondaryLeft, *OF_A_SECONDARY),
@@ -709,9 +623,9 @@ class Instance:
         ignored(State.STANDBY, "the mode that sent it is not in force any more", *OF_A_PRIMARY),
         row(State.PRIMARY, on.LeaseSeen, lease_seen_leading),
         row(State.PRIMARY, on.LeaseWon, lease_renewed),
-        row(State.PRIMARY, on.HolderHeard, holder_lives),
-        row(State.PRIMARY, on.PeerClosed, former_primary_gone),
-        row(State.PRIMARY, on.PeerUnreachable, former_primary_gone),
+        row(State.PRIMARY, on.HolderHeard, suspicion.holder_lives),
+        row(State.PRIMARY, on.PeerClosed, suspicion.former_primary_gone),
+        row(State.PRIMARY, on.PeerUnreachable, suspicion.former_primary_gone),
         row(State.PRIMARY, on.NewerEpoch, newer_epoch),
         row(State.PRIMARY, on.Tick, tick_leading),
         row(State.PRIMARY, on.Arrived, arrived),

@@ -222,8 +222,8 @@ class UpstreamBackup(Instance):
     def _news(self, event: on.Arrived) -> Seq | None:
         """The seq from which the producer diverges, if it was not in the producer's answer. A divergence
         below what an earlier life has released is left out of the answer on purpose, and here, too: that life
-        has read the same tuples (`Books.diverged_for`). A producer that finds out after its answer diverges later
-        than that."""
+        has read the same tuples (`Books.diverged_for`). A producer that finds out after its answer diverges
+        later than that."""
         if event.anew is None or event.anew < self._had.get(event.stream, Seq(0)):
             return None
         return event.anew if event.stream not in self._others else None
