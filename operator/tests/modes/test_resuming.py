@@ -75,8 +75,7 @@ def test_who_serves_those_that_have_forgotten_everything_keeps_its_seqs(mode: st
     found.handle(processed(100, 16))
     found.handle(on.Acked(OUT, DOWN, 1, Seq(9), Epoch(1)))
     found.handle(on.Subscribed(OUT, DOWN, Seq(9), Epoch(1)))
-    roll = RollCall(WIRING)
-    roll.heard(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
+    roll = RollCall.of(WIRING).heard(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
     renumber, _ = found.send_as_new(roll)
     assert renumber == do.Renumber(OUT, Range(Seq(9), Seq(16)), Seq(9))
 

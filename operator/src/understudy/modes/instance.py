@@ -327,12 +327,15 @@ class Instance:
 
     # --- consumers that were lost in the same failure
 
-    def without_the_silent(self, roll: RollCall | None, now: Millis) -> bool:
+    def without_the_silent(self, now: Millis) -> bool:
         """Whether the roll call ends now although some consumers have not answered: they failed together with
         the former primary."""
-        if roll is None or not roll.waited(now, max(WAIT * self.detector.tau, self.roll_patience)):
+        if self.roll is None:
             return False
-        self.numbering = self.numbering.without(roll.silent)
+        self.roll = self.roll.looked_at(now)
+        if not self.roll.waited(now, max(WAIT * self.detector.tau, self.roll_patience)):
+            return False
+        self.numbering = self.numbering.without(self.roll.silent)
         return True
 
     def _late_answer(self, event: on.Subscribed) -> Commands:

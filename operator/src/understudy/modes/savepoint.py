@@ -196,7 +196,7 @@ class SavepointMode(Instance):
         self.resuming.takes_up({s: at[s] for s in self.wiring.entering})
         for said in self._said:
             self.ledger = self.ledger.subscribed(said)
-            self.resuming.answers.heard(said)
+            self.resuming.answers = self.resuming.answers.heard(said)
         starts = tuple(do.ReadInput(s, at[s]) for s in self.wiring.entering)
         recovered = tuple(do.NotifyRecovered(s) for s in self.wiring.leaving)
         return (do.Lead(self.epoch, None, why), *skips, *numbers, *starts, *recovered)

@@ -82,7 +82,7 @@ class UpstreamBackup(Instance):
         if self.epoch == Epoch(1):
             self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
             return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
-        self.roll = RollCall(self.wiring)
+        self.roll = RollCall.of(self.wiring)
         return tuple(do.Replay(s) for s in self.wiring.entering)
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
@@ -110,7 +110,7 @@ class UpstreamBackup(Instance):
         self._silent.discard((event.stream, event.consumer))
         if self.roll is None:
             return ()
-        self.roll.heard(event)
+        self.roll = self.roll.heard(event)
         return self._begin_if_ready()
 
     def _released(self, event: on.Released) -> Commands:
@@ -345,7 +345,7 @@ class UpstreamBackup(Instance):
 
     def lead_tick(self, now: Millis) -> Commands:
         if self.roll is not None:
-            ready = self._knows_its_inputs and self.without_the_silent(self.roll, now)
+            ready = self._knows_its_inputs and self.without_the_silent(now)
             return self._settle(self.roll) if ready else ()
         if not due(self._acked_at, now, self.interval):
             return ()
