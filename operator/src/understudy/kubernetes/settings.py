@@ -77,6 +77,8 @@ class Settings:
     election: tuple[str, str, str] | None = None
     """Namespace and name of the Lease that decides which operator acts, and the identity of this one; None:
     this operator always acts."""
+    metrics_port: int | None = None
+    """Where it answers `GET /metrics`; None: nowhere."""
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -84,4 +86,6 @@ class Settings:
         pods = PodSettings.from_json(json.loads(env["UNDERSTUDY_PODS"]))
         lease = env.get("UNDERSTUDY_ELECTION")
         election = (env["POD_NAMESPACE"], lease, env["POD_NAME"]) if lease else None
-        return cls(pods, tuple(env.get("UNDERSTUDY_NAMESPACES", "").split()), election)
+        port = env.get("UNDERSTUDY_METRICS_PORT")
+        namespaces = tuple(env.get("UNDERSTUDY_NAMESPACES", "").split())
+        return cls(pods, namespaces, election, int(port) if port else None)
