@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from prometheus_client import generate_latest
 
 from tests.control.world import World
 from understudy.control.decide import decide
-from understudy.kubernetes.metrics import OperatorMetrics
+from understudy.kubernetes.metrics import FIRST_MS, OperatorMetrics
+from understudy.protocol.ids import Millis
 
 from .reading import Scrape, read
 
 
-@dataclass
+class Clock:
+    """Minutes pass between two scrapes: a new series has shown its zero by then."""
+
+    def __init__(self) -> None:
+        self._now = 0
+
+    def __call__(self) -> Millis:
+        return Millis(self._now)
+
+    def pass_a_minute(self) -> None:
+        self._now += FIRST_MS
+
+
 class Operator:
-    world: World
-    metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
+    def __init__(self, world: World, leads: Callable[[], bool] = lambda: True) -> None:
+        self.world, self.clock = world, Clock()
+        self.metrics = OperatorMetrics(leads, self.clock)
 
     def look(self) -> None:
         """One look, as `Reconciler` takes it."""
@@ -34,6 +48,7 @@ class Operator:
         return self
 
     def scraped(self) -> Scrape:
+        self.clock.pass_a_minute()
         return scrape(self.metrics)
 
 

@@ -12,7 +12,7 @@ from understudy.kubernetes.drills import DrillReconciler
 from understudy.kubernetes.metrics import OperatorMetrics
 from understudy.kubernetes.reconcile import Reconciler
 
-from .operators import scrape
+from .operators import Clock, scrape
 from .reading import read
 
 JOB = {"namespace": "apps", "streamjob": "demo"}
@@ -42,7 +42,8 @@ def test_a_job_that_was_deleted_is_forgotten() -> None:
 
 
 def test_a_drill_that_is_refused_counts_as_failed() -> None:
-    fake, metrics = FakeApi(), OperatorMetrics()
+    fake, clock = FakeApi(), Clock()
+    metrics = OperatorMetrics(now=clock)
     drill: dict[str, Any] = {
         "metadata": {"name": "friday", "namespace": "apps"},
         "spec": {"job": "demo", "subjob": "keep", "fault": "podKill"},
@@ -52,6 +53,7 @@ def test_a_drill_that_is_refused_counts_as_failed() -> None:
         reconciler = DrillReconciler(api, SETTINGS, metrics=metrics)
         for _ in range(3):
             reconciler.reconcile("apps", "friday")
+    clock.pass_a_minute()
     assert scrape(metrics)("understudy_drills_total", **JOB, result="failed") == 1
 
 

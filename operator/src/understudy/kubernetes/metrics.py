@@ -1,10 +1,15 @@
-"""The operator's metrics: gauges of the jobs that it looks at, and counters of what it has recorded."""
+"""The operator's metrics: gauges of the jobs that it looks at, and counters of what it has recorded.
+
+Prometheus' `increase()` counts only what grows while it looks: of a series that begins with 1, it sees
+nothing. So a new series shows 0 for FIRST_MS before it grows.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 from wsgiref.simple_server import WSGIServer
 
@@ -25,6 +30,7 @@ from understudy.metrics.exposition import SampleCollector
 from understudy.metrics.family import Family, Kind, Sample
 from understudy.metrics.jobs import (
     JOB_FAMILIES,
+    JOB_LABELS,
     LEADER,
     RECONCILE,
     RECONCILE_ERRORS,
@@ -41,17 +47,32 @@ from understudy.protocol.ids import Millis
 
 # A job that was not looked at for so long is not known, as in `kubectl understudy status`
 KNOWN_MS: Final = 180_000
+FIRST_MS: Final = 60_000  # longer than most scrape intervals
 
 Key = tuple[str, str]
 Reconcile = Callable[[str, str], float | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Series:
+    family: Family
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, sample: Sample) -> Series:
+        return cls(sample.family, sample.labels)
+
+
 class OperatorMetrics:
     """Called by the threads that reconcile, and by the thread of a scrape."""
 
-    def __init__(self, leads: Callable[[], bool] = lambda: True) -> None:
-        self._leads = leads
+    def __init__(
+        self, leads: Callable[[], bool] = lambda: True, now: Callable[[], Millis] = steady_ms
+    ) -> None:
+        self._leads, self._now = leads, now
         self._jobs: dict[Key, tuple[Millis, JobSight]] = {}
+        self._since: dict[Series, Millis] = {}
+        self._held: list[Sample] = []
         self._lock = threading.Lock()
         self.registry = CollectorRegistry()
         self.registry.register(SampleCollector(self._gauges))
@@ -77,7 +98,7 @@ class OperatorMetrics:
             certificate_lifetime_ms=seen.safeguards.certificate_ms,
         )
         with self._lock:
-            self._jobs[sight.namespace, sight.name] = (steady_ms(), sight)
+            self._jobs[sight.namespace, sight.name] = (self._now(), sight)
         self._add(zeros_of(sight))
 
     def did(self, seen: Observed, intent: Intent) -> None:
@@ -89,11 +110,14 @@ class OperatorMetrics:
 
     def forget(self, namespace: str, name: str) -> None:
         """Drops all series of a job that is gone."""
+        job = (namespace, name)
         with self._lock:
-            self._jobs.pop((namespace, name), None)
-        for family, metric in self._kept.items():
-            if "streamjob" in family.labels:
-                metric.remove_by_labels({"namespace": namespace, "streamjob": name})
+            self._jobs.pop(job, None)
+            self._held = [sample for sample in self._held if _job_of(sample) != job]
+            self._since = {series: at for series, at in self._since.items() if _job_of(series) != job}
+            for family, metric in self._kept.items():
+                if family.labels[:2] == JOB_LABELS:
+                    metric.remove_by_labels(dict(zip(JOB_LABELS, job, strict=True)))
 
     def drilled(
         self, namespace: str, job: str, before: FailoverDrillStatus, after: FailoverDrillStatus
@@ -101,10 +125,12 @@ class OperatorMetrics:
         self._add(drills_of(namespace, job, before, after))
 
     def _gauges(self) -> Iterator[Sample]:
+        """The registry asks for them before it reads the counters."""
+        self._release()
         yield LEADER.at(self._leads())
         if self._leads():
             with self._lock:
-                known = [sight for at, sight in self._jobs.values() if steady_ms() - at < KNOWN_MS]
+                known = [sight for at, sight in self._jobs.values() if self._now() - at < KNOWN_MS]
             for sight in known:
                 yield from gauges_of(sight)
 
@@ -112,6 +138,7 @@ class OperatorMetrics:
 
     def timed(self, kind: str, reconcile: Reconcile) -> Reconcile:
         """The same function, measured."""
+        self._add(RECONCILE_ERRORS.at(0, kind, word) for word in ("unreachable", "refused", "defect"))
 
         def measured(namespace: str, name: str) -> float | None:
             with self._reconciling(kind):
@@ -130,15 +157,40 @@ class OperatorMetrics:
             self._add([RECONCILE_ERRORS.at(1, kind, _word(error))])
             raise
         finally:
-            self._add([RECONCILE.at((steady_ms() - begun) / 1000, kind)])
+            self._grow(RECONCILE.at((steady_ms() - begun) / 1000, kind))
+
+    # ---- counters
 
     def _add(self, samples: Iterable[Sample]) -> None:
-        for sample in samples:
-            metric = self._kept[sample.family].labels(*sample.labels)
-            if isinstance(metric, Counter):
-                metric.inc(sample.value)
-            else:
-                metric.observe(sample.value)
+        """A sample of 0 only makes its series."""
+        self._release()
+        with self._lock:
+            for sample in samples:
+                self._kept[sample.family].labels(*sample.labels)
+                self._since.setdefault(Series.of(sample), self._now())
+                if sample.value:
+                    self._held.append(sample)
+
+    def _release(self) -> None:
+        """Adds what is held back to the series that have shown their zero for long enough."""
+        with self._lock:
+            held, self._held = self._held, []
+            for sample in held:
+                if self._now() - self._since[Series.of(sample)] >= FIRST_MS:
+                    self._grow(sample)
+                else:
+                    self._held.append(sample)
+
+    def _grow(self, sample: Sample) -> None:
+        metric = self._kept[sample.family].labels(*sample.labels)
+        if isinstance(metric, Counter):
+            metric.inc(sample.value)
+        else:
+            metric.observe(sample.value)
+
+
+def _job_of(found: Sample | Series) -> Key | None:
+    return (found.labels[0], found.labels[1]) if found.family.labels[:2] == JOB_LABELS else None
 
 
 def _word(error: Exception) -> str:

@@ -18,7 +18,8 @@ from understudy.model.status import Role
 
 Json = Mapping[str, Any]
 
-_JOB: Final = ("namespace", "streamjob")
+JOB_LABELS: Final = ("namespace", "streamjob")
+_JOB: Final = JOB_LABELS
 _SUBJOB: Final = (*_JOB, "subjob")
 
 # ---- a job, from its status
