@@ -44,6 +44,8 @@ class PodSettings:
     """Give each new job certificates of its own."""
     certificate_ms: int = 30 * 86_400_000
     """Lifetime of a certificate."""
+    scrape_annotations: bool = False
+    """Annotate pods for a Prometheus that finds its targets by annotations."""
     placement: Placement = Placement.LATENCY
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
@@ -63,6 +65,7 @@ class PodSettings:
             certificate_ms=round(
                 parse_duration(raw.get("certificateLifetime", "720h")).total_seconds() * 1000
             ),
+            scrape_annotations=bool(raw.get("scrapeAnnotations")),
             placement=Placement(raw.get("placement", Placement.LATENCY)),
             node_selector=raw.get("nodeSelector") or {},
             tolerations=tuple(raw.get("tolerations") or ()),
