@@ -25,7 +25,8 @@ from .prometheus import Prometheus, Target, scraping
 from .promql import strangers
 from .test_alerts import ALERTS, RULES
 
-SCRAPES = 4
+SCRAPES = 2
+PATIENCE_SECONDS = 120
 
 PANELS = [(board, panel) for board in DASHBOARDS for panel in board.panels]
 each_panel = pytest.mark.parametrize(
@@ -79,12 +80,14 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     folder = tmp_path_factory.mktemp("prometheus")
     try:
         with scraping(folder, targets, ALERTS) as found:
-            wait_for(found, "count_over_time(understudy_ready[1m]) >= 2")
+            wait_for(found, "count_over_time(understudy_ready[5m]) >= 2")
             look("apps", "demo")
             wait_for(found, "understudy_reconcile_seconds_count >= 1")
             fail(operator)
-            wait_for(found, "changes(understudy_failovers_total[1m]) >= 1")
-            wait_for(found, f"count_over_time(understudy_degraded[1m]) >= {SCRAPES}")
+            wait_for(found, "count_over_time(understudy_failovers_total[5m]) >= 2")  # its zero
+            operator.clock.pass_a_minute()
+            wait_for(found, "changes(understudy_failovers_total[5m]) >= 1")
+            wait_for(found, f"count_over_time(understudy_degraded[5m]) >= {SCRAPES}")
             yield found
     finally:
         metrics.shutdown()
@@ -103,8 +106,6 @@ def fail(operator: Operator) -> None:
     cost = {"replaySeconds": 0.2, "replayTuples": 50, "lostTuples": 0}
     subjobs = [{**subjob, "ifItFailedNow": cost} for subjob in world.status["subjobs"]]
     operator.metrics.looked(replace(world.observe(), status={**world.status, "subjobs": subjobs}), ())
-    time.sleep(3 * 1.0)  # Prometheus sees the zeros of the new series
-    operator.clock.pass_a_minute()
 
 
 def flowing(page: StatusPage) -> Callable[[], StatusPage]:
@@ -128,16 +129,18 @@ def _later(queue: Queue, passed: int) -> Queue:
     return replace(queue, next=queue.next + passed, trimmed=queue.trimmed + passed)
 
 
-def wait_for(prometheus: Prometheus, expression: str) -> None:
-    deadline = time.monotonic() + 60
-    while not prometheus.query(expression):
+def wait_for(prometheus: Prometheus, expression: str) -> list[dict[str, Any]]:
+    """The first answer with data: on a busy machine a scrape may come too late."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (series := prometheus.query(expression)):
         assert time.monotonic() < deadline, f"Prometheus never saw {expression}"
         time.sleep(0.2)
+    return series
 
 
 def asked(expression: str) -> str:
     """As Grafana asks it, with the variables of the dashboard."""
-    values = {"$namespace": "apps", "$streamjob": "demo", "$__rate_interval": "1m"}
+    values = {"$namespace": "apps", "$streamjob": "demo", "$__rate_interval": "5m"}
     for variable, value in values.items():
         expression = expression.replace(variable, value)
     return expression
@@ -147,8 +150,7 @@ def asked(expression: str) -> str:
 @each_panel
 def test_no_panel_is_empty(board: Dashboard, panel: Panel, prometheus: Prometheus) -> None:
     for query in panel.queries:
-        series = prometheus.query(asked(query.expr))
-        assert series, query.expr
+        series = wait_for(prometheus, asked(query.expr))
         for label in re.findall(r"{{(\w+)}}", query.legend):
             assert any(label in found["metric"] for found in series), f"no {label} in {query.expr}"
 
@@ -156,12 +158,12 @@ def test_no_panel_is_empty(board: Dashboard, panel: Panel, prometheus: Prometheu
 @pytest.mark.prometheus
 def test_the_figures_in_prometheus_are_those_of_the_pages_and_incidents(prometheus: Prometheus) -> None:
     def value(expression: str) -> float:
-        (found,) = prometheus.query(expression)
+        (found,) = wait_for(prometheus, expression)
         return float(found["value"][1])
 
     assert value("sum(understudy_failovers_total)") == 1
     assert value('understudy_queue_bytes{streamjob="demo"}') == PRIMARY.outputs["beats"].bytes
-    assert value("sum(irate(understudy_sink_tuples_written_total[1m]))") == pytest.approx(100, rel=0.5)
+    assert value("sum(irate(understudy_sink_tuples_written_total[5m]))") == pytest.approx(100, rel=0.5)
     assert value('increase(understudy_recovery_seconds_count{streamjob="demo"}[1h])') > 0, (
         "the first one of a series counts"
     )
@@ -174,12 +176,11 @@ def test_prometheus_parses_every_alert(rule: dict[str, Any], prometheus: Prometh
 
 
 @pytest.mark.prometheus
-def test_the_alerts_that_fire_are_those_of_the_state_that_was_scraped(prometheus: Prometheus) -> None:
+def test_alerts_come_of_the_state_that_was_scraped_and_not_of_another(prometheus: Prometheus) -> None:
     wait_for(prometheus, 'ALERTS{alertname="UnderstudyEngineStalled",alertstate="firing"}')
-    firing = {found["metric"]["alertname"] for found in prometheus.query('ALERTS{alertstate="firing"}')}
-    assert firing == {"UnderstudyEngineStalled"}
-    pending = {found["metric"]["alertname"] for found in prometheus.query('ALERTS{alertstate="pending"}')}
-    assert {"UnderstudySinkStalled", "UnderstudyDegraded"} <= pending
+    found = {found["metric"]["alertname"] for found in prometheus.query("ALERTS")}
+    assert {"UnderstudyEngineStalled", "UnderstudySinkStalled", "UnderstudyDegraded"} <= found
+    assert not found & {"UnderstudyTuplesLost", "UnderstudyJobNotReady", "UnderstudyDrillFailed"}
 
 
 @pytest.mark.prometheus

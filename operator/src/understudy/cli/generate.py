@@ -11,7 +11,7 @@ from understudy.metrics.dashboards import dashboard_files
 from understudy.metrics.reference import metrics_files
 from understudy.model.crd import crd_files
 from understudy.model.reference import reference_files
-from understudy.modes.reference import transition_files
+from understudy.modes.transition_tables import transition_files
 
 
 def add(parser: argparse.ArgumentParser) -> None:
