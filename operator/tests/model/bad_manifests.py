@@ -751,6 +751,16 @@ ENDS = (
         ("TRANSFORM … USING runs a program",),
     ),
     Bad(
+        "a sink whose pod has the name of a subjob's",
+        manifest(
+            subjobs=f"{SUBJOBS}\n- name: sink-a\n  inputs: [beats]\n"
+            '  operators: [{filter: {where: "true"}}]',
+            sinks="- {name: a-0, input: beats, files: {path: x}}",
+        ),
+        "spec.sinks[0].name",
+        ("the name of a pod of the subjob sink-a", "another name"),
+    ),
+    Bad(
         "a setting that is not Spark's",
         subjob('[{filter: {where: "true"}}]', rest="spark: {conf: {a: b}}"),
         "spec.subjobs[0].spark.conf.a",
