@@ -8,7 +8,7 @@ import pytest
 
 from understudy.cli.pages import AWAY_MS, incident_table, status_page
 from understudy.cli.terminal import Part, plain
-from understudy.control.status import OLDEST_MS
+from understudy.control.job_status import OLDEST_MS
 from understudy.control.times import millis
 from understudy.kubernetes.reconcile import CALMEST_SECONDS
 from understudy.model.refusal import Refusal

@@ -11,8 +11,8 @@ from tests.modes.test_passive_standby_roles import UP, instance, lease, primary
 from understudy.modes import moving
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
-from understudy.modes.migration import Phase
-from understudy.modes.reference import OWN, transition_files
+from understudy.modes.moving import Phase
+from understudy.modes.transition_tables import OWN, transition_files
 from understudy.modes.transitions import SHOWN, Ignored, Impossible, State, Table, ignored, row
 from understudy.protocol import events as on
 from understudy.protocol.commands import Commands

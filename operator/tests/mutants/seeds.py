@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from understudy_lab.exploration.explore import has_weather
-from understudy_lab.exploration.faults import run
+from understudy_lab.exploration.fault_schedules import run
 
 SEEDS = 500
 LIMIT = 5.0  # seconds of the processor for one seed or one test: the slowest needs 0.1

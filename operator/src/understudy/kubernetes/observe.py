@@ -8,7 +8,7 @@ from typing import Any
 from understudy.control import names
 from understudy.control.admission import taken_names
 from understudy.control.observed import Observed, Run
-from understudy.control.record import read_record
+from understudy.control.run_record import read_record
 from understudy.kubernetes.act import OURS
 from understudy.kubernetes.admitted import Admitted
 from understudy.kubernetes.api import Api

@@ -37,7 +37,7 @@ class Reconciler:
         self._mandate = mandate
         self._settings = settings
         self._poller = Poller()
-        self._observer = Observer(api, self._poller, Admitted(), settings)
+        self._observer = Observer(api, self._poller, Admitted(settings.allowed), settings)
         self._pods: dict[Key, tuple[Pod, ...]] = {}
         self._idle: dict[Key, int] = {}
 

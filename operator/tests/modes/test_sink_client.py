@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.modes.client import Client
+from understudy.modes.sink_client import Client
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.detector import Detector
