@@ -30,7 +30,7 @@ import pyarrow as pa
 from understudy.process.clock import now_ms
 from understudy.sinks.disk import Disk
 from understudy.sinks.fence import Fence, make
-from understudy.sinks.jsonl import line as json_line
+from understudy.sinks.jsonl import lines as json_lines
 from understudy.sinks.port import Life, Writer
 
 PART_BYTES: Final = 8 * 2**20  # a file is copied and parsed at a start: about 0.2 s
@@ -133,7 +133,7 @@ class LineLog(Writer):
         """Raises Superseded; then none of these rows count."""
         if not rows.num_rows:
             return
-        text = "".join(json_line(row) for row in rows.to_pylist()).encode()
+        text = json_lines(rows)
         first = rows["_seq"][0].as_py()
         self.check()
         if self._end >= self._part_bytes or (first != self._following and self._end):
@@ -150,7 +150,7 @@ class LineLog(Writer):
     def close(self) -> None:
         os.close(self._file)
 
-    def _write_and_sync(self, text: bytes) -> None:
+    def _write_and_sync(self, text: memoryview) -> None:
         for start in range(0, len(text), SYNC_BYTES):
             with self._disk.step(f"a write to {self.path}"):
                 _write_at(self._file, text[start : start + SYNC_BYTES], self._end + start)
@@ -172,7 +172,7 @@ class LineLog(Writer):
             raise OSError(f"{self.path} has {found} bytes, and {self._end} were written")
 
 
-def _write_at(file: int, text: bytes, at: int) -> None:
+def _write_at(file: int, text: memoryview, at: int) -> None:
     while text:
         done = os.pwrite(file, text, at)
         text, at = text[done:], at + done
