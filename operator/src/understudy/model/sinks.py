@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field
 
-from .value import Name, OneOf, Path, Value, one_of_rule
+from .value import Duration, Name, OneOf, Path, Size, Value, mebibytes, one_of_rule
 
 OF_THE_POD: Final = ("emptyDir", "ephemeral", "csi")
 """Kinds of volume that are created and deleted with a pod."""
@@ -18,6 +19,22 @@ TIED: Final = frozenset({*OF_THE_POD, "hostPath"})
 
 class SinkFormat(StrEnum):
     JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+class Roll(Value):
+    """When the tuples that a sink has collected become a file. Until then they wait, in the sink's memory and
+    in the queue of their subjob."""
+
+    size: Annotated[Size, Field(pattern="^([1-9]|[1-5][0-9]|6[0-4])Mi$")] = "32Mi"
+    """The size of its tuples in memory, at most 64Mi. Default: 32Mi."""
+
+    interval: Duration = timedelta(seconds=10)
+    """How long its first tuple waits. Default: 10s."""
+
+    @property
+    def mebibytes(self) -> int:
+        return mebibytes(self.size)
 
 
 class SinkKind(Value):
@@ -38,6 +55,16 @@ class SinkKind(Value):
         return None
 
     @property
+    def roll(self) -> Roll | None:
+        """When the tuples that it has collected count; None if each counts when it arrives."""
+        return None
+
+    @property
+    def lines(self) -> bool:
+        """Whether its tuples are lines in the files of its folder, from the moment at which they count."""
+        return False
+
+    @property
     def durable(self) -> bool:
         """Whether its output survives the pod."""
         return True
@@ -54,13 +81,17 @@ class SinkKind(Value):
 
 
 class FilesSink(SinkKind):
-    """Files of JSON lines: the tuple's columns plus `_seq`, its place on the stream. Each tuple once."""
+    """Files of JSON lines or Parquet: the tuple's columns plus `_seq`, its place on the stream. Each tuple
+    once. Parquet files appear whole; the files that count are in the manifest beside them."""
 
     path: Path
     """The folder to write to; two sinks may not share one."""
 
     format: SinkFormat = SinkFormat.JSONL
     """Default: jsonl."""
+
+    rolled: Annotated[Roll | None, Field(alias="roll")] = None
+    """Format parquet only: when a file is complete. Default: 32Mi or 10s."""
 
     volume: Mapping[str, Any] | None = None
     """On Kubernetes: the pod volume source for the path, such as a persistentVolumeClaim. Without one, or on
@@ -69,6 +100,14 @@ class FilesSink(SinkKind):
     @property
     def folder(self) -> str:
         return self.path
+
+    @property
+    def roll(self) -> Roll | None:
+        return self.rolled if self.lines else self.rolled or Roll()
+
+    @property
+    def lines(self) -> bool:
+        return self.format is SinkFormat.JSONL
 
     @property
     def pod_volume(self) -> Mapping[str, Any] | None:
