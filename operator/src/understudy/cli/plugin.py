@@ -30,8 +30,8 @@ from understudy.cli.pipes import until_closed
 from understudy.cli.terminal import Terminal
 from understudy.control import names
 
-# Follows the newest part of a sink's lines, $1 their folder, $2 how many lines to begin with, $3 how the names
-# begin. Ends when nobody listens.
+# Follows the newest part of a sink's lines: $1 their folder, $2 how many lines to begin with, $3 how the
+# names begin. Ends when nobody listens.
 FOLLOW = r"""
 last=; lines=$2
 while [ -z "$last" ] || kill -0 $pid 2>/dev/null; do

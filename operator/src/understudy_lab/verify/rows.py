@@ -25,7 +25,7 @@ class Torn(ValueError):
     """A sink's file holds something that is not one of its lines; the message says where."""
 
 
-def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+def rows_of(table: pa.Table) -> list[Row]:
     """Tuples as a sink writes them."""
     from understudy.sinks.jsonl import lines
 

@@ -51,6 +51,7 @@ from understudy.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
 from understudy.process.clock import Anchor
+from understudy.protocol.statuspage import SinkPage
 
 TICK_SECONDS = 0.02
 GRACE_SECONDS = 5.0
@@ -203,8 +204,7 @@ class Supervisor:
 
     def _observe(self) -> Observed:
         now = self.record.clock.wall_now()
-        for watch in self._watches.values():
-            watch.look(now)
+        self._look_at_sinks(now)
         found = {s: lease for s in self._members.subjobs if (lease := self._surroundings.read_lease(s))}
         return Observed(
             now_ms=now,
@@ -220,6 +220,16 @@ class Supervisor:
             killed=frozenset(self._killed),
             moving=frozenset(side for move in self.record.moves for side in move.sides),
         )
+
+    def _look_at_sinks(self, now: int) -> None:
+        for sink in self.record.versions[-1].sinks:
+            watch = self._watches[sink.name]
+            if sink.target.lines:
+                watch.look(now)
+                continue
+            page = self.record.last.get(f"sink-{sink.name}")
+            said = page.tuples if isinstance(page, SinkPage) else 0
+            watch.note(now, max(said, self._surroundings.ends(sink.input).get(sink.name, 0)))
 
     def _see(self, running: _Running, now: int) -> Seen:
         code = running.child.exit_code()
@@ -399,8 +409,8 @@ class Supervisor:
         self._reaper.close()
         for running in self._running:
             running.reader.close()
+        self._look_at_sinks(self.record.ended_ms)
         for name, watch in self._watches.items():
-            watch.look(self.record.ended_ms)
             self.record.arrivals[name] = watch.arrivals
         shutil.rmtree(self._folder.scratch, ignore_errors=True)
 
