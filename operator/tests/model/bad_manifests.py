@@ -667,6 +667,18 @@ ENDS = (
         ("write 100ms to 10m",),
     ),
     Bad(
+        "a table that could be more than a name",
+        manifest(sinks="- {name: a, input: beats, postgres: {secret: db, table: 'a; DROP TABLE b'}}"),
+        "spec.sinks[0].postgres.table",
+        ("DROP TABLE",),
+    ),
+    Bad(
+        "a secret in another folder",
+        manifest(sinks="- {name: a, input: beats, postgres: {secret: ../db, table: a}}"),
+        "spec.sinks[0].postgres.secret",
+        ("../db",),
+    ),
+    Bad(
         "a path out of the folder",
         manifest(sinks="- {name: a, input: beats, files: {path: ../x}}"),
         "spec.sinks[0].files.path",

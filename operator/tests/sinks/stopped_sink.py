@@ -25,12 +25,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from understudy.sinks import fence, files, manifest, parquet
+from tests.sinks.tables import rows_in, table_of
+from understudy.sinks import database, fence, files, manifest, parquet, postgres
 from understudy.sinks.files import LineLog
 from understudy.sinks.parquet import ParquetLog
 from understudy.sinks.port import Life, Superseded, Writer
 
-TRACED = {fence.__file__, files.__file__, manifest.__file__, parquet.__file__}
+TRACED = {
+    module.__file__ for module in (fence, files, manifest, parquet, database, postgres) if module.__file__
+}
 PURE = {"<genexpr>", "<dictcomp>"}  # a stop in there is like one before or behind it
 WROTE, SUPERSEDED, FAILED = 0, 10, 11
 STOPPED, SUCCESSOR = Life("run", 1), Life("run", 2)
@@ -90,6 +93,21 @@ def parquet_start(folder: Path, trace: Callable[[], None]) -> None:
     log.check()
 
 
+def postgres_write(folder: Path, trace: Callable[[], None]) -> None:
+    log = table_of(folder, STOPPED)
+    put(log, rows(0, 5, "stopped"))
+    trace()
+    put(log, rows(5, 9, "stopped"))
+
+
+def postgres_start(folder: Path, trace: Callable[[], None]) -> None:
+    put(table_of(folder, STOPPED), rows(0, 5, "stopped"))
+    trace()
+    log = table_of(folder, STOPPED)
+    put(log, rows(log.next, max(log.next + 1, 9), "stopped"))
+    log.check()
+
+
 def put(log: Writer, table: pa.Table) -> None:
     log.write(table)
     log.commit()
@@ -99,6 +117,7 @@ SCENES = {
     context.__name__: context
     for context in (plain_write, write_in_pieces, write_of_a_new_part, start, parquet_file, parquet_start)
 }
+TABLES = {context.__name__: context for context in (postgres_write, postgres_start)}
 
 
 def stop_at(line: int) -> Callable[[], None]:
@@ -122,7 +141,7 @@ def child(context: str, folder: Path, line: int) -> int:
     if pid:
         return pid
     try:
-        SCENES[context](folder, stop_at(line))
+        (SCENES | TABLES)[context](folder, stop_at(line))
         code = WROTE
     except Superseded:
         code = SUPERSEDED
@@ -134,7 +153,9 @@ def child(context: str, folder: Path, line: int) -> int:
     os._exit(code)
 
 
-def held(folder: Path) -> list[tuple[int, str]]:
+def held(context: str, folder: Path) -> list[tuple[int, str]]:
+    if context in TABLES:
+        return rows_in(folder)
     if found := sorted(folder.glob("*.parquet")):
         table = pa.concat_tables(pq.read_table(path) for path in found)
         assert table.num_rows == list(manifest.entries(folder))[-1].next, "a file is not in the manifest"
@@ -144,6 +165,8 @@ def held(folder: Path) -> list[tuple[int, str]]:
 
 
 def log_of(context: str, folder: Path, life: Life) -> Writer:
+    if context in TABLES:
+        return table_of(folder, life)
     if context.startswith("parquet"):
         return ParquetLog(folder, life)
     return LineLog(folder, life, SMALL if context == write_of_a_new_part.__name__ else 1_000_000)
@@ -158,17 +181,20 @@ def play(context: str, folder: Path, line: int) -> bool:
     began = later.next
     put(later, rows(began, 15, "successor"))
     put(later, rows(15, 20, "successor"))
-    before = held(folder)
+    before = held(context, folder)
     os.kill(pid, signal.SIGCONT)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     allowed = (WROTE, SUPERSEDED, FAILED) if context == write_in_pieces.__name__ else (WROTE, SUPERSEDED)
     assert code in allowed, f"line {line}: the one that was stopped ended with {code}"
     assert code != WROTE or began == 9, f"line {line}: it counts tuples that its successor did not find"
-    assert held(folder) == before, f"line {line}: {before} became {held(folder)}"
+    assert held(context, folder) == before, f"line {line}: {before} became {held(context, folder)}"
     put(later, rows(20, 25, "successor"))
     kept = [(n, "stopped" if n < began else "successor") for n in range(25)]
-    assert held(folder) == kept, f"line {line}: {held(folder)}"
-    assert log_of(context, folder, Life("run", 3)).next == 25
+    assert held(context, folder) == kept, f"line {line}: {held(context, folder)}"
+    last = log_of(context, folder, Life("run", 3))
+    assert last.next == 25
+    last.close()
+    later.close()
     return True
 
 

@@ -55,6 +55,11 @@ class SinkKind(Value):
         return None
 
     @property
+    def secret(self) -> str | None:
+        """The Secret that its pod needs."""
+        return None
+
+    @property
     def roll(self) -> Roll | None:
         """When the tuples that it has collected count; None if each counts when it arrives."""
         return None
@@ -151,12 +156,37 @@ class KafkaSink(SinkKind):
     """The topic."""
 
 
-Target = FilesSink | ConsoleSink | KafkaSink
-SINKS: Final[Mapping[str, type[SinkKind]]] = {"files": FilesSink, "console": ConsoleSink, "kafka": KafkaSink}
+class PostgresSink(SinkKind):
+    """A PostgreSQL table: the tuple's columns, and `_seq` and `_job` if the table has them. Each tuple once:
+    tuples and position are committed in one transaction."""
+
+    secret_name: Annotated[
+        str, Field(alias="secret", pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)
+    ]
+    """The Secret with the key `uri`, or `host`, `port`, `dbname`, `username` and `password`; also `sslmode`
+    and `ca.crt`."""
+
+    table: Annotated[
+        str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$", max_length=127)
+    ]
+    """The table, as SCHEMA.TABLE. It is made if it is missing. Default schema: public."""
+
+    @property
+    def secret(self) -> str:
+        return self.secret_name
+
+
+Target = FilesSink | ConsoleSink | KafkaSink | PostgresSink
+SINKS: Final[Mapping[str, type[SinkKind]]] = {
+    "files": FilesSink,
+    "console": ConsoleSink,
+    "kafka": KafkaSink,
+    "postgres": PostgresSink,
+}
 
 
 class Sink(OneOf):
-    """Takes one stream out of the job: exactly one of files, console, kafka."""
+    """Takes one stream out of the job: exactly one of files, console, kafka, postgres."""
 
     one_of: ClassVar = tuple(SINKS)
     model_config = ConfigDict(json_schema_extra=one_of_rule(*one_of))
@@ -172,6 +202,8 @@ class Sink(OneOf):
     console: ConsoleSink | None = None
 
     kafka: KafkaSink | None = None
+
+    postgres: PostgresSink | None = None
 
     @property
     def kind(self) -> str:

@@ -31,6 +31,7 @@ from understudy.sinks.files import CHUNK_BYTES, SYNC_BYTES
 from understudy.sinks.jsonl import columns_of
 from understudy.sinks.manifest import Entry, Manifest
 from understudy.sinks.port import Life, Writer
+from understudy.sinks.waiting import Waiting
 
 MIB: Final = 2**20
 
@@ -47,31 +48,6 @@ class Rolling:
     @classmethod
     def of(cls, roll: Roll) -> Self:
         return cls(roll.mebibytes * MIB, round(roll.interval.total_seconds() * 1000))
-
-
-class Waiting:
-    """Tuples of one schema that wait to be committed together."""
-
-    def __init__(self) -> None:
-        self._tables: list[pa.Table] = []
-        self.bytes = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._tables)
-
-    def fits(self, rows: pa.Table) -> bool:
-        return not self._tables or self._tables[0].schema.equals(rows.schema)
-
-    def add(self, rows: pa.Table) -> None:
-        self._tables.append(rows)
-        self.bytes += rows.nbytes
-
-    @property
-    def rows(self) -> pa.Table:
-        return pa.concat_tables(self._tables)
-
-    def clear(self) -> None:
-        self._tables, self.bytes = [], 0
 
 
 class ParquetLog(Writer):

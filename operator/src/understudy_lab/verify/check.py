@@ -82,11 +82,11 @@ def check(run: Run, reference: Reference) -> dict[str, Verdict]:
 def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
     promise = run.promised(sink)
     try:
-        observed = read_back(sink, run.folder.sink(sink.name))
+        observed = read_back(sink, run.folder)
     except Torn as error:
         return Verdict(promise, None, objection=str(error))
     if observed is None:
-        return Verdict(promise, None, remark="not compared: it keeps no files")
+        return Verdict(promise, None, remark="not compared: it keeps nothing that can be read")
     chance = chance_of(run.job, sink.input)
     expected = reference(run.job, sink.input)
     agreed = second_opinion(run.job, sink.input, expected)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,7 +92,9 @@ class Supervisor:
         file: JobFile | None = None,
         partitions: tuple[Partition, ...] = (),
         planned: Sequence[Planned] = (),
+        secrets: Path = Path("secrets"),
     ) -> None:
+        """`secrets`: the folder of what Secrets are on Kubernetes."""
         self._folder, self._nemesis, self._audience, self._file = folder, nemesis, audience, file
         self._declared, self._since = job, dict[str, int]()
         self._job, self._members = in_use(job), Members.of(in_use(job))
@@ -100,6 +103,7 @@ class Supervisor:
         self._partitions = Partitions.of(partitions)
         self._planned = planned
         self._surroundings = LocalSurroundings(folder.surroundings)
+        self._surroundings.set_job(f"understudy.local.{job.name}.{uuid.uuid4().hex[:8]}", secrets)
         self._running: list[_Running] = []
         self._watches = {s.name: ArrivalWatch(folder.sink(s.name)) for s in job.sinks}
         self._reaper = Reaper()
