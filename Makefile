@@ -67,7 +67,7 @@ share: setup  ## a tenth of what is marked slow: the one whose turn it is, or N=
 explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (minutes)
 	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)
 
-mutants: setup  ## every guard and comparison of the core changed, one at a time (an hour, or in parts); SAMPLE=20 runs so many
+mutants: setup  ## every guard and comparison of the core changed, one at a time (hours, or in parts); SAMPLE=20 runs so many
 	PYTHONPATH=operator $(BIN)/python -m tests.mutants $(if $(SAMPLE),\
 	    --sample $(SAMPLE) --draw "$$(git rev-parse HEAD)",\
 	    --record build/mutants.jsonl --page docs/simulation/mutants.md) $(ARGS)

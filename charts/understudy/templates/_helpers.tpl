@@ -31,6 +31,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $pods "memoryOverheadMi" .Values.jobs.memoryOverheadMi -}}
 {{- $_ := set $pods "nodeSelector" .Values.jobs.nodeSelector -}}
 {{- $_ := set $pods "tolerations" .Values.jobs.tolerations -}}
+{{- $_ := set $pods "allow" .Values.jobs.allow -}}
 {{- $_ := set $pods "disruptionBudgets" .Values.jobs.disruptionBudgets -}}
 {{- $_ := set $pods "networkPolicies" .Values.networkPolicies -}}
 {{- $_ := set $pods "operator" (dict "namespace" .Release.Namespace "labels" (include "understudy.selector" . | fromYaml)) -}}
@@ -63,9 +64,11 @@ The operator's rights in a namespace. It may hand out only what it has, so the r
 - apiGroups: [""]
   resources: [services]
   verbs: [list, create, patch, delete]
+{{- if .Values.jobs.allow.jobTemplates }}
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [create]
+  verbs: [list, create]
+{{- end }}
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, create, patch, delete]

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from understudy.kubernetes.settings import OperatorPods, PodSettings
+from understudy.model.allowed import NOTHING_MORE, Allowed
 
 pytestmark = pytest.mark.helm
 
@@ -67,6 +68,30 @@ def test_the_operator_reads_the_settings_that_the_chart_writes() -> None:
     assert {"POD_NAME", "POD_NAMESPACE"} <= set(env)
 
 
+def test_the_chart_allows_nothing_by_itself_and_what_its_values_name() -> None:
+    def allowed(*values: str) -> Allowed:
+        arguments = [part for value in values for part in ("--set", value)]
+        (deployment,) = [found for found in rendered(*arguments) if found["kind"] == "Deployment"]
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        env = {entry["name"]: entry.get("value") for entry in container["env"]}
+        return PodSettings.from_json(json.loads(str(env["UNDERSTUDY_PODS"]))).allowed
+
+    assert allowed() == NOTHING_MORE
+    assert allowed(
+        "jobs.allow.volumes={nfs}",
+        "jobs.allow.hostPaths={/data,/srv/out}",
+        "jobs.allow.csiDrivers={files.example}",
+        "jobs.allow.jobTemplates=true",
+        "jobs.allow.sparkSettings={spark.hadoop.*}",
+    ) == Allowed(
+        volumes=frozenset({"nfs"}),
+        host_paths=("/data", "/srv/out"),
+        csi_drivers=frozenset({"files.example"}),
+        job_templates=True,
+        spark_settings=frozenset({"spark.hadoop.*"}),
+    )
+
+
 def test_two_operators_run_apart_and_a_drain_leaves_one() -> None:
     found = rendered()
     (deployment,) = [o for o in found if o["kind"] == "Deployment"]
@@ -99,7 +124,16 @@ def test_with_namespaces_given_the_operator_has_no_rights_elsewhere() -> None:
     ]
 
 
-@pytest.mark.parametrize("wrong", ["image.tga=x", "operator.replicas=many", "watchNamespaces={A_b}"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "image.tga=x",
+        "operator.replicas=many",
+        "watchNamespaces={A_b}",
+        "jobs.allow.volumes={secret}",
+        "jobs.allow.hostPaths={data}",
+    ],
+)
 def test_values_that_mean_nothing_are_refused(wrong: str) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         rendered("--set", wrong)

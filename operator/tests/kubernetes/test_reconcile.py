@@ -16,6 +16,7 @@ import yaml
 from understudy.kubernetes.api import Api
 from understudy.kubernetes.reconcile import Reconciler
 from understudy.kubernetes.settings import PodSettings
+from understudy.model.allowed import Allowed
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 
@@ -24,7 +25,7 @@ from .fake_api import FakeApi
 
 Json = dict[str, Any]
 
-SETTINGS = PodSettings(image="understudy:test")
+SETTINGS = PodSettings(image="understudy:test", allowed=Allowed(host_paths=("/data",)))
 
 
 @pytest.fixture

@@ -149,7 +149,8 @@ def asked() -> set[Right]:
 
 
 def rules_of(kind: str, name: str) -> list[Json]:
-    (found,) = [o for o in rendered() if o["kind"] == kind and o["metadata"]["name"] == name]
+    everything = rendered("--set", "jobs.allow.jobTemplates=true")
+    (found,) = [o for o in everything if o["kind"] == kind and o["metadata"]["name"] == name]
     rules: list[Json] = found["rules"]
     return rules
 
@@ -168,6 +169,11 @@ def test_the_election_needs_its_own_lease_only() -> None:
         for _ in range(2):
             election.look()
     assert rights_in(rules_of("Role", "understudy-election")) == used(fake)
+
+
+def test_jobs_need_rights_only_where_manifests_may_declare_them() -> None:
+    (found,) = [o for o in rendered() if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "understudy"]
+    assert "batch" not in {group for group, _, _ in rights_in(found["rules"])}
 
 
 def test_without_safeguards_there_are_no_rights_for_them() -> None:

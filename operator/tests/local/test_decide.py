@@ -31,7 +31,7 @@ from understudy.local.run.decide import (
     decide,
     poison_of,
 )
-from understudy.local.run.faults import Fault, Target
+from understudy.local.run.fault_plan import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
 from understudy.protocol.failures import Means
 from understudy.protocol.statuspage import (

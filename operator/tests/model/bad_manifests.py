@@ -721,6 +721,18 @@ ENDS = (
         ("such as 1Gi",),
     ),
     Bad(
+        "a setting on which results rest",
+        subjob('[{filter: {where: "true"}}]', rest="spark: {conf: {spark.sql.session.timeZone: CET}}"),
+        "spec.subjobs[0].spark.conf.spark.sql.session.timeZone",
+        ("changes results", "no chart value allows it", "leave it out"),
+    ),
+    Bad(
+        "a setting that loads code",
+        subjob('[{filter: {where: "true"}}]', rest="spark: {conf: {spark.jars.packages: a}}"),
+        "spec.subjobs[0].spark.conf.spark.jars.packages",
+        ("loads code", "leave it out"),
+    ),
+    Bad(
         "a setting that is not Spark's",
         subjob('[{filter: {where: "true"}}]', rest="spark: {conf: {a: b}}"),
         "spec.subjobs[0].spark.conf.a",

@@ -20,11 +20,11 @@ from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
-from understudy.protocol.told import Told
 
 IN, OUT, SINK = Stream("in"), Stream("win"), Consumer("sink/out")
 WIRING = Wiring({"win": (IN,)}, {"win": (SINK,)})
@@ -96,7 +96,7 @@ def test_upstream_releases_what_neither_mode_needs(successor: Callable[[], Insta
         said += change.handle(on.Tick(Millis(1_000 + at * 10)))
         said += change.handle(on.CheckpointStored(Epoch(1), former.number))
     assert releases(said), "it goes on to release"
-    confirmed = former.replays_from(IN, Told())
+    confirmed = former.replays_from(IN, DeliveredAcks())
     assert max(releases(said)) <= min(confirmed, 90), "no more than the standby of the former mode has"
 
 

@@ -10,8 +10,8 @@ from tests.modes.test_passive_standby_roles import UP, instance, lease, primary
 from understudy.modes import moving
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
-from understudy.modes.migration import Phase
-from understudy.modes.reference import OWN
+from understudy.modes.moving import Phase
+from understudy.modes.transition_tables import OWN
 from understudy.modes.transitions import SHOWN, Ignored, Impossible, State
 from understudy.protocol import events as on
 from understudy.protocol.events import Event

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from understudy.model.crd import crd_files
 from understudy.model.reference import reference_files
-from understudy.modes.reference import transition_files
+from understudy.modes.transition_tables import transition_files
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from understudy.cli.faults import Programme, programme_of, undone
+from understudy.cli.fault_options import Programme, programme_of, undone
 from understudy.cli.live import Lines, LiveTable, audience, print_report
 from understudy.cli.manifest import accepted_job
 from understudy.local.effective import effective, endless, watching, write

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from understudy.control import names
 from understudy.control.observed import Lease
+from understudy.model.allowed import NOTHING_MORE, Allowed
+from understudy.model.checks import cluster
 from understudy.model.job import StreamJob
 from understudy.model.load import from_manifest
 from understudy.model.plan import SubjobPlan, plan
@@ -13,7 +15,7 @@ from understudy.model.refusal import Refusal, path, refuse
 from understudy.model.validate import check
 
 
-def admit(manifest: Mapping[str, object]) -> StreamJob | tuple[Refusal, ...]:
+def admit(manifest: Mapping[str, object], allowed: Allowed = NOTHING_MORE) -> StreamJob | tuple[Refusal, ...]:
     """The job with every mode decided: `auto` is what it was planned to be, so that an upgrade does not
     change it."""
     job = from_manifest(manifest)
@@ -22,7 +24,7 @@ def admit(manifest: Mapping[str, object]) -> StreamJob | tuple[Refusal, ...]:
     plans = check(job) or plan(job)
     if not isinstance(plans, Mapping):
         return tuple(plans)
-    return shared_volumes(job) or _decided(job, plans)
+    return cluster.faults(job, allowed) or shared_volumes(job) or _decided(job, plans)
 
 
 def plans_of(job: StreamJob | None) -> Mapping[str, SubjobPlan]:

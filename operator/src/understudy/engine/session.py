@@ -35,7 +35,8 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
     os.environ.setdefault("SPARK_LOCAL_IP", remote.get("spark.driver.host", "127.0.0.1"))
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_START)
     builder = SparkSession.builder.appName(app_name)
-    for key, value in {**_conf(settings, scratch), **remote, **settings.conf}.items():
+    fixed = fixed_settings(settings, scratch, os.environ["SPARK_LOCAL_IP"])
+    for key, value in {**fixed, **remote, **settings.conf}.items():
         builder = builder.config(key, value)
     try:
         spark = builder.getOrCreate()
@@ -70,14 +71,15 @@ def parallelism(settings: SparkSettings) -> int:
     return settings.driver.cores * max(1, settings.executors.instances)
 
 
-def _conf(settings: SparkSettings, scratch: Path) -> dict[str, str]:
+def fixed_settings(settings: SparkSettings, scratch: Path, address: str) -> dict[str, str]:
+    """What understudy sets itself, for every session."""
     return {
         "spark.master": f"local[{settings.driver.cores}]",
         "spark.driver.extraJavaOptions": QUICK_START,
         "spark.executor.extraJavaOptions": QUICK_START,
         "spark.driver.memory": settings.driver.memory.removesuffix("i").lower(),
-        "spark.driver.host": os.environ["SPARK_LOCAL_IP"],
-        "spark.driver.bindAddress": os.environ["SPARK_LOCAL_IP"],
+        "spark.driver.host": address,
+        "spark.driver.bindAddress": address,
         "spark.local.dir": str(scratch / "spark"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -95,6 +97,8 @@ def _conf(settings: SparkSettings, scratch: Path) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         # never: if groups were sorted, a group's rows would be added up in another order than they arrived
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
+        # SQL is checked as it is written: nothing replaces ${…} in it
+        "spark.sql.variable.substitute": "false",
         "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
         "spark.sql.streaming.numRecentProgressUpdates": "1",
         "spark.sql.streaming.minBatchesToRetain": "2",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from understudy.instance.context import Context
 from understudy.instance.enginewatch import EngineWatcher
-from understudy.instance.status import state_of, status_of
+from understudy.instance.instance_page import state_of, status_of
 from understudy.process.clock import steady_ms
 from understudy.process.latencies import Latencies
 from understudy.protocol.engine import START_MS, not_started

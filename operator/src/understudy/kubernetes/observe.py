@@ -8,7 +8,7 @@ from typing import Any
 from understudy.control import names
 from understudy.control.admission import taken_names
 from understudy.control.observed import Observed, Run
-from understudy.control.record import read_record
+from understudy.control.run_record import read_record
 from understudy.kubernetes.act import OURS
 from understudy.kubernetes.admitted import Admitted
 from understudy.kubernetes.api import Api
@@ -43,8 +43,9 @@ class Observer:
         """Drops what is cached of a job."""
         self._lists.forget(namespace, name)
 
-    def observe(self, body: Json) -> tuple[Observed, Versions]:
-        """Also returns the versions that a write has to name, one for each object that was read."""
+    def observe(self, body: Json, jobs: int = 1) -> tuple[Observed, Versions]:
+        """Also returns the versions that a write has to name, one for each object that was read. `jobs`: how
+        many jobs the operator looks at."""
         metadata = body["metadata"]
         found = self._lists.of(metadata["namespace"], metadata["name"], metadata["uid"])
         config_maps = found.foundation.config_maps
@@ -80,6 +81,7 @@ class Observer:
             orders=orders_of(metadata.get("annotations") or {}),
             incidents=found.foundation.incidents,
             status=body.get("status") or {},
+            jobs=jobs,
         )
         return seen, {**found.versions, **versions(OURS, "streamjobs", [body])}
 

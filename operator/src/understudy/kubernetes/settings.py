@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.control.observed import Placement
+from understudy.model.allowed import NOTHING_MORE, Allowed
 from understudy.model.ha import MEMORY_OVERHEAD_MI
 from understudy.model.value import parse_duration
 
@@ -47,6 +48,8 @@ class PodSettings:
     placement: Placement = Placement.LATENCY
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
+    allowed: Allowed = NOTHING_MORE
+    """What jobs may use beyond what they always may."""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> PodSettings:
@@ -66,6 +69,7 @@ class PodSettings:
             placement=Placement(raw.get("placement", Placement.LATENCY)),
             node_selector=raw.get("nodeSelector") or {},
             tolerations=tuple(raw.get("tolerations") or ()),
+            allowed=Allowed.model_validate(raw.get("allow") or {}),
         )
 
 

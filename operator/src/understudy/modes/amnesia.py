@@ -95,10 +95,9 @@ class Amnesia(Instance):
         unknown = self._untold and stream in self._sources
         return super().lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
 
-    def passed_on(self, stream: Stream) -> Seq:
-        """The position on an input before which nothing would be lost if the subjob failed now, as its
-        successor would compute it. For a source: the input of tuples that consumers have received; for
-        another input: what was released."""
+    def loses_from(self, stream: Stream) -> Seq:
+        """As the successor would compute it. For a source: the end of the input of tuples that consumers have
+        received; for another input: the end of what was released."""
         if stream not in self._sources:
             return self.ledger.position(stream)
         received = {s: self.ledger.queues[s].received_by_any for s in self.wiring.leaving}

@@ -2,7 +2,7 @@
 (positions and output queues).
 
 `TRANSITIONS` says what each role does on each event; a mode replaces rows and adds its own. A primary moves
-when it is asked to (`moving`), and asks for a move itself when its backlog keeps growing (`load`).
+when it is asked to (`moving`), and asks for a move itself when its backlog keeps growing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from enum import Enum
 from typing import ClassVar
 
 from understudy.modes.leadership import PATIENCE, WAIT, Claim, Leadership, Role
-from understudy.modes.migration import Move, Phase
-from understudy.modes.moving import Moving
+from understudy.modes.moving import Move, Moving, Phase
 from understudy.modes.neighbours import Neighbours
 from understudy.modes.renumbering import Numbering
 from understudy.modes.resuming import Resuming
@@ -24,6 +23,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.duplicates import Hole
 from understudy.protocol.engine import Stand
@@ -32,7 +32,6 @@ from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 BOTH = (State.STANDBY, State.PRIMARY)
@@ -57,6 +56,7 @@ class Instance:
     sources_keep_acks = False
     sends_trees = False  # whether acks carry a savepoint tree
     ships_state = True  # whether a standby must receive state from the primary before it can take over
+    ships_checkpoints = False  # whether the primary ships checkpoints again and again
     hold_back = False  # whether output waits until the secondary has the state or determinants behind it
     replicated = False  # whether all instances send output
     # whether a standby stores nothing of the primary: then it may suspect only a primary that it has heard
@@ -179,7 +179,7 @@ class Instance:
     def open_books(self, checkpoint: Checkpoint | None) -> None:
         """A new life begins with the content of the checkpoint, or with nothing."""
         self.numbering = Numbering()
-        self.told_before(checkpoint)
+        self.restore_reports(checkpoint)
         self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
         self.neighbours.forget_producers()
 
@@ -544,7 +544,7 @@ class Instance:
         limit = queue.next if upto is None else upto
         return do.Publish(queue.stream, limit, queue.ended and limit == queue.next)
 
-    def told_before(self, checkpoint: Checkpoint | None) -> None:
+    def restore_reports(self, checkpoint: Checkpoint | None) -> None:
         """Restores what neighbours had reported to the life that made the checkpoint."""
         self.neighbours.restore(checkpoint)
         self.numbering = self.numbering.with_shifts(checkpoint.shifts if checkpoint else {})
@@ -629,9 +629,24 @@ class Instance:
         """As a primary: whether a move to this instance can begin."""
         return self.moves.follower == target and not self.roll_open and not self.numbering.late
 
-    def replays_from(self, stream: Stream, told: Told) -> Seq:
+    def replays_from(self, stream: Stream, delivered: DeliveredAcks) -> Seq:
         """As a primary: where on an input a replay would begin if a standby took over now."""
         return self.ledger.position(stream)
+
+    def loses_from(self, stream: Stream) -> Seq | None:
+        """As a primary: from which position on the input would be lost if the subjob failed now. None in
+        modes that lose nothing."""
+        return None
+
+    @property
+    def unanswered(self) -> tuple[Stream, ...]:
+        """Inputs whose producers have not answered a request yet, in modes that ask them for a savepoint."""
+        return ()
+
+    @property
+    def awaits_numbers(self) -> bool:
+        """Whether elements wait for the seqs at which they continue."""
+        return False
 
     def move_state(self) -> Commands:
         """Called when processing has paused: gives the state to the target. A live state has number 0,

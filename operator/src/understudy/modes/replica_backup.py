@@ -167,7 +167,7 @@ class ReplicaBackup(Instance):
         self.leadership = self.leadership.in_epoch(checkpoint.epoch).in_role(Role.PRIMARY)
         self._joined = True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.told_before(checkpoint)
+        self.restore_reports(checkpoint)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         lead = do.Lead(self.epoch, checkpoint, "runs beside the survivor", beside=True)
         return (do.Store(checkpoint), lead, *(self.publish(n) for n in self.wiring.inputs), *inputs)

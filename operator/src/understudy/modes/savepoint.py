@@ -22,12 +22,12 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Savepoint, Tree, latest
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 
@@ -263,11 +263,11 @@ class SavepointMode(Instance):
         tree = self._sent.get(element)
         return (self._ack(stream, element, tree),) if tree is not None else ()
 
-    def replays_from(self, stream: Stream, told: Told) -> Seq:
+    def replays_from(self, stream: Stream, delivered: DeliveredAcks) -> Seq:
         """The savepoint that would be chosen is the latest among those that the element's predecessors
         hold."""
         (element,) = self.wiring.readers(stream)
-        tree = latest(told.trees.get(s) for s in self.wiring.inputs[element])
+        tree = latest(delivered.trees.get(s) for s in self.wiring.inputs[element])
         return tree.root.selection[stream] if tree is not None else Seq(0)
 
     def step_after(self, stream: Stream, oldest: Seq) -> Step:

@@ -30,11 +30,11 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog, cause, traced
 
 
@@ -399,19 +399,23 @@ class UpstreamBackup(Instance):
         named = ((acks[c], mark) for (s, c), mark in self._named.items() if s == stream and c in acks)
         return (m for known, m in named if m is not None and known.received <= m.stop and self._reaches(m))
 
-    def replays_from(self, stream: Stream, told: Told) -> Seq:
+    def replays_from(self, stream: Stream, delivered: DeliveredAcks) -> Seq:
         """Producers hold the input from the last level-1 ack on. A source is read from the watermarks of the
         hindmost consumer, or else from the stored ack."""
-        released = told.released.get(stream, self._starts.get(stream, Seq(0)))
+        released = delivered.released.get(stream, self._starts.get(stream, Seq(0)))
         if stream not in self.wiring.replayable:
             return released
         had = {
-            s: max(self.ledger.queues[s].received_by_all, told.sent.get(s, Seq(0)))
+            s: max(self.ledger.queues[s].received_by_all, delivered.sent.get(s, Seq(0)))
             for s in self.wiring.leaving
         }
         marks = [self.mark(s, Seq(position)) for s, position in had.items()]
         lows = [m.entering() for m in marks if m is not None]
         return min((low[stream] for low in lows if stream in low), default=released)
+
+    @property
+    def awaits_numbers(self) -> bool:
+        return self.roll_open
 
     @property
     def protected(self) -> bool:

@@ -10,7 +10,7 @@ from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.watermarks import Step
 from understudy_lab.simulation.element import Shelf
 from understudy_lab.simulation.endpoint import HELD, LOG, Endpoint, Subscription
-from understudy_lab.simulation.operators import Row
+from understudy_lab.simulation.made_up_operators import Row
 
 if TYPE_CHECKING:
     from understudy_lab.simulation.process import Process

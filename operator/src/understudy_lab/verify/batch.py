@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from understudy.local.environment import cores
-from understudy.local.promises import path_of
+from understudy.local.sink_guarantees import path_of
 from understudy.model.ha import Driver, SparkSettings
 from understudy.model.job import StreamJob
 from understudy_lab.verify.check import Reference

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from understudy.local.folder import Folder
-from understudy.local.promises import path_of, promised
 from understudy.local.report.comparison import compare, misnumbered
 from understudy.local.report.verdicts import Verdict, describe
+from understudy.local.sink_guarantees import path_of, promised
 from understudy.model.guarantees import Recovery
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob

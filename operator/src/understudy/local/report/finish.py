@@ -13,7 +13,7 @@ from understudy.local.effective import cut_at, write
 from understudy.local.environment import for_children
 from understudy.local.folder import Folder
 from understudy.local.processes import Child, Reaper
-from understudy.local.report.incidents import incidents_of
+from understudy.local.report.fault_effects import incidents_of
 from understudy.local.report.page import render
 from understudy.local.report.record import Record
 from understudy.local.report.report import Report, record_to_json, too_late

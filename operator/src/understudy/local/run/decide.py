@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from understudy.control.giving_up import Attempt, give_up, kills_of, why_given_up
 from understudy.control.replacing import TOO_MANY, Crew, Instances, Post, next_starts, surplus
-from understudy.local.run.faults import Fault, Target
+from understudy.local.run.fault_plan import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
 from understudy.model.ha import Mode
 from understudy.modes.build import sink_consumer

@@ -13,7 +13,7 @@ from typing import Final
 
 from understudy.faults.cuts import LEASES
 from understudy.local.run.decide import Observed
-from understudy.local.run.faults import Fault, Target, parse_fault, parse_moment
+from understudy.local.run.fault_plan import Fault, Target, parse_fault, parse_moment
 from understudy.local.run.members import Kind
 from understudy.model.job import StreamJob
 

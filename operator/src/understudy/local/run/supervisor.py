@@ -41,12 +41,12 @@ from understudy.local.run.decide import (
     poison_of,
 )
 from understudy.local.run.failure_process import run_process
-from understudy.local.run.faults import Fault, Harm, Planned
+from understudy.local.run.fault_plan import Fault, Harm, Planned
 from understudy.local.run.jobfile import JobFile, Refused
+from understudy.local.run.local_moves import Underway, begun, overloaded, steps
 from understudy.local.run.members import Kind, Members, Process
-from understudy.local.run.moves import Underway, begun, overloaded, steps
 from understudy.local.run.orders import tell
-from understudy.local.run.pages import PageReader
+from understudy.local.run.page_reader import PageReader
 from understudy.local.run.partitions import Partition, Partitions
 from understudy.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use

@@ -11,7 +11,7 @@ from statistics import median, quantiles
 from typing import Final
 
 from understudy.local.folder import Folder
-from understudy.local.report.incidents import incidents_of
+from understudy.local.report.fault_effects import incidents_of
 from understudy.model.ha import Mode
 from understudy.process.clock import now_ms
 from understudy_lab.bench.jobs import two_subjobs

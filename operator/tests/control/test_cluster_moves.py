@@ -9,7 +9,7 @@ import pytest
 from understudy.control import intents as do
 from understudy.control.decide import decide
 from understudy.control.observed import Order
-from understudy.protocol.moves import LIMIT_MS, too_late
+from understudy.protocol.move_limits import LIMIT_MS, too_late
 
 from .jobs import job
 from .test_cut_plans import assert_goal, cut_everywhere, run_until_settled

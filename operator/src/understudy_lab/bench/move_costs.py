@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from understudy.local.folder import Folder
-from understudy.local.report.migrations import Migration, migrations_of
+from understudy.local.report.move_costs import Migration, migrations_of
 from understudy.local.run.decide import Hurt, Observed
-from understudy.local.run.faults import Planned
+from understudy.local.run.fault_plan import Planned
 from understudy.local.run.members import Kind
 from understudy.model.ha import Mode
 from understudy_lab.bench.jobs import two_subjobs

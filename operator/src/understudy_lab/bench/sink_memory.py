@@ -11,7 +11,7 @@ from typing import Final
 from understudy.local.folder import Folder
 from understudy.local.report.finish import tell_of
 from understudy.local.run.decide import Hurt, Observed, Schedule, Seen
-from understudy.local.run.faults import Fault, Target
+from understudy.local.run.fault_plan import Fault, Target
 from understudy.local.run.members import Kind
 from understudy.local.surroundings import LocalSurroundings
 from understudy.model.guarantees import Recovery

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from understudy.control.planned_move import WARM, MoveView, Step, next_steps
 from understudy.local.run.decide import Observed
-from understudy.local.run.faults import Planned
+from understudy.local.run.fault_plan import Planned
 from understudy.local.run.members import Kind, Members, Process
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from understudy.control import names
 from understudy.control.certificates import certificate_for
-from understudy.control.health import Loss, loss_of
 from understudy.control.intents import CreateSink, DeletePod, Emit, Intent, Reason, Record, Severity
+from understudy.control.lost_pods import Loss, loss_of
 from understudy.control.observed import Observed, Pod, Run
 from understudy.control.revision import sink_digests
 from understudy.model.job import StreamJob

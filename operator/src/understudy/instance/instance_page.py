@@ -5,9 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from understudy.instance.context import Context
-from understudy.modes.amnesia import Amnesia
 from understudy.modes.leadership import Role
-from understudy.modes.passive_standby import PassiveStandby
 from understudy.protocol import statuspage as page
 from understudy.protocol.ids import Stream
 from understudy.protocol.queue import OutputQueue
@@ -91,7 +89,7 @@ def _checkpoint(context: Context) -> page.Checkpoint | None:
     if context.core.role is Role.STANDBY:
         kept = context.shelf.newest
         return page.Checkpoint(kept.number, bytes=context.shelf.size) if kept else None
-    if not isinstance(context.core, PassiveStandby) or context.story.shipped_at is None:
+    if not context.core.ships_checkpoints or context.story.shipped_at is None:
         return None
     return page.Checkpoint(context.core.number, at_ms=context.story.shipped_at)
 
@@ -101,10 +99,12 @@ def _if_it_failed_now(context: Context) -> page.Cost | None:
     core = context.core
     if core.role is not Role.PRIMARY or not core.protected:
         return None
-    if isinstance(core, Amnesia):
-        there = sum(known.available - core.passed_on(Stream(s)) for s, known in _inputs(context).items())
+    inputs = _inputs(context)
+    lost_from = {s: at for s in inputs if (at := core.loses_from(Stream(s))) is not None}
+    if lost_from:
+        there = sum(inputs[s].available - at for s, at in lost_from.items())
         coming = context.story.tuples_per_ms * context.heartbeat * 1000
         return page.Cost(0, 0.0, there + round(coming))
-    told = context.told_to_all()
-    tuples = sum(max(0, n - core.replays_from(Stream(s), told)) for s, n in context.positions().items())
+    delivered = context.delivered_acks()
+    tuples = sum(max(0, n - core.replays_from(Stream(s), delivered)) for s, n in context.positions().items())
     return page.Cost(tuples, round(context.story.replay_seconds(tuples), 3), 0)

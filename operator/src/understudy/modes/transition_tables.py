@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from understudy.modes import moving
 from understudy.modes.active_standby import ActiveStandby
-from understudy.modes.client import Client
 from understudy.modes.instance import Instance
 from understudy.modes.logged_backup import LoggedBackup
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
+from understudy.modes.sink_client import Client
 from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.modes.transitions import Handler, Ignored, State
 from understudy.modes.upstream_backup import UpstreamBackup

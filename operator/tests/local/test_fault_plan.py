@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.local.jobs import TWO_SUBJOBS, job
-from understudy.local.run.faults import (
+from understudy.local.run.fault_plan import (
     Fault,
     Harm,
     Target,

@@ -8,7 +8,7 @@ from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
-from understudy.modes.migration import Phase
+from understudy.modes.moving import Phase
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
@@ -20,7 +20,7 @@ from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.failures import LoadWatch
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
-from understudy.protocol.moves import PATIENCE
+from understudy.protocol.move_limits import PATIENCE
 from understudy.protocol.watermarks import Step
 
 UP, OUT, NEXT = Stream("up"), Stream("job"), Consumer("next")

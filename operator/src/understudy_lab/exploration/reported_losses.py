@@ -16,7 +16,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from understudy_lab.simulation.operators import Aggregate, Operator, Row, Union, Zip, made_alone, rowwise
+from understudy_lab.simulation.made_up_operators import (
+    Aggregate,
+    Operator,
+    Row,
+    Union,
+    Zip,
+    made_alone,
+    rowwise,
+)
 from understudy_lab.simulation.specs import Job, SubjobSpec
 
 Rows = Mapping[str, Any]  # stream: its rows without failures; None if they are not known

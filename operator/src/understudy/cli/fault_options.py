@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from understudy.local.effective import length
 from understudy.local.report.record import Record
-from understudy.local.run.faults import (
+from understudy.local.run.fault_plan import (
     Fault,
     Harm,
     Planned,

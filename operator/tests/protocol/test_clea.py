@@ -6,7 +6,7 @@ import random
 from itertools import permutations
 from statistics import mean
 
-from understudy.protocol.placement import candidates, elect, network_cost
+from understudy.protocol.clea import candidates, elect, network_cost
 
 TARGETS = ("upstream", "peer", "downstream")
 

@@ -24,7 +24,7 @@ from understudy.control.planned_move import (
 )
 from understudy.control.replacing import Instances, surplus
 from understudy.model.ha import Mode
-from understudy.protocol.moves import LIMIT_MS
+from understudy.protocol.move_limits import LIMIT_MS
 from understudy_lab.simulation.world import MS
 
 if TYPE_CHECKING:

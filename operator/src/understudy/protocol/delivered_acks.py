@@ -14,13 +14,13 @@ from understudy.protocol.savepoints import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DeliveredAcks:
     released: Mapping[Stream, Seq] = field(default_factory=dict)
     """The level-1 ack of each stream that enters the subjob."""
     trees: Mapping[Stream, Tree] = field(default_factory=dict)
     sent: Mapping[Stream, Seq] = field(default_factory=dict)
     """The end of what was sent to every consumer of a stream: it will be acked a little later."""
 
-    def with_ack(self, stream: Stream, released: Seq, tree: Tree | None) -> Told:
+    def with_ack(self, stream: Stream, released: Seq, tree: Tree | None) -> DeliveredAcks:
         trees = self.trees if tree is None else {**self.trees, stream: tree}
         return replace(self, released={**self.released, stream: released}, trees=trees)

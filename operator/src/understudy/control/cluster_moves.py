@@ -17,7 +17,6 @@ from typing import Final, assert_never
 
 from understudy.control import names
 from understudy.control.certificates import certificate_for
-from understudy.control.health import fresh
 from understudy.control.intents import (
     CreateInstance,
     DeletePod,
@@ -30,6 +29,7 @@ from understudy.control.intents import (
     Severity,
     WithdrawSuccessor,
 )
+from understudy.control.lost_pods import fresh
 from understudy.control.observed import Move, Moved, Observed, Order, Pod, Run, Spread
 from understudy.control.placement import usable_nodes
 from understudy.control.planned_move import (
@@ -49,8 +49,8 @@ from understudy.control.planned_move import (
     begin,
     next_steps,
 )
-from understudy.control.record import move_to_text, moved_to_text
 from understudy.control.revision import digests_of
+from understudy.control.run_record import move_to_text, moved_to_text
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
 from understudy.protocol.statuspage import Departure, TakeOver

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from understudy.local.report.record import Record
-from understudy.local.run.moves import Underway
+from understudy.local.run.local_moves import Underway
 from understudy.model.job import StreamJob
 from understudy.protocol.statuspage import Departure, TakeOver
 

@@ -11,12 +11,12 @@ from tests.local.records import START, instance, record
 from tests.local.test_decide import CAST, everyone, running, says, seen, subjob
 from understudy.control.planned_move import Fail, Finish, Follow, Name, Retire, Step, Withdraw
 from understudy.control.replacing import TOO_MANY
-from understudy.local.report.migrations import migrations_of
+from understudy.local.report.move_costs import migrations_of
 from understudy.local.run import decide as run
 from understudy.local.run.decide import PATIENCE_MS, Observed, Schedule, Seen, decide
-from understudy.local.run.faults import Planned, parse_migration
-from understudy.local.run.moves import Underway, begun, overloaded, steps
-from understudy.protocol.moves import LIMIT_MS, too_late
+from understudy.local.run.fault_plan import Planned, parse_migration
+from understudy.local.run.local_moves import Underway, begun, overloaded, steps
+from understudy.protocol.move_limits import LIMIT_MS, too_late
 from understudy.protocol.statuspage import Departure, TakeOver
 
 PLAN = Planned("beats", 5_000)

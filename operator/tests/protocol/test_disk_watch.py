@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.protocol.disk import STALLED_MS, DiskWatch
+from understudy.protocol.disk_watch import STALLED_MS, DiskWatch
 from understudy.protocol.ids import Millis
 
 LOOK = 200
