@@ -17,7 +17,7 @@ import structlog
 from understudy.model.sources import Files
 from understudy.process.ports import Unreachable
 from understudy.protocol.ids import Range, Seq
-from understudy.sources.folder import Folder, Trouble
+from understudy.sources.folder import Folder, Rules, Trouble
 from understudy.sources.port import News, Opening, Reader
 
 log = structlog.get_logger()
@@ -30,7 +30,8 @@ ATTEMPTS: Final = 3
 
 class FilesReader(Reader):
     def __init__(self, files: Files, opening: Opening) -> None:
-        self._folder = Folder(files, opening.schema, opening.folder / files.path, opening.choices)
+        rules = Rules(files.format, files.watch, files.on_bad_record, files.limit, files.event_time)
+        self._folder = Folder(rules, opening.schema, opening.folder / files.path, opening.choices)
         self._waits = files.watch
         self._source = opening.source
         self._next = Seq(0)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import structlog
 from pyarrow import fs
 
-from understudy.model.sources import Files, OnBadFile
+from understudy.model.sources import Format, OnBadFile
 from understudy.protocol.ids import Range, Seq
 from understudy.protocol.taken_files import (
     FORMAT,
@@ -50,11 +50,22 @@ class Known:
     taken: TakenFiles
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a folder is read: the fields of the manifest."""
+
+    format: Format
+    watch: bool
+    on_bad_record: OnBadFile
+    limit: int | None
+    event_time: str | None
+
+
 class Folder:
     """`schema`: the payload columns."""
 
-    def __init__(self, files: Files, schema: pa.Schema, path: Path, choices: Choices) -> None:
-        self._files, self._schema, self._choices = files, schema, choices
+    def __init__(self, rules: Rules, schema: pa.Schema, path: Path, choices: Choices) -> None:
+        self._rules, self._schema, self._choices = rules, schema, choices
         self._path = str(path)
         self._fs = fs.LocalFileSystem()
         self._said: str | None = None
@@ -76,7 +87,7 @@ class Folder:
         self._judge_late(known.taken, first)
         new = settled(first, self._list(), known.taken.last)
         if not new:
-            return not self._files.watch and self._write(known, known.taken.ending())
+            return not self._rules.watch and self._write(known, known.taken.ending())
         return self._write(known, self._taking(known.taken, new))
 
     def rows(self, taken: TakenFiles, wanted: Range) -> Iterator[pa.Table]:
@@ -87,7 +98,7 @@ class Folder:
 
     def end(self, taken: TakenFiles) -> Seq:
         """The seq after the last tuple that was taken."""
-        limit = self._files.limit
+        limit = self._rules.limit
         return taken.rows if limit is None else Seq(min(limit, taken.rows))
 
     @property
@@ -98,7 +109,7 @@ class Folder:
     # --- taking
 
     def _limit_reached(self, taken: TakenFiles) -> bool:
-        return self._files.limit is not None and taken.rows >= self._files.limit
+        return self._rules.limit is not None and taken.rows >= self._rules.limit
 
     def _taking(self, taken: TakenFiles, new: list[Found]) -> TakenFiles:
         """Counts the files. The first bad one is met again at the next look, if any come before it."""
@@ -120,17 +131,17 @@ class Folder:
 
     def _fails(self, taken: TakenFiles, bad: list[str]) -> bool:
         """The record names at most MOST_BAD bad files."""
-        return self._files.on_bad_record is OnBadFile.FAIL or len(taken.bad) + len(bad) >= MOST_BAD
+        return self._rules.on_bad_record is OnBadFile.FAIL or len(taken.bad) + len(bad) >= MOST_BAD
 
     def _count(self, file: Found) -> int:
         with self._open(file.name) as opened:
             if opened.size() != file.size:
                 raise BadFile("it was being written; rename a file into the folder when it is complete")
-            return count(opened, self._files.format, self._schema)
+            return count(opened, self._rules.format, self._schema)
 
     def _judge_late(self, taken: TakenFiles, folder: list[Found]) -> None:
         why = late(taken, folder)
-        if why is not None and self._files.on_bad_record is OnBadFile.FAIL:
+        if why is not None and self._rules.on_bad_record is OnBadFile.FAIL:
             raise Trouble(f"{self._path}: {why}; rename it to a name after {taken.last}, or remove it")
         if why is not None and why != self._said:
             log.warning("file skipped", folder=self._path, why=why)
@@ -169,12 +180,12 @@ class Folder:
     def _batches(self, name: str) -> Iterator[pa.Table]:
         with self._open(name) as opened:
             try:
-                yield from batches(opened, self._files.format, self._schema)
+                yield from batches(opened, self._rules.format, self._schema)
             except BadFile as error:
                 raise Trouble(self._bad(name, str(error))) from error
 
     def _numbered(self, first: Seq, rows: pa.Table) -> pa.Table:
-        time = self._files.event_time or ("ts" if "ts" in rows.column_names else None)
+        time = self._rules.event_time or ("ts" if "ts" in rows.column_names else None)
         stamp = pa.timestamp("us", "UTC")
         ts = rows[time].cast(stamp) if time else pa.nulls(rows.num_rows, stamp)
         seqs = pa.array(np.arange(first, first + rows.num_rows, dtype=np.int64))
