@@ -1,14 +1,14 @@
-"""Which pods still count. A pod that does not is replaced; why not is a sentence.
+"""Which pods are lost. A lost pod is replaced; the reason is a sentence.
 
 | a pod is lost when | what is certain |
 |---|---|
-| it is being deleted, has failed, or has ended | its process is or will be gone |
-| its node is gone or not ready | nothing: it may still run, but epochs fence it |
+| it is being deleted, has failed, or has ended | its process is gone, or will be soon |
+| its node is gone or not ready | nothing: its process may still run, but a newer epoch fences it off |
 | its page answered once and then not for SILENCE_MS | nothing: the same |
-| it is a sink, and nobody on its node has answered for QUIET_MS | nothing: a later life fences it |
-| it cannot start; an instance crashes again and again | another node may serve it better, or a later image |
+| it is a sink, and no pod on its node has answered for QUIET_MS | nothing: a later life fences it off |
+| it cannot start, or crashes again and again | another node, or a later image, may be better |
 
-A container that crashes once is not lost: the kubelet restarts it where it is, and it comes back as a
+A pod whose container crashes once is not lost: the kubelet restarts the container, and it comes back as a
 standby.
 """
 
@@ -32,7 +32,7 @@ NO_ROOM_MS: Final = 20_000  # how long an instance may wait for a node of its ow
 class Loss:
     why: str
     suspect: bool = False
-    """Whether its node is better avoided."""
+    """Whether its node should be avoided."""
     unreachable: bool = False
     """Whether its kubelet may never confirm a deletion."""
 

@@ -61,7 +61,7 @@ class Give:
 
 @dataclass(frozen=True, slots=True)
 class TakeBack:
-    """The order to move this subjob."""
+    """Remove the order to move this subjob."""
 
     subjob: str
 

@@ -379,7 +379,8 @@ class Observed:
         return (self.before(subjob).get("lastFailover") or {}).get("epoch") == epoch
 
     def silent_ms(self, pod: str) -> int | None:
-        """For how long the pod's page has not answered; None if it never did."""
+        """Milliseconds since the pod's page last answered, or since it fell silent. None if it has never
+        answered."""
         seen = self.pages.get(pod)
         return self.now_ms - seen.at_ms if seen else None
 
