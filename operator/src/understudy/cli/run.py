@@ -90,6 +90,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="move the primary to a new instance, with its live state; may be repeated",
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: out/ and the name of the job")
+    parser.add_argument(
+        "--secrets",
+        type=Path,
+        metavar="DIR",
+        help="what Secrets are on Kubernetes: DIR/NAME/KEY is a file for each key (default: secrets, beside "
+        "the manifest)",
+    )
     parser.add_argument("--json", action="store_true", help="print the report to standard output")
     parser.add_argument("--seed", type=int, metavar="N", help="for moments drawn at random")
 
@@ -129,7 +136,10 @@ def run(args: argparse.Namespace) -> int:
                 f"{name} has no ha.overload: in this run it watches for overloads with the default limits"
             )
         file, schedule = JobFile(args.job, duration, watched), Schedule(programme.faults)
-        supervisor = Supervisor(job, folder, schedule, shown, file, programme.partitions, programme.planned)
+        secrets = args.secrets or args.job.parent / "secrets"
+        supervisor = Supervisor(
+            job, folder, schedule, shown, file, programme.partitions, programme.planned, secrets
+        )
         return _perform(supervisor, folder, programme, shown, as_json=args.json)
 
 

@@ -18,7 +18,7 @@ from understudy.control.intents import Intent, PatchStatus
 from understudy.control.job_events import news
 from understudy.control.job_status import (
     CONFIRM_MS,
-    MEASURE_MS,
+    figures_ms,
     same_but_for_figures,
     same_but_for_time,
     status_of,
@@ -86,5 +86,7 @@ def _worth_writing(seen: Observed, status: Mapping[str, Any]) -> bool:
     if not same_but_for_figures(seen.status, status):
         return True
     measured = millis(seen.status.get("measuredAt"))
-    patience = CONFIRM_MS if same_but_for_time(seen.status, status) else MEASURE_MS
+    patience = figures_ms(seen.jobs)
+    if same_but_for_time(seen.status, status):
+        patience = max(CONFIRM_MS, patience)
     return seen.job is not None and (measured is None or seen.now_ms - measured >= patience)

@@ -35,7 +35,10 @@ from understudy.model.status import Phase as JobPhase
 from understudy.modes.build import sink_consumer
 from understudy.protocol.statuspage import Input, Lag, State
 
-MEASURE_MS: Final = 10_000  # figures that change all the time are written so often; everything else at once
+# figures that change all the time are written so often; everything else at once
+MEASURE_MS: Final = 10_000
+FIGURES_PER_SECOND: Final = 1  # of all jobs together
+OLDEST_MS: Final = 100_000  # but each job's so often; readers doubt an older status
 CONFIRM_MS: Final = 60_000  # the same figures again
 _FIGURES: Final = ("measuredAt",)
 _SUBJOB_FIGURES: Final = ("edges", "ifItFailedNow")
@@ -72,6 +75,11 @@ def phase_of(seen: Observed, found: Sequence[SubjobView]) -> JobPhase:
     if not seen.started:
         return JobPhase.STARTING
     return JobPhase.RUNNING if all(view.serving for view in found) else JobPhase.RECOVERING
+
+
+def figures_ms(jobs: int) -> int:
+    """How long the figures of one of so many jobs stand. Each write costs the API server a transaction."""
+    return min(OLDEST_MS, max(MEASURE_MS, jobs * 1_000 // FIGURES_PER_SECOND))
 
 
 def same_but_for_figures(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
