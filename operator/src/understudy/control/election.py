@@ -18,7 +18,7 @@ LOOK_MS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LeaseRead:
     """The Lease as it was read."""
 
     holder: str | None
@@ -29,7 +29,7 @@ class Sight:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     me: str
-    seen: Sight | None = None
+    seen: LeaseRead | None = None
     since_ms: int = 0
     """When the Lease was first read with this content."""
     renewed_ms: int | None = None
@@ -37,10 +37,10 @@ class Candidate:
     term: int = 0
     """How often this operator has begun to lead."""
 
-    def look(self, seen: Sight, now_ms: int) -> Candidate:
+    def look(self, seen: LeaseRead, now_ms: int) -> Candidate:
         return self if seen == self.seen else replace(self, seen=seen, since_ms=now_ms)
 
-    def renewed(self, seen: Sight, sent_ms: int) -> Candidate:
+    def renewed(self, seen: LeaseRead, sent_ms: int) -> Candidate:
         term = self.term + (not self.leads(sent_ms))
         return replace(self, seen=seen, since_ms=sent_ms, renewed_ms=sent_ms, term=term)
 
