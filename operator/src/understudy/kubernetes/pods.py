@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.control import names
@@ -113,6 +113,7 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
         spec["initContainers"] = [_give_away(settings)]
         spec["securityContext"].pop("runAsNonRoot")
     _give_credentials(owner, spec, intent.certificate)
+    _give_secrets(owner, spec, [sink.target.secret] if sink.target.secret is not None else [])
     return _pod(owner, intent.name, labels, _annotations(intent, settings), spec)
 
 
@@ -149,6 +150,18 @@ def _give_code(spec: Json, subjob: Subjob) -> None:
         {"name": n, "mountPath": path, "readOnly": True} for n, path in folders.items()
     ]
     container["env"].append({"name": "PYTHONPATH", "value": ":".join(folders.values())})
+
+
+def _give_secrets(owner: Owner, spec: Json, wanted: Sequence[str]) -> None:
+    """Mounts the user's Secrets that this pod needs, and tells it the identity of the job."""
+    (container,) = spec["containers"]
+    identity = f"understudy.{owner.namespace}.{owner.name}.{owner.uid[:8]}"
+    container["env"].append({"name": names.IDENTITY, "value": identity})
+    for place, name in enumerate(wanted):
+        volume, where = f"secret-{place}", f"{names.SECRETS}/{name}"
+        secret = {"secretName": name, "defaultMode": 0o440}
+        spec["volumes"].append({"name": volume, "secret": secret})
+        container["volumeMounts"].append({"name": volume, "mountPath": where, "readOnly": True})
 
 
 def _give_credentials(owner: Owner, spec: Json, number: int) -> None:

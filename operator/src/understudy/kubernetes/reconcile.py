@@ -10,7 +10,7 @@ import structlog
 from understudy.control.decide import decide, is_calm
 from understudy.control.intents import Emit, Intent, PatchStatus
 from understudy.control.observed import Observed, Pod
-from understudy.kubernetes.act import Actor
+from understudy.kubernetes.act import Actor, Taken
 from understudy.kubernetes.admitted import Admitted
 from understudy.kubernetes.api import Api
 from understudy.kubernetes.metrics import OperatorMetrics
@@ -73,11 +73,21 @@ class Reconciler:
         self._idle.pop((namespace, name), None)
 
     def _carry_out(self, actor: Actor, seen: Observed, plan: Sequence[Intent]) -> None:
+        """Stops where an object of another owner is in the way: later intents rest on it. The status still
+        says what was observed."""
         if any(_changes_objects(intent) for intent in plan):
             self._observer.forget(*actor.job)
+        stopped = False
         for intent in plan:
-            actor.carry_out(intent)
-            self._metrics.did(seen, intent)
+            if stopped and _changes_objects(intent):
+                continue
+            try:
+                actor.carry_out(intent)
+                self._metrics.did(seen, intent)
+            except Taken as error:
+                log.warning("name taken", object=str(error), job=actor.job[1], namespace=actor.job[0])
+                self._observer.note_collision(actor.uid)
+                stopped = True
 
     def _pause(self, key: Key, calm: bool, plan: Sequence[Intent]) -> float:
         """How long to sleep. Watches wake the loop when something happens, so the more jobs there are, the
