@@ -649,6 +649,36 @@ ENDS = (
         ("the sink a writes to",),
     ),
     Bad(
+        "lines that are rolled",
+        manifest(sinks="- {name: a, input: beats, files: {path: x, roll: {size: 1Mi}}}"),
+        "spec.sinks[0].files.roll",
+        ("format parquet",),
+    ),
+    Bad(
+        "files that would not fit into the memory of their sink",
+        manifest(sinks="- {name: a, input: beats, files: {path: x, format: parquet, roll: {size: 65Mi}}}"),
+        "spec.sinks[0].files.roll.size",
+        ("64Mi",),
+    ),
+    Bad(
+        "files that are made every millisecond",
+        manifest(sinks="- {name: a, input: beats, files: {path: x, format: parquet, roll: {interval: 1ms}}}"),
+        "spec.sinks[0].files.roll.interval",
+        ("write 100ms to 10m",),
+    ),
+    Bad(
+        "a table that could be more than a name",
+        manifest(sinks="- {name: a, input: beats, postgres: {secret: db, table: 'a; DROP TABLE b'}}"),
+        "spec.sinks[0].postgres.table",
+        ("DROP TABLE",),
+    ),
+    Bad(
+        "a secret in another folder",
+        manifest(sinks="- {name: a, input: beats, postgres: {secret: ../db, table: a}}"),
+        "spec.sinks[0].postgres.secret",
+        ("../db",),
+    ),
+    Bad(
         "a path out of the folder",
         manifest(sinks="- {name: a, input: beats, files: {path: ../x}}"),
         "spec.sinks[0].files.path",

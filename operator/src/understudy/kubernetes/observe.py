@@ -7,7 +7,7 @@ from typing import Any
 
 from understudy.control import names
 from understudy.control.observed import Observed, Run
-from understudy.control.record import read_record
+from understudy.control.run_record import read_record
 from understudy.control.taken import taken_names
 from understudy.kubernetes.act import OURS
 from understudy.kubernetes.admitted import Admitted
@@ -50,8 +50,9 @@ class Observer:
         """The names of the job are compared again with those of other objects, until none is taken."""
         self._collided.add(uid)
 
-    def observe(self, body: Json) -> tuple[Observed, Versions]:
-        """Also returns the versions that a write has to name, one for each object that was read."""
+    def observe(self, body: Json, jobs: int = 1) -> tuple[Observed, Versions]:
+        """Also returns the versions that a write has to name, one for each object that was read. `jobs`: how
+        many jobs the operator looks at."""
         metadata = body["metadata"]
         found = self._lists.of(metadata["namespace"], metadata["name"], metadata["uid"])
         config_maps = found.foundation.config_maps
@@ -87,6 +88,7 @@ class Observer:
             orders=orders_of(metadata.get("annotations") or {}),
             incidents=found.foundation.incidents,
             status=body.get("status") or {},
+            jobs=jobs,
         )
         return seen, {**found.versions, **versions(OURS, "streamjobs", [body])}
 

@@ -41,6 +41,7 @@ ALONE: Final[tuple[Check, ...]] = (
     ends.schemas,
     ends.sinks_of_sources,
     ends.shared_paths,
+    ends.rolls,
     expressions.generator_names,
     expressions.generator_fields,
     expressions.stateful_elements,
