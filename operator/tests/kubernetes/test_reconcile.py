@@ -224,6 +224,33 @@ def test_a_volume_is_the_sinks_folder_and_a_host_path_is_given_to_its_user(fake:
     assert init["command"] == ["chown", "10001:10001", "/output"]
 
 
+def test_only_the_pod_of_the_sink_that_needs_a_secret_has_it_and_only_to_read(
+    fake: FakeApi, api: Api
+) -> None:
+    postgres = {"secret": "db", "table": "public.alerts"}
+    sinks = [
+        {"name": "out", "input": "double", "postgres": postgres},
+        {"name": "log", "input": "double", "console": {}},
+    ]
+    submit(fake, manifest(sinks=sinks))
+    Reconciler(api, SETTINGS).reconcile("apps", "demo")
+    pods = [pod for (kind, _, _), pod in fake.objects.items() if kind == "pods"]
+    secrets = {
+        pod["metadata"]["name"]: volume["name"]
+        for pod in pods
+        for volume in pod["spec"]["volumes"]
+        if volume.get("secret", {}).get("secretName") == "db"
+    }
+    assert secrets == {"demo-sink-out": "secret-0"}
+    found = fake.get("pods", "demo-sink-out")
+    assert found is not None
+    (container,) = found["spec"]["containers"]
+    mount = {"name": "secret-0", "mountPath": "/etc/understudy-secrets/db", "readOnly": True}
+    assert mount in container["volumeMounts"]
+    (identity,) = [e["value"] for e in container["env"] if e["name"] == "UNDERSTUDY_IDENTITY"]
+    assert identity.startswith("understudy.apps.demo.")
+
+
 def test_each_pod_of_a_sink_has_a_greater_number_than_the_one_before(fake: FakeApi, api: Api) -> None:
     """The one before may still run on a node that was cut off."""
     submit(fake, manifest())
