@@ -116,7 +116,7 @@ def test_a_table_keeps_the_rows_that_it_does_not_replace() -> None:
 
 
 def test_a_new_state_answers_like_the_one_that_it_is_made_of_and_like_no_other() -> None:
-    base = Table(row(State.PRIMARY, on.Tick, handler), row(State.STANDBY, on.Tick, other))
+    base = Table(row(State.STANDBY, on.Tick, other), row(State.PRIMARY, on.Tick, handler))
     found = base.with_state(State.RUNNING, State.STANDBY)
     assert dict(found) == {**dict(base), (State.RUNNING, on.Tick): other}
 
