@@ -35,9 +35,9 @@ lint: setup  ## style, types, layers, generated files
 	$(BIN)/python charts/generate.py --check
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
-	$(BIN)/pytest -m 'not spark and not processes and not helm and not broker and not database' $(ARGS)
+	$(BIN)/pytest -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
 
-chart: setup  ## the chart, and the operator's rights against what it does; needs helm, or root to build it
+chart: setup  ## the chart, its alerts and dashboards, and the operator's rights; needs helm and promtool, or root to get them
 	@scripts/chart $(ARGS)
 
 spark: setup  ## queries on a real Spark session

@@ -11,9 +11,9 @@ import pytest
 from understudy.local.report.arrivals import Arrival, ArrivalWatch
 from understudy.local.report.fault_effects import Incident
 from understudy.local.report.move_costs import Migration
-from understudy.local.run.decide import Done, Observed, Seen
 from understudy.local.run.fault_plan import Fault, Target
 from understudy.local.run.members import Kind, Process
+from understudy.local.run.observed import Done, Observed, Seen
 from understudy.model.ha import Heartbeat, Mode, Strategy
 from understudy.model.job import StreamJob
 from understudy.model.validate import check

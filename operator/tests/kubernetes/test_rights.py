@@ -17,12 +17,13 @@ from understudy.kubernetes.objects import Owner, role
 from understudy.kubernetes.reconcile import Reconciler
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Key, Version, Writer, unelected
+from understudy.model.allowed import Allowed
 from understudy.model.status import Role
 
-from ..control.jobs import manifest
 from .fake_api import PATH, FakeApi
 from .test_chart import rendered
 from .test_reconcile import submit
+from .test_taken import with_process
 
 pytestmark = pytest.mark.helm
 
@@ -31,7 +32,11 @@ Right = tuple[str, str, str]
 """Group, resource, verb."""
 
 SETTINGS = PodSettings(
-    image="understudy:test", disruption_budgets=True, network_policies=True, mutual_tls=True
+    image="understudy:test",
+    disruption_budgets=True,
+    network_policies=True,
+    mutual_tls=True,
+    allowed=Allowed(job_templates=True),
 )
 OWNER = Owner("demo", "apps", "uid-job")
 # What kopf does with the kinds that it watches, and what the rounds do.
@@ -105,7 +110,7 @@ def read(fake: FakeApi) -> dict[Key, Version]:
 def asked() -> set[Right]:
     """By a reconciliation, and by every intent there is."""
     fake = FakeApi()
-    submit(fake, manifest())
+    submit(fake, with_process())
     drill = {
         "metadata": {"name": "now", "namespace": "apps"},
         "spec": {"job": "demo", "subjob": "x", "fault": "podKill"},

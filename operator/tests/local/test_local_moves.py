@@ -12,10 +12,12 @@ from tests.local.test_decide import CAST, everyone, running, says, seen, subjob
 from understudy.control.planned_move import Fail, Finish, Follow, Name, Retire, Step, Withdraw
 from understudy.control.replacing import TOO_MANY
 from understudy.local.report.move_costs import migrations_of
-from understudy.local.run import decide as run
-from understudy.local.run.decide import PATIENCE_MS, Observed, Schedule, Seen, decide
+from understudy.local.run import intents
+from understudy.local.run.decide import PATIENCE_MS, decide
 from understudy.local.run.fault_plan import Planned, parse_migration
 from understudy.local.run.local_moves import Underway, begun, overloaded, steps
+from understudy.local.run.nemesis import Schedule
+from understudy.local.run.observed import Observed, Seen
 from understudy.protocol.move_limits import LIMIT_MS, too_late
 from understudy.protocol.statuspage import Departure, TakeOver
 
@@ -153,7 +155,7 @@ def led_by(primary: int, *instances: Seen, **known: Any) -> Observed:
 def test_who_is_one_too_many_after_a_move_is_retired() -> None:
     zero, one, two = (seen(subjob("beats", n)) for n in range(3))
     over = led_by(0, zero, one, two)
-    assert decide(CAST, Schedule(), 2, over) == [run.Retire(subjob("beats", 2), TOO_MANY)]
+    assert decide(CAST, Schedule(), 2, over) == [intents.Retire(subjob("beats", 2), TOO_MANY)]
     assert decide(CAST, Schedule(), 2, replace(over, under_way=frozenset({"beats"}))) == []
     assert decide(CAST, Schedule(), 2, led_by(0, zero, one)) == []
 
@@ -161,10 +163,10 @@ def test_who_is_one_too_many_after_a_move_is_retired() -> None:
 def test_the_run_goes_on_if_the_target_of_a_move_is_never_ready() -> None:
     late = seen(subjob("beats", 2), None, age_ms=PATIENCE_MS + 1)
     before = replace(running(*everyone(), late), started_ms=None)
-    assert isinstance(decide(CAST, Schedule(), 2, before)[0], run.Fail)
+    assert isinstance(decide(CAST, Schedule(), 2, before)[0], intents.Fail)
     move = replace(MOVE, ended_ms=1, failure=too_late())
     waiting = running(*everyone(), late, moving=frozenset(move.sides))
-    assert not any(isinstance(intent, run.Fail) for intent in decide(CAST, Schedule(), 2, waiting))
+    assert not any(isinstance(intent, intents.Fail) for intent in decide(CAST, Schedule(), 2, waiting))
 
 
 def test_a_move_that_took_place_at_the_last_moment_is_done() -> None:

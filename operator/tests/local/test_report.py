@@ -16,9 +16,10 @@ from understudy.local.report.page import render
 from understudy.local.report.record import Death, Record, Stall
 from understudy.local.report.report import Report, arrived_at, record_to_json, too_late
 from understudy.local.report.verdicts import Verdict
-from understudy.local.run.decide import Done, Finish
 from understudy.local.run.fault_plan import Fault, Target
+from understudy.local.run.intents import Finish
 from understudy.local.run.members import Kind, Process
+from understudy.local.run.observed import Done
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob, Subjob
 from understudy.protocol.statuspage import Activity, Engine, InstancePage, Role

@@ -733,6 +733,64 @@ ENDS = (
         ("loads code", "leave it out"),
     ),
     Bad(
+        "Java code in an expression",
+        subjob("""[{map: {select: {x: "reflect('java.lang.System', 'getenv', 'HOME')"}}}]"""),
+        f"{OPERATORS}[0].map.select.x",
+        ("reflect reaches beyond its row", "the operator python"),
+    ),
+    Bad(
+        "Java code in quotes and with its catalog",
+        _sql("select system.builtin.`java_method`('a', 'b') as x from ecg"),
+        f"{OPERATORS}[0].sql.query",
+        ("java_method reaches beyond its row",),
+    ),
+    Bad(
+        "Java code in an aggregate",
+        _select("max(try_reflect('a', 'b'))"),
+        f"{OPERATORS}[0].aggregate.select.n",
+        ("try_reflect reaches beyond its row",),
+    ),
+    Bad(
+        "Java code in a generator",
+        _source("{name: x, generator: {rate: 1, fields: {v: \"reflect('a', 'b')\"}}}"),
+        "spec.sources[3].generator.fields.v",
+        ("reflect reaches beyond its row",),
+    ),
+    Bad(
+        "Java code in the condition of a join",
+        _join("{with: pressure, on: \"ecg.patient = reflect('a', 'b')\", within: 1s}"),
+        f"{OPERATORS}[0].join.on",
+        ("reflect reaches beyond its row",),
+    ),
+    Bad(
+        "a file that a function reads",
+        subjob("[{map: {select: {x: \"from_protobuf(patient, 'M', '/etc/x')\"}}}]"),
+        f"{OPERATORS}[0].map.select.x",
+        ("from_protobuf reaches beyond its row",),
+    ),
+    Bad(
+        "a program in a query",
+        _sql("select transform(mv) using 'cat' as (x) from ecg"),
+        f"{OPERATORS}[0].sql.query",
+        ("TRANSFORM … USING runs a program",),
+    ),
+    Bad(
+        "a program in a condition",
+        subjob("[{filter: {where: \"transform(mv) using 'cat'\"}}]"),
+        f"{OPERATORS}[0].filter.where",
+        ("TRANSFORM … USING runs a program",),
+    ),
+    Bad(
+        "a sink whose pod has the name of a subjob's",
+        manifest(
+            subjobs=f"{SUBJOBS}\n- name: sink-a\n  inputs: [beats]\n"
+            '  operators: [{filter: {where: "true"}}]',
+            sinks="- {name: a-0, input: beats, files: {path: x}}",
+        ),
+        "spec.sinks[0].name",
+        ("the name of a pod of the subjob sink-a", "another name"),
+    ),
+    Bad(
         "a setting that is not Spark's",
         subjob('[{filter: {where: "true"}}]', rest="spark: {conf: {a: b}}"),
         "spec.subjobs[0].spark.conf.a",

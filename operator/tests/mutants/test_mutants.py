@@ -140,6 +140,15 @@ def test_a_test_and_a_seed_are_run_only_where_the_change_makes_a_difference() ->
     assert (coverage.of_tests(never), coverage.of_seeds(never)) == (["a"], [7])
 
 
+def test_a_default_that_is_left_out_makes_a_difference_whatever_its_value(tmp_path: Path) -> None:
+    code = "def f(a, b):\n    return (a or 0, a is None or b, a or b is None)\n"
+    (tmp_path / "other.py").write_text(code)
+    found = {
+        m.before: m.matters_if for m in mutants(tmp_path / "other.py", "other.py") if m.kind == "left out"
+    }
+    assert found == {"or a": True, "or 0": None, "or a is None": True, "or b": None, "or b is None": True}
+
+
 def test_a_mutant_is_judged_by_tests_and_by_seeds() -> None:
     seen: set[Value] = {(HOLE.file, HOLE.node, True)}
     coverage = Coverage({"passes": seen, "fails": seen}, {(None, n): seen for n in range(3)})

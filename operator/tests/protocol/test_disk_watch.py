@@ -25,6 +25,19 @@ def test_a_step_that_does_not_end_is_a_stall_after_the_limit_and_not_before() ->
     assert looked(0.2, SYNC, waiting).stalled == "a sync of part-00000.jsonl did not end within 10 s"
 
 
+def test_a_watch_that_has_just_begun_has_seen_nothing_wait() -> None:
+    assert DiskWatch().look(Millis(90_000), SYNC) == DiskWatch(Millis(90_000), {7: 0})
+
+
+def test_the_sentence_stays_though_the_step_that_was_noticed_ends_while_another_hangs() -> None:
+    both = looked(STALLED_MS / 1000 + 0.2, {**SYNC, 8: "a write"})
+    assert (
+        looked(0.2, {8: "a write"}, both).stalled
+        == both.stalled
+        == "a sync of part-00000.jsonl did not end within 10 s"
+    )
+
+
 def test_a_slow_disk_whose_steps_end_does_not_stand_still() -> None:
     watch = DiskWatch(Millis(0))
     for number in range(20):

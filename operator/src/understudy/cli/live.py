@@ -18,8 +18,8 @@ from understudy.local.report.fault_effects import Incident
 from understudy.local.report.finish import Telling
 from understudy.local.report.move_costs import Migration
 from understudy.local.report.report import Blame, blame
-from understudy.local.run.decide import Observed, Seen
 from understudy.local.run.members import Kind
+from understudy.local.run.observed import Observed, Seen
 from understudy.protocol.statuspage import InstancePage, Queue, State
 
 REDRAW_SECONDS: Final = 0.25

@@ -25,8 +25,9 @@ from understudy.local.environment import lacking
 from understudy.local.folder import Folder
 from understudy.local.report.finish import tell_of
 from understudy.local.run.code import collect
-from understudy.local.run.decide import Fail, Finish, Schedule
+from understudy.local.run.intents import Fail, Finish
 from understudy.local.run.jobfile import JobFile
+from understudy.local.run.nemesis import Schedule
 from understudy.local.run.supervisor import Supervisor
 from understudy.model.branches import in_use
 from understudy.model.plan import plan, warnings

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from understudy.control import names
-from understudy.control.observed import Lease
 from understudy.model.allowed import NOTHING_MORE, Allowed
 from understudy.model.checks import cluster
 from understudy.model.job import StreamJob
@@ -31,21 +29,6 @@ def plans_of(job: StreamJob | None) -> Mapping[str, SubjobPlan]:
     """Of a job that was admitted."""
     plans = plan(job) if job else {}
     return plans if isinstance(plans, Mapping) else {}
-
-
-def taken_names(job: StreamJob, leases: Iterable[Lease]) -> tuple[Refusal, ...]:
-    """Job `a` with subjob `b-c` and job `a-b` with subjob `c` would share their objects."""
-    others = {lease.name: lease.job for lease in leases if lease.job != job.name}
-    wanted = [(place, names.lease(job.name, subjob.name)) for place, subjob in enumerate(job.subjobs)]
-    return tuple(
-        refuse(
-            "NameTaken",
-            path("spec", "subjobs", place, "name"),
-            f"the name {name} is in use by StreamJob {others[name]}; give the subjob another name",
-        )
-        for place, name in wanted
-        if name in others
-    )
 
 
 def shared_volumes(job: StreamJob) -> tuple[Refusal, ...]:

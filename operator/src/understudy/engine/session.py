@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from understudy.engine.executors import remote_conf
 from understudy.engine.source import PlanSource
+from understudy.model.functions import outside
 from understudy.model.ha import SparkSettings
 
 # A driver runs small batches and must start fast: the client compiler alone costs a third less CPU until the
@@ -47,7 +48,19 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
         raise Lacking(f"{java} cannot run Spark: install Java 17 or later, or set JAVA_HOME to it") from None
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(PlanSource)
+    _forget_functions(spark)
     return spark
+
+
+def _forget_functions(spark: SparkSession) -> None:
+    """Spark does not know the functions that a manifest may not call, even if a text is parsed differently
+    there than it was when it was checked."""
+    jvm, session = spark._jvm, spark._jsparkSession
+    assert jvm is not None
+    place = [jvm.scala.Option.apply(part) for part in ("builtin", "system")]
+    registry = session.sessionState().functionRegistry()
+    for name in outside():
+        registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name, *place))
 
 
 def _worker_python(scratch: Path) -> Path:

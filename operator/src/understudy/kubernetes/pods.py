@@ -28,6 +28,13 @@ CREDENTIALS: Final = "/etc/understudy-credentials"
 CODE: Final = "/etc/understudy-code"
 GRACE_SECONDS: Final = 10
 
+# By these annotations many set-ups of Prometheus find their targets.
+SCRAPED: Final = {
+    "prometheus.io/scrape": "true",
+    "prometheus.io/port": str(names.STATUS_PORT),
+    "prometheus.io/path": "/metrics",
+}
+
 RESTRICTED: Final[Json] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -62,7 +69,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     if subjob.spark.executors.instances:
         (container,) = spec["containers"]
         container["env"].append(executors_told(owner.namespace, owner.name, subjob, settings, spec))
-    annotations = _annotations(intent) | {names.SPREAD: str(intent.spread)}
+    annotations = _annotations(intent, settings) | {names.SPREAD: str(intent.spread)}
     return _pod(owner, intent.name, labels, annotations, spec)
 
 
@@ -107,7 +114,7 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
         spec["securityContext"].pop("runAsNonRoot")
     _give_credentials(owner, spec, intent.certificate)
     _give_secrets(owner, spec, [sink.target.secret] if sink.target.secret is not None else [])
-    return _pod(owner, intent.name, labels, _annotations(intent), spec)
+    return _pod(owner, intent.name, labels, _annotations(intent, settings), spec)
 
 
 def _pod(
@@ -121,13 +128,14 @@ def _pod(
     }
 
 
-def _annotations(intent: CreateInstance | CreateSink) -> dict[str, str]:
-    return {
+def _annotations(intent: CreateInstance | CreateSink, settings: PodSettings) -> dict[str, str]:
+    own = {
         names.REVISION: intent.revision,
         names.QUERY: intent.digests.query,
         names.SETTINGS: intent.digests.settings,
         names.CERTIFICATE: str(intent.certificate),
     }
+    return {**own, **SCRAPED} if settings.scrape_annotations else own
 
 
 def _give_code(spec: Json, subjob: Subjob) -> None:

@@ -21,6 +21,7 @@ NAMES: Final[tuple[Check, ...]] = (
     names.duplicate_inputs,
     names.duplicate_elements,
     names.reserved_streams,
+    names.one_pod_name,
     names.too_long,
     names.too_many,
 )

@@ -36,7 +36,7 @@ class Amnesia(Instance):
 
     def forget(self) -> None:
         super().forget()
-        self.roll = RollCall(self.wiring)
+        self.roll = RollCall.of(self.wiring)
         self._logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._untold = False
 
@@ -57,13 +57,11 @@ class Amnesia(Instance):
     def consumer_heard(self, event: on.Subscribed) -> Commands:
         if self.roll is None:
             return ()
-        self.roll.heard(event)
+        self.roll = self.roll.heard(event)
         return self._begin(self.roll) if self.roll.complete else ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        if self.roll is None or not self.without_the_silent(self.roll, now):
-            return ()
-        return self._begin(self.roll)
+        return self._begin(self.roll) if self.without_the_silent(now) and self.roll is not None else ()
 
     @property
     def protected(self) -> bool:

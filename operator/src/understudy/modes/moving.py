@@ -21,6 +21,7 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Commands
+from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Stream
 from understudy.protocol.move_limits import PATIENCE
@@ -71,6 +72,8 @@ class Moving:
         self._core = core
         self.move: Move | None = None  # the move that is under way
         self.follower: str | None = None  # the standby that joined last
+        # as a standby: the order by which a paused primary asked this instance to succeed it
+        self._order: on.HandedOver | None = None
 
     def forget(self) -> None:
         self.move = self.follower = None
@@ -134,6 +137,21 @@ class Moving:
             return ()
         move, self.move = self.move, None
         return (do.Resume(f"{move.target} is fenced off"),)
+
+    # --- the target
+
+    def ordered(self, event: on.HandedOver) -> None:
+        self._order = event
+
+    def forget_order(self) -> None:
+        self._order = None
+
+    def inherited(self, record: LeaseRecord) -> on.HandedOver | None:
+        """The order, if its state is exactly the state in which the former primary paused: the Lease went
+        directly from that primary to this instance. A primary that gives up a move takes the Lease again
+        first, so the epochs then differ by more than one."""
+        order = self._order
+        return order if order is not None and order.lease.epoch + 1 == record.epoch else None
 
     # --- the phases
 

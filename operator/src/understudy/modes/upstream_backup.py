@@ -82,7 +82,7 @@ class UpstreamBackup(Instance):
         if self.epoch == Epoch(1):
             self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
             return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
-        self.roll = RollCall(self.wiring)
+        self.roll = RollCall.of(self.wiring)
         return tuple(do.Replay(s) for s in self.wiring.entering)
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
@@ -110,7 +110,7 @@ class UpstreamBackup(Instance):
         self._silent.discard((event.stream, event.consumer))
         if self.roll is None:
             return ()
-        self.roll.heard(event)
+        self.roll = self.roll.heard(event)
         return self._begin_if_ready()
 
     def _released(self, event: on.Released) -> Commands:
@@ -222,8 +222,8 @@ class UpstreamBackup(Instance):
     def _news(self, event: on.Arrived) -> Seq | None:
         """The seq from which the producer diverges, if it was not in the producer's answer. A divergence
         below what an earlier life has released is left out of the answer on purpose, and here, too: that life
-        has read the same tuples (`diverged_for`). A producer that finds out after its answer diverges later
-        than that."""
+        has read the same tuples (`Books.diverged_for`). A producer that finds out after its answer diverges
+        later than that."""
         if event.anew is None or event.anew < self._had.get(event.stream, Seq(0)):
             return None
         return event.anew if event.stream not in self._others else None
@@ -345,7 +345,7 @@ class UpstreamBackup(Instance):
 
     def lead_tick(self, now: Millis) -> Commands:
         if self.roll is not None:
-            ready = self._knows_its_inputs and self.without_the_silent(self.roll, now)
+            ready = self._knows_its_inputs and self.without_the_silent(now)
             return self._settle(self.roll) if ready else ()
         if not due(self._acked_at, now, self.interval):
             return ()

@@ -9,9 +9,10 @@ from typing import Final
 
 from understudy.local.folder import Folder
 from understudy.local.report.move_costs import Migration, migrations_of
-from understudy.local.run.decide import Hurt, Observed
 from understudy.local.run.fault_plan import Planned
+from understudy.local.run.intents import Hurt
 from understudy.local.run.members import Kind
+from understudy.local.run.observed import Observed
 from understudy.model.ha import Mode
 from understudy_lab.bench.jobs import two_subjobs
 from understudy_lab.bench.watching import Failed, Say, perform

@@ -10,9 +10,11 @@ from typing import Final
 
 from understudy.local.folder import Folder
 from understudy.local.report.finish import tell_of
-from understudy.local.run.decide import Hurt, Observed, Schedule, Seen
 from understudy.local.run.fault_plan import Fault, Target
+from understudy.local.run.intents import Hurt
 from understudy.local.run.members import Kind
+from understudy.local.run.nemesis import Schedule
+from understudy.local.run.observed import Observed, Seen
 from understudy.local.surroundings import LocalSurroundings
 from understudy.model.guarantees import Recovery
 from understudy.model.ha import Mode

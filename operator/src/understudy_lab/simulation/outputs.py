@@ -192,7 +192,7 @@ class Outputs:
         trimmed = int(process.core.ledger.queues[Stream(stream)].trimmed)
         by = self._shift(stream, consumer)
         if start == HELD:
-            found = process.core.diverged_for(Stream(stream), Consumer(consumer))
+            found = process.core.books.diverged_for(Stream(stream), Consumer(consumer))
             anew = Seq(found + by) if found is not None else None
             known = Seq(self._released(stream, consumer) + by)
             process.send(target, "control", 0, "rx_held", stream, start_at + by, process.name, anew, known)

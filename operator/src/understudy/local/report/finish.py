@@ -18,7 +18,7 @@ from understudy.local.report.page import render
 from understudy.local.report.record import Record
 from understudy.local.report.report import Report, record_to_json, too_late
 from understudy.local.report.verdicts import Verdict, verdict_from_json
-from understudy.local.run.decide import Finish
+from understudy.local.run.intents import Finish
 from understudy.model.job import StreamJob
 from understudy.protocol.ids import WallMillis
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from understudy.control.planned_move import WARM, MoveView, Step, next_steps
-from understudy.local.run.decide import Observed
 from understudy.local.run.fault_plan import Planned
 from understudy.local.run.members import Kind, Members, Process
+from understudy.local.run.observed import Observed
 
 
 @dataclass(frozen=True, slots=True)

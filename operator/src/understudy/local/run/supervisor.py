@@ -21,30 +21,27 @@ from understudy.local.processes import Child, Reaper, end_all
 from understudy.local.report.arrivals import ArrivalWatch
 from understudy.local.report.record import Record, Stall
 from understudy.local.run.code import finding
-from understudy.local.run.decide import (
-    Done,
+from understudy.local.run.decide import decide, poison_of
+from understudy.local.run.failure_process import run_process
+from understudy.local.run.fault_plan import Fault, Harm, Planned
+from understudy.local.run.intents import (
     Fail,
     Finish,
     Hurt,
     Kill,
     LastResort,
-    Nemesis,
-    Observed,
     Open,
     Resume,
     Retire,
-    Seen,
     StandIn,
     Start,
     Tell,
-    decide,
-    poison_of,
 )
-from understudy.local.run.failure_process import run_process
-from understudy.local.run.fault_plan import Fault, Harm, Planned
 from understudy.local.run.jobfile import JobFile, Refused
 from understudy.local.run.local_moves import Underway, begun, overloaded, steps
 from understudy.local.run.members import Kind, Members, Process
+from understudy.local.run.nemesis import Nemesis
+from understudy.local.run.observed import Done, Observed, Seen
 from understudy.local.run.orders import tell
 from understudy.local.run.page_reader import PageReader
 from understudy.local.run.partitions import Partition, Partitions

@@ -11,7 +11,6 @@ from typing import Any, Final
 from ..allowed import SECRET_FIELDS, SECRET_VOLUMES, VALUE, VOLUMES, Allowed
 from ..job import StreamJob
 from ..refusal import Refusal, listed, path, refuse
-from ..sources import Files
 from ..spark_settings import ALWAYS, is_allowed, why_never
 
 REASON: Final = "NotAllowed"
@@ -97,9 +96,9 @@ def _why_no_driver(source: Mapping[str, Any], allowed: Allowed) -> str | None:
 def _paths(job: StreamJob) -> Iterator[Refusal]:
     """A sink's path is checked for every job; the folder itself is its volume."""
     for n, source in enumerate(job.sources):
-        if not isinstance(source.origin, Files):
+        written, field = source.origin.read_from, path("spec", "sources", n, source.kind, "path")
+        if written is None:
             continue
-        written, field = source.origin.path, path("spec", "sources", n, "files", "path")
         if ".." in PurePosixPath(written).parts:
             yield refuse("InvalidPath", field, f"{written} leads out of its volume; write a path without ..")
         elif written.startswith("/") and not source.origin.pod_volume:
