@@ -22,6 +22,8 @@ from understudy_lab.bench.recovery_times import DETECTION_MS, TARGETS, Recovery
 from understudy_lab.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
 from understudy_lab.bench.silence import Silence
 from understudy_lab.bench.sink_memory import Memory
+from understudy_lab.bench.sink_speed import MESSAGE, Sinks
+from understudy_lab.bench.sink_speed import TARGETS as SINK_TARGETS
 from understudy_lab.bench.suspicion import Suspicion
 from understudy_lab.bench.throughput import LEAST, Throughput
 
@@ -199,6 +201,21 @@ def push_text(found: Pushed) -> str:
         f"{found.requests:,} requests of one row on {CONNECTIONS} connections, {found.in_log:,} in the log; "
     )
     return _table(("push", "measured", "to reach"), rows) + said + "each acked after the sync."
+
+
+def sinks_text(found: Sinks) -> str:
+    rows = [
+        (
+            kind,
+            f"{speed.per_second:,.0f}",
+            f"{speed.per_core:,.0f}",
+            f"{SINK_TARGETS[kind]:,}" if kind in SINK_TARGETS else "",
+        )
+        for kind, speed in found.kinds.items()
+    ]
+    count = next(iter(found.kinds.values())).rows
+    said = f"{count:,} rows of four columns, in messages of {MESSAGE:,}. {found.left_out}".rstrip()
+    return _table(("sink", "rows per second", "per second of one core", "to reach"), rows) + said
 
 
 def _spread(values: Sequence[int]) -> Row:
