@@ -35,7 +35,7 @@ lint: setup  ## style, types, layers, generated files
 	$(BIN)/python charts/generate.py --check
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
-	$(BIN)/pytest -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
 
 chart: setup  ## the chart, its alerts and dashboards, and the operator's rights; needs helm and promtool, or root to get them
 	@scripts/chart $(ARGS)
