@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -289,7 +290,10 @@ class Session:
             return
         limit, numbering = self._source.limit, self._log.numbering
         most = ENTRY_ROWS if limit is None else max(0, min(ENTRY_ROWS, limit - numbering.next))
-        entry = propose(numbering, self._partitions(now), most)
+        known = self._partitions(now)
+        entry = propose(numbering, known, most)
+        if entry is not None and limit is not None and numbering.next + entry.count >= limit:
+            entry = propose(numbering, replace(known, active=frozenset()), most)  # no partition has more
         if entry is None:
             self._log.nothing_to_write(now)
         else:
@@ -357,7 +361,7 @@ class Session:
 
 
 def numbered_rows(rows: pa.Table, first: Seq, chosen: Chosen) -> pa.Table:
-    """With the seq of each, and how far event time had come before it."""
+    """With the seq of each, and how far event time has come with it."""
     end = Seq(first + rows.num_rows)
     at = [(first, chosen.progress(first)), *chosen.changes(Range(first, end))]
     counts = [stop - start for start, stop in pairwise([*(seq for seq, _ in at), end])]
