@@ -128,7 +128,10 @@ def run(args: argparse.Namespace) -> int:
                 f"{name} has no ha.overload: in this run it watches for overloads with the default limits"
             )
         file, schedule = JobFile(args.job, duration, watched), Schedule(programme.faults)
-        supervisor = Supervisor(job, folder, schedule, shown, file, programme.partitions, programme.planned)
+        secrets = args.job.parent / "secrets"
+        supervisor = Supervisor(
+            job, folder, schedule, shown, file, programme.partitions, programme.planned, secrets
+        )
         return _perform(supervisor, folder, programme, shown, as_json=args.json)
 
 

@@ -26,6 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from understudy.engine.function import Unsuited
     from understudy.engine.session import Lacking
     from understudy.instance.process import Place, SubjobProcess, leave
+    from understudy.kafka.security import NoSecurity
     from understudy.process.logs import configure
 
     configure(instance=args.instance)
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     except Lacking as error:
         print(f"understudy subjob: {error}", file=sys.stderr)
         code = 3
-    except Unsuited as error:
+    except (Unsuited, NoSecurity) as error:
         print(f"understudy subjob: {error}", file=sys.stderr)
         code = 2
     leave(code)

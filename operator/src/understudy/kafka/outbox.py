@@ -54,6 +54,9 @@ class Outbox:
         self.fault: str | None = None
         """Why nothing comes; None while all is well."""
 
+        self.waiting = 0
+        """How many records follow that are not here yet."""
+
         self.released = Seq(0)
         """This reader does not ask for earlier tuples again."""
 

@@ -18,8 +18,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from understudy.kafka.client import CALL_SECONDS
 from understudy.kafka.numbering_log import NumberingLog
 from understudy.kafka.outbox import Ended, Missing, Outbox, Rows, SkipTo
-from understudy.kafka.records import STAMP, Records
-from understudy.kafka.topic import Described, OnBad, SourceTopic, describe, described, first_state, watermarks
+from understudy.kafka.records import PROGRESS, STAMP, Records
+from understudy.kafka.topic import Described, SourceTopic, describe, described, first_state, watermarks
+from understudy.model.sources import OnBadRecord
 from understudy.process.clock import steady_ms
 from understudy.protocol.chosen import Chosen
 from understudy.protocol.ids import Millis, Range, Seq
@@ -37,6 +38,7 @@ back."""
 
 DESCRIBE_MS: Final = 5_000
 SHOW_MS: Final = 1_000
+COUNT_MS: Final = 200
 
 
 class Stopped(Exception):
@@ -71,7 +73,7 @@ class Session:
         self._asked: tuple[Millis, Future[Any] | None] = (steady_ms(), None)
         self._log: NumberingLog
         self._bad_record: str | None = None
-        self._shown = steady_ms()
+        self._shown = self._counted = steady_ms()
         self._ended = False
 
     def run(self) -> None:
@@ -94,6 +96,12 @@ class Session:
     def _at(self) -> Seq:
         assert self.delivered is not None
         return self.delivered
+
+    @property
+    def numbered(self) -> Seq:
+        """The end of the tuples that are numbered by now."""
+        limit = self._source.limit
+        return self._chosen.next if limit is None else Seq(min(self._chosen.next, limit))
 
     # --- opening
 
@@ -154,6 +162,7 @@ class Session:
         self._pause()
         self._look_at_topic(now)
         self._show_progress(now)
+        self._count_waiting(now)
         self._chosen.trim(Seq(min(self._outbox.released, self._at)))
         self._log.trim(self._admin, self._outbox.unneeded)
 
@@ -182,8 +191,8 @@ class Session:
     def _take_records(self, messages: Sequence[Any]) -> None:
         if not messages or self._bad_record is not None:
             return
-        bad = self._records.add(messages, keep_bad=self._source.on_bad is OnBad.SKIP)
-        if bad and self._source.on_bad is OnBad.FAIL:
+        bad = self._records.add(messages, keep_bad=self._source.on_bad is OnBadRecord.SKIP)
+        if bad and self._source.on_bad is OnBadRecord.FAIL:
             self._stop_at(bad[0])
         now = steady_ms()
         for partition in {message.partition() for message in messages}:
@@ -237,8 +246,7 @@ class Session:
                 found.taken(place.next)
 
     def _deliver(self) -> None:
-        limit = self._source.limit
-        end = self._chosen.next if limit is None else min(self._chosen.next, limit)
+        limit, end = self._source.limit, self.numbered
         while self._at < end and not self._outbox.full:
             if not self._deliver_some(Range(self._at, Seq(min(end, self._at + ENTRY_ROWS)))):
                 break
@@ -309,9 +317,13 @@ class Session:
     def _is_at_end(self, partition: int) -> bool:
         if partition in self._at_end:
             return True
+        return 0 <= self._end_of(partition) <= self._records.partitions[partition].next
+
+    def _end_of(self, partition: int) -> int:
+        """The offset after the last record, as the broker said it last; less than 0 if it has not."""
         at = TopicPartition(self._source.topic, partition)
-        high: int = self._consumer.get_watermark_offsets(at, cached=True)[1]
-        return 0 <= high <= self._records.partitions[partition].next
+        end: int = self._consumer.get_watermark_offsets(at, cached=True)[1]
+        return end
 
     # --- the topic
 
@@ -346,6 +358,16 @@ class Session:
         shown = [TopicPartition(self._source.topic, partition, place.next) for partition, place in places]
         self._consumer.commit(offsets=shown, asynchronous=True)
 
+    def _count_waiting(self, now: Millis) -> None:
+        """By what the broker said last of each partition; offsets without a record count, too."""
+        if now - self._counted < COUNT_MS:
+            return
+        self._counted = now
+        places = self._log.numbering.places
+        ends = {partition: self._end_of(partition) for partition in self._records.partitions}
+        behind = sum(max(0, end - places[p].next) for p, end in ends.items() if p in places)
+        self._outbox.waiting = behind + self._chosen.next - self._at
+
     def _renew(self, found: Described) -> None:
         if self._is_read(found.id):
             for partition in sorted(found.partitions - self._records.partitions.keys()):
@@ -367,4 +389,4 @@ def numbered_rows(rows: pa.Table, first: Seq, chosen: Chosen) -> pa.Table:
     counts = [stop - start for start, stop in pairwise([*(seq for seq, _ in at), end])]
     passed = [pa.repeat(pa.scalar(time, pa.int64()), n) for (_, time), n in zip(at, counts, strict=True)]
     seqs = pa.array(np.arange(first, end))
-    return rows.add_column(0, "_seq", seqs).append_column("_wm", pa.chunked_array(passed).cast(STAMP))
+    return rows.add_column(0, "_seq", seqs).append_column(PROGRESS, pa.chunked_array(passed).cast(STAMP))

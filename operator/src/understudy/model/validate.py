@@ -40,6 +40,8 @@ ALONE: Final[tuple[Check, ...]] = (
     ends.schemas,
     ends.sinks_of_sources,
     ends.shared_paths,
+    ends.loops,
+    ends.rules_of_kinds,
     expressions.generator_names,
     expressions.generator_fields,
     expressions.stateful_elements,
@@ -57,6 +59,7 @@ ALONG_THE_STREAMS: Final[tuple[WalkCheck, ...]] = (
     timing.event_time,
     timing.merge_event_time,
     branches.alternatives,
+    ends.keys,
 )
 
 

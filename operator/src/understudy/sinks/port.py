@@ -36,6 +36,11 @@ class Opening:
     life: Life
     disk: Disk = field(default_factory=Disk)
     """Notified of every step that may hang."""
+    identity: str = ""
+    """The name of this job, and of no other job of the past: what it keeps elsewhere has names that begin
+    so."""
+    secrets: Path = field(default_factory=Path)
+    """The folder of Secrets."""
 
 
 class Writer(ABC):

@@ -21,6 +21,11 @@ class Opening:
     """The payload columns, without `_seq` and `_ts`."""
     folder: Path = field(default_factory=Path)
     """The folder of relative paths."""
+    identity: str = ""
+    """The name of this job, and of no other job of the past: what it keeps elsewhere has names that begin
+    so."""
+    secrets: Path = field(default_factory=Path)
+    """The folder of Secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,11 @@ class News:
     """`_seq`, `_ts` and the payload, directly following the rows before; None if consumers compute them."""
     ended: bool = False
     """The stream has no tuples from `upto` on."""
+    skipped: Range | None = None
+    """Tuples that can't be read any more, or are older than the newest that were asked for. `upto` is after
+    them."""
+    waiting: int = 0
+    """How many tuples are known to follow."""
 
 
 class Reader(ABC):
@@ -40,10 +50,11 @@ class Reader(ABC):
     for a network. A reader that has to wait does so in a thread of its own."""
 
     @abstractmethod
-    def begin(self, start: Seq | None, elapsed_ms: int) -> Seq:
+    def begin(self, start: Seq | None, elapsed_ms: int) -> Seq | None:
         """Reads tuples from `start` on; None: from the newest on. Returns where the reader begins: after
-        `start` if the tuples in between can't be read any more, which are reported as lost. May be called
-        again, with another start."""
+        `start` if the tuples in between can't be read any more, which are reported as lost. A reader that has
+        to ask first returns `start`, and `poll` says what is skipped. May be called again, with another
+        start."""
 
     @abstractmethod
     def poll(self, elapsed_ms: int) -> News:
@@ -53,7 +64,12 @@ class Reader(ABC):
     @abstractmethod
     def rows(self, wanted: Range) -> pa.Table | None:
         """Tuples that were returned before, in this life or in an earlier one, to restore a state. None if
-        consumers compute them."""
+        consumers compute them, or if it would take a while: then reading begins with them."""
+
+    @property
+    def fault(self) -> str | None:
+        """Why no tuples come, as a sentence; None while all is well."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

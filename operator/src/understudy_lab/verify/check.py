@@ -11,6 +11,7 @@ from understudy.local.folder import Folder
 from understudy.local.promises import path_of, promised
 from understudy.local.report.comparison import compare, misnumbered
 from understudy.local.report.verdicts import Verdict, describe
+from understudy.local.surroundings import LocalSurroundings
 from understudy.model.guarantees import Recovery
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob
@@ -20,6 +21,7 @@ from understudy_lab.verify.chance import Chance, chance_of
 from understudy_lab.verify.many import References, one_of_many
 from understudy_lab.verify.plain import NotPlain, plain_reference
 from understudy_lab.verify.rows import Row, Torn, alike, read_sink
+from understudy_lab.verify.topics import Elsewhere, written_to
 from understudy_lab.verify.variants import without_draws, without_last_operator
 
 
@@ -42,6 +44,11 @@ class Run:
     job: StreamJob
     folder: Folder
     record: Mapping[str, Any]
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        at = LocalSurroundings(self.folder.surroundings)
+        return Elsewhere(at.identity(), at.secrets())
 
     @property
     def complete(self) -> bool:
@@ -80,12 +87,12 @@ def check(run: Run, reference: Reference) -> dict[str, Verdict]:
 
 def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
     promise = run.promised(sink)
-    if sink.target.folder is None:
-        return Verdict(promise, None, remark="not compared: it keeps no files")
     try:
-        observed = read_sink(run.folder.sink(sink.name))
+        observed = _observed(run, sink)
     except Torn as error:
         return Verdict(promise, None, objection=str(error))
+    if observed is None:
+        return Verdict(promise, None, remark="not compared: it keeps no files")
     chance = chance_of(run.job, sink.input)
     expected = reference(run.job, sink.input)
     agreed = second_opinion(run.job, sink.input, expected)
@@ -96,6 +103,13 @@ def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
     references = _references(run.job, sink.input, chance, reference, expected)
     one = one_of_many(references, observed, chance, run.declared_losses(sink), open_end=not run.complete)
     return Verdict(promise, one, objection, "; ".join(filter(None, (_many(chance), agreed.remark))))
+
+
+def _observed(run: Run, sink: Sink) -> list[dict[str, Any]] | None:
+    """What the sink wrote. Raises Torn."""
+    if sink.kafka is not None:
+        return written_to(sink.kafka, run.elsewhere, int(run.record.get("beganMs", 0)))
+    return read_sink(run.folder.sink(sink.name)) if sink.target.folder is not None else None
 
 
 def _references(

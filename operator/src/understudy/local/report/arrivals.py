@@ -1,4 +1,4 @@
-"""When tuples reached a sink, seen from outside: its files grow."""
+"""When tuples reached a sink, seen from outside: its files grow. A sink without files says it itself."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ class ArrivalWatch:
         if new:
             self._tuples += new
             self.arrivals.append(Arrival(now_ms, self._tuples))
+
+    def learn(self, now_ms: int, tuples: int) -> None:
+        """What a sink without files says."""
+        if tuples > self._tuples:
+            self._tuples = tuples
+            self.arrivals.append(Arrival(now_ms, tuples))
 
     def _new_lines(self, path: Path) -> int:
         seen = self._read.get(path, 0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,6 +52,7 @@ from understudy.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
 from understudy.process.clock import Anchor
+from understudy.protocol.statuspage import SinkPage
 
 TICK_SECONDS = 0.02
 GRACE_SECONDS = 5.0
@@ -90,7 +92,9 @@ class Supervisor:
         file: JobFile | None = None,
         partitions: tuple[Partition, ...] = (),
         planned: Sequence[Planned] = (),
+        secrets: Path = Path("secrets"),
     ) -> None:
+        """`secrets`: the folder of what Secrets are on Kubernetes."""
         self._folder, self._nemesis, self._audience, self._file = folder, nemesis, audience, file
         self._declared, self._since = job, dict[str, int]()
         self._job, self._members = in_use(job), Members.of(in_use(job))
@@ -99,6 +103,7 @@ class Supervisor:
         self._partitions = Partitions.of(partitions)
         self._planned = planned
         self._surroundings = LocalSurroundings(folder.surroundings)
+        self._surroundings.set_job(f"understudy.local.{job.name}.{uuid.uuid4().hex[:8]}", secrets)
         self._running: list[_Running] = []
         self._watches = {s.name: ArrivalWatch(folder.sink(s.name)) for s in job.sinks}
         self._reaper = Reaper()
@@ -126,6 +131,7 @@ class Supervisor:
         self._look_at_the_file()
         observed = self._observe()
         self._remember(observed)
+        self._learn_arrivals(observed)
         self._cut(observed)
         self._audience.watch(observed, {name: w.tuples for name, w in self._watches.items()})
         intents = decide(self._members, self._nemesis, cores(), observed)
@@ -243,6 +249,15 @@ class Supervisor:
                 self._audience.note(poison)
         self._note_modes(observed)
         self._note_recoveries()
+
+    def _learn_arrivals(self, observed: Observed) -> None:
+        """Of sinks that write no files."""
+        for sink in self._job.sinks:
+            pages = [
+                seen.page for seen in observed.of(Kind.SINK, sink.name) if isinstance(seen.page, SinkPage)
+            ]
+            if sink.target.folder is None and pages:
+                self._watches[sink.name].learn(observed.now_ms, max(page.tuples for page in pages))
 
     def _note_recoveries(self) -> None:
         """As soon as it is known for how long there was no output."""

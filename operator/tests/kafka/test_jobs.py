@@ -1,0 +1,118 @@
+"""Whole jobs between topics, in processes that are killed. What comes out is read by a plain client, and
+compared with what plain Python makes of the records that went in."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.local.command import Command
+from understudy_lab.broker.process import Broker
+
+pytestmark = pytest.mark.broker
+Make = Callable[..., str]
+PARTITIONS = 3
+COUNT = 4_000
+RATE = 250
+TO_FILES = """
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {name: topics}
+spec:
+  sources:
+    - name: numbers
+      kafka: {bootstrapServers: "BROKER", topic: FROM, schema: "n bigint, name string", limit: COUNT}
+  subjobs:
+    - name: kept
+      inputs: [numbers]
+      operators:
+        - filter: {where: "n % 3 != 0"}
+        - map: {select: {n: n, doubled: n * 2, name: name, partition: _partition, offset: _offset}}
+      ha: {mode: MODE}
+  sinks:
+    - {name: out, input: kept, SINK}
+"""
+FILES = "files: {path: out/kept}"
+
+
+def manifest(folder: Path, text: str, broker: Broker, **words: str) -> Path:
+    for word, value in {"BROKER": broker.address, "COUNT": str(COUNT), **words}.items():
+        text = text.replace(word, value)
+    path = folder / "job.yaml"
+    path.write_text(text)
+    return path
+
+
+@contextmanager
+def produced(broker: Broker, topic: str) -> Iterator[None]:
+    """COUNT records while the body runs, RATE a second; key and partition by the number."""
+    stop = threading.Event()
+    thread = threading.Thread(target=_produce, args=(broker, topic, stop))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _produce(broker: Broker, topic: str, stop: threading.Event) -> None:
+    producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 5, "enable.idempotence": True})
+    began = time.monotonic()
+    for n in range(COUNT):
+        value = json.dumps({"n": n, "name": f"k{n % 7}"}).encode()
+        producer.produce(topic, value, key=b"k%d" % (n % 7), partition=n % PARTITIONS)
+        producer.poll(0)
+        if stop.wait(max(0.0, began + n / RATE - time.monotonic())):
+            break
+    producer.flush(60)
+
+
+def expected() -> list[dict[str, Any]]:
+    """What the filter and the map make of the records, in the order of their numbers."""
+    return [
+        {
+            "n": n,
+            "doubled": 2 * n,
+            "name": f"k{n % 7}",
+            "partition": n % PARTITIONS,
+            "offset": n // PARTITIONS,
+        }
+        for n in range(COUNT)
+        if n % 3 != 0
+    ]
+
+
+def assert_exact(rows: list[dict[str, Any]], seqs: list[int]) -> None:
+    assert seqs == list(range(len(seqs)))
+    assert sorted(rows, key=lambda row: int(row["n"])) == expected()
+    for partition in range(PARTITIONS):
+        offsets = [row["offset"] for row in rows if row["partition"] == partition]
+        assert offsets == sorted(offsets)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for part in sorted(folder.glob("part-*.jsonl")) for line in part.open()]
+
+
+def test_a_topic_is_read_into_files_each_record_once_through_a_kill(
+    broker: Broker, topic: Make, tmp_path: Path
+) -> None:
+    name = topic(PARTITIONS)
+    job = manifest(tmp_path, TO_FILES, broker, FROM=name, MODE="passiveStandby", SINK=FILES)
+    command = Command("run", job, "--kill", "kept@6s", "--output", tmp_path / "out", cwd=tmp_path)
+    command.wait_for("the streams begin")
+    with produced(broker, name):
+        code = command.wait()
+    rows = lines(tmp_path / "out" / "sinks" / "out")
+    assert code == 0, command.said()
+    seqs = [row.pop("_seq") for row in rows]
+    assert_exact(rows, seqs)
