@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.local.command import Command
+from understudy_lab.broker import topics
 from understudy_lab.broker.process import Broker
 
 pytestmark = pytest.mark.broker
@@ -41,10 +42,12 @@ spec:
     - {name: out, input: kept, SINK}
 """
 FILES = "files: {path: out/kept}"
+TOPIC = 'kafka: {bootstrapServers: "BROKER", topic: TO, key: name}'
+MODES = ("activeStandby", "replicaBackup", "upstreamBackup", "savepoint", "amnesia", "passiveStandby")
 
 
 def manifest(folder: Path, text: str, broker: Broker, **words: str) -> Path:
-    for word, value in {"BROKER": broker.address, "COUNT": str(COUNT), **words}.items():
+    for word, value in {**words, "BROKER": broker.address, "COUNT": str(COUNT)}.items():
         text = text.replace(word, value)
     path = folder / "job.yaml"
     path.write_text(text)
@@ -94,9 +97,10 @@ def expected() -> list[dict[str, Any]]:
 def assert_exact(rows: list[dict[str, Any]], seqs: list[int]) -> None:
     assert seqs == list(range(len(seqs)))
     assert sorted(rows, key=lambda row: int(row["n"])) == expected()
-    for partition in range(PARTITIONS):
-        offsets = [row["offset"] for row in rows if row["partition"] == partition]
-        assert offsets == sorted(offsets)
+    for key in {row["name"] for row in rows}:
+        for partition in range(PARTITIONS):
+            mine = [row["offset"] for row in rows if (row["partition"], row["name"]) == (partition, key)]
+            assert mine == sorted(mine)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -116,3 +120,37 @@ def test_a_topic_is_read_into_files_each_record_once_through_a_kill(
     assert code == 0, command.said()
     seqs = [row.pop("_seq") for row in rows]
     assert_exact(rows, seqs)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_from_topic_to_topic_each_record_comes_out_once_through_a_kill(
+    broker: Broker, topic: Make, tmp_path: Path, mode: str
+) -> None:
+    from_, to = topic(PARTITIONS), topic(2)
+    job = manifest(tmp_path, TO_FILES, broker, SINK=TOPIC, FROM=from_, TO=to, MODE=mode)
+    command = Command("run", job, "--kill", "kept@6s", "--output", tmp_path / "out", cwd=tmp_path)
+    command.wait_for("the streams begin")
+    with produced(broker, from_):
+        code = command.wait()
+    assert code == 0, command.said()
+    records = topics.committed(broker, to)
+    seqs = sorted(int(record.headers.removeprefix("_seq:")) for record in records)
+    rows = [json.loads(record.value) for record in records]
+    if mode == "amnesia":
+        assert_no_more_than_lost(rows, seqs)
+    else:
+        assert_exact(rows, seqs)
+    for record, row in zip(records, rows, strict=True):
+        assert record.key == row["name"]
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["sinks"]["out"]["tuples"] == len(rows)
+    assert report["incidents"]
+
+
+def assert_no_more_than_lost(rows: list[dict[str, Any]], seqs: list[int]) -> None:
+    """Amnesia may lose records around the kill, and repeats none."""
+    assert seqs == list(range(len(seqs)))
+    came = {row["n"]: row for row in rows}
+    assert len(came) == len(rows)
+    assert all(row in expected() for row in rows[:50])
+    assert len(rows) > COUNT // 3

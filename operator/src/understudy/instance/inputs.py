@@ -55,6 +55,7 @@ class Inputs(Handler):
         """Polls sources and watches readers. Called every few milliseconds."""
         with self._context.lock:
             self._sources.poll()
+            self._context.story.faults = self._sources.faults
         for reader in list(self._readers.values()):
             reader.watch()
 
@@ -251,7 +252,7 @@ class Inputs(Handler):
     def _advance(self, source: str, news: News) -> None:
         """A source has advanced. Called under the lock."""
         story, upto = self._context.story, news.upto
-        story.available[source] = upto + news.waiting
+        story.available[source], story.bad[source] = upto + news.waiting, news.bad
         if news.skipped is not None:
             self._skip_of_source(Stream(source), news.skipped)
         for name in self._wiring.readers(Stream(source)):

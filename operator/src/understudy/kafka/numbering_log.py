@@ -18,7 +18,7 @@ from understudy.kafka.client import Connection, ensure_topic
 from understudy.process.clock import steady_ms
 from understudy.protocol.chosen import History
 from understudy.protocol.ids import Millis, Seq
-from understudy.protocol.numbering import LogEntry, Numbering
+from understudy.protocol.numbering import LogEntry, Numbering, Taken
 from understudy.protocol.numbering_wire import from_bytes, to_bytes
 
 log = structlog.get_logger()
@@ -51,6 +51,8 @@ class NumberingLog:
         self._states: deque[tuple[Seq, int]] = deque()
         """States that count: where they stand on the stream, and in the log."""
         self._serial, self._since = -1, steady_ms()
+        self.bad = 0
+        """How many records could not be read, by the entries that count."""
 
     @property
     def numbering(self) -> Numbering:
@@ -73,6 +75,7 @@ class NumberingLog:
             return
         if self.history.take(entry):
             self._mine = mine
+            self.bad += len(entry.bad) if isinstance(entry, Taken) else 0
             if isinstance(entry, Numbering):
                 self._last_state = entry.serial
                 self._states.append((entry.next, offset))

@@ -57,6 +57,9 @@ class Outbox:
         self.waiting = 0
         """How many records follow that are not here yet."""
 
+        self.bad = 0
+        """How many records could not be read, by the log."""
+
         self.released = Seq(0)
         """This reader does not ask for earlier tuples again."""
 

@@ -366,6 +366,7 @@ class Session:
         places = self._log.numbering.places
         ends = {partition: self._end_of(partition) for partition in self._records.partitions}
         behind = sum(max(0, end - places[p].next) for p, end in ends.items() if p in places)
+        self._outbox.bad = self._log.bad
         self._outbox.waiting = behind + self._chosen.next - self._at
 
     def _renew(self, found: Described) -> None:

@@ -54,6 +54,11 @@ class KafkaSource:
         return self._outbox.waiting
 
     @property
+    def bad(self) -> int:
+        """How many records could not be read, by the numbering log from its present beginning on."""
+        return self._outbox.bad
+
+    @property
     def fault(self) -> str | None:
         """Why nothing comes; None while all is well."""
         return self._outbox.fault

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -58,6 +59,8 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
     _give_code(spec, subjob)
+    read = [s.origin.secret for s in job.sources if s.name in subjob.inputs]
+    _give_elsewhere(owner, spec, read)
     _give_credentials(owner, spec, intent.certificate)
     if subjob.spark.executors.instances:
         (container,) = spec["containers"]
@@ -105,6 +108,7 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
     if "hostPath" in volume:
         spec["initContainers"] = [_give_away(settings)]
         spec["securityContext"].pop("runAsNonRoot")
+    _give_elsewhere(owner, spec, [sink.target.secret])
     _give_credentials(owner, spec, intent.certificate)
     return _pod(owner, intent.name, labels, _annotations(intent), spec)
 
@@ -141,6 +145,18 @@ def _give_code(spec: Json, subjob: Subjob) -> None:
         {"name": n, "mountPath": path, "readOnly": True} for n, path in folders.items()
     ]
     container["env"].append({"name": "PYTHONPATH", "value": ":".join(folders.values())})
+
+
+def _give_elsewhere(owner: Owner, spec: Json, secrets: Iterable[str | None]) -> None:
+    """Adds the name of what the job keeps elsewhere, and the Secrets that its sources or its sink name."""
+    (container,) = spec["containers"]
+    identity = f"understudy.{owner.namespace}.{owner.name}.{owner.uid[:8]}"
+    container["env"].append({"name": names.IDENTITY, "value": identity})
+    for name in sorted({name for name in secrets if name is not None}):
+        volume = f"secret-{hashlib.sha256(name.encode()).hexdigest()[:16]}"  # a name may have dots
+        spec["volumes"].append({"name": volume, "secret": {"secretName": name, "defaultMode": 0o440}})
+        mount = {"name": volume, "mountPath": f"{names.SECRETS}/{name}", "readOnly": True}
+        container["volumeMounts"].append(mount)
 
 
 def _give_credentials(owner: Owner, spec: Json, number: int) -> None:

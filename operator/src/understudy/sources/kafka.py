@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -47,8 +48,8 @@ class KafkaReader(Reader):
                 return self._skip(gone)
             case SkipTo(seq):
                 return self._skip(Range(Seq(0), seq))
-            case Ended(seq):
-                return News(seq, rows, ended=True)
+            case Ended():
+                return replace(self._news(rows), ended=True)
             case _:
                 return self._news(rows)
 
@@ -67,12 +68,12 @@ class KafkaReader(Reader):
 
     def _skip(self, skipped: Range) -> News:
         self._next = skipped.stop
-        return News(skipped.stop, self._none, skipped=skipped, waiting=self._source.waiting)
+        return replace(self._news(self._none), skipped=skipped)
 
     def _news(self, rows: pa.Table) -> News:
         self._next = Seq(self._next + rows.num_rows)
         self._source.release(self._next)
-        return News(self._next, rows, waiting=self._source.waiting)
+        return News(self._next, rows, waiting=self._source.waiting, bad=self._source.bad)
 
     def rows(self, wanted: Range) -> None:
         return None

@@ -43,6 +43,8 @@ class News:
     them."""
     waiting: int = 0
     """How many tuples are known to follow."""
+    bad: int = 0
+    """How many records could not be read and became no tuples, as far as that is known."""
 
 
 class Reader(ABC):
