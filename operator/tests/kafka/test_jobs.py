@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ spec:
   sinks:
     - {name: out, input: kept, SINK}
 """
+BAD_TOO = 1_500
+READINGS = BAD_TOO - BAD_TOO // 100
+EXAMPLE = Path(__file__).parents[3] / "examples" / "kafka.yaml"
 FILES = "files: {path: out/kept}"
 TOPIC = 'kafka: {bootstrapServers: "BROKER", topic: TO, key: name}'
 MODES = ("activeStandby", "replicaBackup", "upstreamBackup", "savepoint", "amnesia", "passiveStandby")
@@ -122,6 +126,57 @@ def test_a_topic_is_read_into_files_each_record_once_through_a_kill(
     assert_exact(rows, seqs)
 
 
+def test_the_example_finds_each_high_pulse_once_through_a_kill(
+    broker: Broker, topic: Make, tmp_path: Path
+) -> None:
+    vitals, alerts = topic(1), topic(2)
+    words = {
+        "localhost:9092": broker.address,
+        "topic: vitals\n": f"topic: {vitals}\n        limit: {READINGS}\n",
+        "topic: alerts\n": f"topic: {alerts}\n",
+    }
+    job = manifest(tmp_path, EXAMPLE.read_text(), broker, **words)
+    command = Command("run", job, "--kill", "high@5s", "--output", tmp_path / "out", cwd=tmp_path)
+    command.wait_for("the streams begin")
+    producer = Producer({"bootstrap.servers": broker.address})
+    for n, (patient, pulse, at) in enumerate(readings()):
+        value = {"patient": patient, "pulse": pulse, "at": at.isoformat().replace("+00:00", "Z")}
+        producer.produce(vitals, json.dumps(value).encode() if n % 100 != 7 else b"{torn", partition=0)
+        producer.poll(0.01)
+    producer.flush(60)
+    assert command.wait() == 0, command.said()
+    found = [json.loads(record.value) for record in topics.committed(broker, alerts)]
+    assert sorted(found, key=lambda alert: (alert["window_end"], alert["patient"])) == high_pulses()
+
+
+def readings() -> list[tuple[str, int, datetime]]:
+    """A reading of each of five patients every second, in the order of time. Some records are torn."""
+    began = datetime(2026, 11, 18, tzinfo=UTC)
+    return [(f"p{n % 5}", 60 + n * 37 % 80, began + timedelta(milliseconds=200 * n)) for n in range(BAD_TOO)]
+
+
+def high_pulses() -> list[dict[str, Any]]:
+    """By the readings that are not torn. A window is there once a reading came a second after its end."""
+    good = [reading for n, reading in enumerate(readings()) if n % 100 != 7]
+    latest = good[-1][2] - timedelta(seconds=1)
+    found: dict[tuple[datetime, str], list[int]] = {}
+    for patient, pulse, at in good:
+        start = at.replace(second=at.second // 10 * 10, microsecond=0)
+        if pulse > 120 and start + timedelta(seconds=10) <= latest:
+            found.setdefault((start, patient), []).append(pulse)
+    return [
+        {
+            "patient": patient,
+            "window_start": start.isoformat().replace("+00:00", "Z"),
+            "window_end": (start + timedelta(seconds=10)).isoformat().replace("+00:00", "Z"),
+            "readings": len(pulses),
+            "highest": max(pulses),
+        }
+        for (start, patient), pulses in sorted(found.items())
+    ]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_from_topic_to_topic_each_record_comes_out_once_through_a_kill(
     broker: Broker, topic: Make, tmp_path: Path, mode: str
