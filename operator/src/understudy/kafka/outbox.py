@@ -63,9 +63,6 @@ class Outbox:
         self.released = Seq(0)
         """This reader does not ask for earlier tuples again."""
 
-        self.unneeded = Seq(0)
-        """Nor does any other reader of the source."""
-
     def put(self, delivery: Delivery) -> None:
         with self._lock:
             self._waiting.append(delivery)

@@ -4,7 +4,7 @@ it."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import pairwise
@@ -25,7 +25,7 @@ from understudy.process.clock import steady_ms
 from understudy.protocol.chosen import Chosen
 from understudy.protocol.ids import Millis, Range, Seq
 from understudy.protocol.interleaving import Partitions, propose
-from understudy.protocol.numbering import Bad, Offset, Recreated, Removed
+from understudy.protocol.numbering import Bad, Numbering, Offset, Recreated, Removed
 
 log = structlog.get_logger()
 POLL_SECONDS: Final = 0.005
@@ -39,6 +39,7 @@ back."""
 DESCRIBE_MS: Final = 5_000
 SHOW_MS: Final = 1_000
 COUNT_MS: Final = 200
+TRIM_MS: Final = 10_000
 
 
 class Stopped(Exception):
@@ -73,7 +74,7 @@ class Session:
         self._asked: tuple[Millis, Future[Any] | None] = (steady_ms(), None)
         self._log: NumberingLog
         self._bad_record: str | None = None
-        self._shown = self._counted = steady_ms()
+        self._shown = self._counted = self._trimmed = steady_ms()
         self._ended = False
 
     def run(self) -> None:
@@ -164,7 +165,7 @@ class Session:
         self._show_progress(now)
         self._count_waiting(now)
         self._chosen.trim(Seq(min(self._outbox.released, self._at)))
-        self._log.trim(self._admin, self._outbox.unneeded)
+        self._trim_log(now)
 
     def _take(self, messages: Sequence[Any]) -> None:
         """In their order: what is said of a partition holds after the records before it."""
@@ -368,6 +369,20 @@ class Session:
         behind = sum(max(0, end - places[p].next) for p, end in ends.items() if p in places)
         self._outbox.bad = self._log.bad
         self._outbox.waiting = behind + self._chosen.next - self._at
+
+    def _trim_log(self, now: Millis) -> None:
+        """By whoever writes the log."""
+        if now - self._trimmed < TRIM_MS or not (self._log.wrote_last and self._log.may_be_trimmed):
+            return
+        self._trimmed = now
+        lows = {p: watermarks(self._source, self._consumer, p)[0] for p in self._records.partitions}
+        self._log.trim(self._admin, lambda state: self._is_gone(state, lows))
+
+    def _is_gone(self, state: Numbering, lows: Mapping[int, int]) -> bool:
+        """Whether the topic has none of the records before this state any more."""
+        if state.topic != self._log.numbering.topic:
+            return True
+        return all(place.next <= lows.get(partition, 0) for partition, place in state.places.items())
 
     def _renew(self, found: Described) -> None:
         if self._is_read(found.id):

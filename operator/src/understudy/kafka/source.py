@@ -67,11 +67,6 @@ class KafkaSource:
         """Tuples before this will not be asked for again."""
         self._outbox.released = upto
 
-    def trim(self, unneeded: Seq) -> None:
-        """No reader of the source, of whatever subjob, will ask for tuples before this: the log may forget
-        them."""
-        self._outbox.unneeded = unneeded
-
     def rows(self, wanted: Range) -> list[Rows | Missing]:
         """Tuples that were delivered before, read again. Waits for the broker. Raises KafkaException, Stopped
         or NotUnderstood."""

@@ -38,7 +38,7 @@ class KafkaWriter(Writer):
     def commit(self) -> None:
         with _superseding():
             self._sink.commit()
-        self.next = int(self._sink.next)
+        self.next, self.lost = int(self._sink.next), self._sink.forgotten
 
     def skip(self, to: int) -> None:
         """At once: what is skipped must not be asked for again."""
