@@ -11,6 +11,7 @@ import sys
 import pytest
 from kubectl import PATIENCE, Job, Json, Namespace, name_of, node_of, run, until
 from numbers_job import numbers_job
+from prometheus_client.parser import text_string_to_metric_families
 from story import (
     TAKE_OVER,
     assert_flowing,
@@ -60,6 +61,29 @@ def test_a_ready_job_is_protected_and_its_pairs_are_on_different_nodes(job: Job)
     figures = {"subjobs": "2/2", "protected": "2/2", "guarantee": "precise", "attention": ""}
     assert {name: status["summary"][name] for name in figures} == figures
     assert {subjob["mode"] for subjob in status["subjobs"]} == {"passiveStandby"}
+
+
+def test_prometheus_reads_the_same_on_pods_and_operators(job: Job, operator: Namespace) -> None:
+    primary, epoch = job.lease("keep")
+    figures = samples(job.metrics(primary))
+    assert figures["understudy_leads"] == [1]
+    assert figures["understudy_epoch"] == [epoch]
+    assert figures["understudy_tuples_in_total"][0] > 0
+    assert "understudy_sink_tuples_written_total" in samples(job.metrics(f"{NAME}-sink-kept"))
+    pods = [name_of(pod) for pod in operator.list("pods", "app.kubernetes.io/name=understudy-operator")]
+    found = [samples(operator.metrics(pod, 8081)) for pod in pods]
+    assert sum(figures["understudy_leader"][0] for figures in found) == 1
+    (leader,) = (figures for figures in found if figures["understudy_leader"] == [1])
+    assert 1 in leader["understudy_protected"]
+
+
+def samples(text: str) -> dict[str, list[float]]:
+    """Metric → the values of its series."""
+    values: dict[str, list[float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            values.setdefault(sample.name, []).append(sample.value)
+    return values
 
 
 def test_kubectl_get_shows_at_a_glance_whether_the_job_is_safe(job: Job) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.kafka.security import NoSecurity, security_of
+from understudy.kafka.security import security_of
+from understudy.process.secrets import NoSecret
 
 WANTED = {"security.protocol": "SASL_SSL", "sasl.password": "a=b", "ssl.ca.pem": "-----BEGIN\nabc\n-----END"}
 
@@ -42,10 +43,10 @@ def test_a_local_run_may_have_a_file_of_properties(tmp_path: Path) -> None:
 )
 def test_a_secret_can_change_no_promise_and_run_no_program(tmp_path: Path, key: str) -> None:
     (tmp_path / "kafka.properties").write_text(f"{key}=x\n")
-    with pytest.raises(NoSecurity, match=f"the key {key}; write client properties that begin with"):
+    with pytest.raises(NoSecret, match=f"the key {key}; write client properties that begin with"):
         security_of(tmp_path, "kafka")
 
 
 def test_a_secret_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoSecurity, match="there is no Secret kafka"):
+    with pytest.raises(NoSecret, match="there is no Secret kafka"):
         security_of(tmp_path, "kafka")

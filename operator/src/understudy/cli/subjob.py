@@ -26,8 +26,8 @@ def run(args: argparse.Namespace) -> int:
     from understudy.engine.function import Unsuited
     from understudy.engine.session import Lacking
     from understudy.instance.process import Place, SubjobProcess, leave
-    from understudy.kafka.security import NoSecurity
     from understudy.process.logs import configure
+    from understudy.process.secrets import NoSecret
 
     configure(instance=args.instance)
     job = load_or_refuse(args.job)
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     except Lacking as error:
         print(f"understudy subjob: {error}", file=sys.stderr)
         code = 3
-    except (Unsuited, NoSecurity) as error:
+    except (Unsuited, NoSecret) as error:
         print(f"understudy subjob: {error}", file=sys.stderr)
         code = 2
     leave(code)

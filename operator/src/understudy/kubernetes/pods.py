@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.control import names
@@ -28,6 +27,13 @@ OUTPUT: Final = "/output"
 CREDENTIALS: Final = "/etc/understudy-credentials"
 CODE: Final = "/etc/understudy-code"
 GRACE_SECONDS: Final = 10
+
+# By these annotations many set-ups of Prometheus find their targets.
+SCRAPED: Final = {
+    "prometheus.io/scrape": "true",
+    "prometheus.io/port": str(names.STATUS_PORT),
+    "prometheus.io/path": "/metrics",
+}
 
 RESTRICTED: Final[Json] = {
     "allowPrivilegeEscalation": False,
@@ -59,13 +65,13 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
     _give_code(spec, subjob)
-    read = [s.origin.secret for s in job.sources if s.name in subjob.inputs]
-    _give_elsewhere(owner, spec, read)
+    read = {s.origin.secret for s in job.sources if s.name in subjob.inputs}
+    _give_secrets(owner, spec, sorted(name for name in read if name is not None))
     _give_credentials(owner, spec, intent.certificate)
     if subjob.spark.executors.instances:
         (container,) = spec["containers"]
         container["env"].append(executors_told(owner.namespace, owner.name, subjob, settings, spec))
-    annotations = _annotations(intent) | {names.SPREAD: str(intent.spread)}
+    annotations = _annotations(intent, settings) | {names.SPREAD: str(intent.spread)}
     return _pod(owner, intent.name, labels, annotations, spec)
 
 
@@ -108,9 +114,9 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
     if "hostPath" in volume:
         spec["initContainers"] = [_give_away(settings)]
         spec["securityContext"].pop("runAsNonRoot")
-    _give_elsewhere(owner, spec, [sink.target.secret])
     _give_credentials(owner, spec, intent.certificate)
-    return _pod(owner, intent.name, labels, _annotations(intent), spec)
+    _give_secrets(owner, spec, [sink.target.secret] if sink.target.secret is not None else [])
+    return _pod(owner, intent.name, labels, _annotations(intent, settings), spec)
 
 
 def _pod(
@@ -124,13 +130,14 @@ def _pod(
     }
 
 
-def _annotations(intent: CreateInstance | CreateSink) -> dict[str, str]:
-    return {
+def _annotations(intent: CreateInstance | CreateSink, settings: PodSettings) -> dict[str, str]:
+    own = {
         names.REVISION: intent.revision,
         names.QUERY: intent.digests.query,
         names.SETTINGS: intent.digests.settings,
         names.CERTIFICATE: str(intent.certificate),
     }
+    return {**own, **SCRAPED} if settings.scrape_annotations else own
 
 
 def _give_code(spec: Json, subjob: Subjob) -> None:
@@ -147,16 +154,16 @@ def _give_code(spec: Json, subjob: Subjob) -> None:
     container["env"].append({"name": "PYTHONPATH", "value": ":".join(folders.values())})
 
 
-def _give_elsewhere(owner: Owner, spec: Json, secrets: Iterable[str | None]) -> None:
-    """Adds the name of what the job keeps elsewhere, and the Secrets that its sources or its sink name."""
+def _give_secrets(owner: Owner, spec: Json, wanted: Sequence[str]) -> None:
+    """Mounts the user's Secrets that this pod needs, and tells it the identity of the job."""
     (container,) = spec["containers"]
     identity = f"understudy.{owner.namespace}.{owner.name}.{owner.uid[:8]}"
     container["env"].append({"name": names.IDENTITY, "value": identity})
-    for name in sorted({name for name in secrets if name is not None}):
-        volume = f"secret-{hashlib.sha256(name.encode()).hexdigest()[:16]}"  # a name may have dots
-        spec["volumes"].append({"name": volume, "secret": {"secretName": name, "defaultMode": 0o440}})
-        mount = {"name": volume, "mountPath": f"{names.SECRETS}/{name}", "readOnly": True}
-        container["volumeMounts"].append(mount)
+    for place, name in enumerate(wanted):
+        volume, where = f"secret-{place}", f"{names.SECRETS}/{name}"
+        secret = {"secretName": name, "defaultMode": 0o440}
+        spec["volumes"].append({"name": volume, "secret": secret})
+        container["volumeMounts"].append({"name": volume, "mountPath": where, "readOnly": True})
 
 
 def _give_credentials(owner: Owner, spec: Json, number: int) -> None:

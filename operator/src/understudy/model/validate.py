@@ -21,6 +21,7 @@ NAMES: Final[tuple[Check, ...]] = (
     names.duplicate_inputs,
     names.duplicate_elements,
     names.reserved_streams,
+    names.one_pod_name,
     names.too_long,
     names.too_many,
 )
@@ -42,6 +43,7 @@ ALONE: Final[tuple[Check, ...]] = (
     ends.shared_paths,
     ends.loops,
     ends.rules_of_kinds,
+    ends.rolls,
     expressions.generator_names,
     expressions.generator_fields,
     expressions.stateful_elements,

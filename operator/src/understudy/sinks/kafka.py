@@ -20,7 +20,7 @@ class KafkaWriter(Writer):
     """Waits for the broker however long it is away: then the stream waits, too."""
 
     def __init__(self, kafka: KafkaSink, opening: Opening) -> None:
-        """Raises Superseded if a later life has begun, or NoSecurity."""
+        """Raises Superseded if a later life has begun, or NoSecret."""
         self.commit_ms = round(kafka.commit_interval.total_seconds() * 1000)
         with _superseding():
             self._sink = topics.KafkaSink(topic_of(kafka, opening), opening.life.number)
@@ -45,6 +45,9 @@ class KafkaWriter(Writer):
         self._sink.skip(Seq(to))
         self.commit()
 
+    def stop(self) -> None:
+        self._sink.stop()
+
     def close(self) -> None:
         self._sink.close()
 
@@ -58,7 +61,7 @@ def _superseding() -> Iterator[None]:
 
 
 def topic_of(kafka: KafkaSink, opening: Opening) -> topics.SinkTopic:
-    """Raises NoSecurity."""
+    """Raises NoSecret."""
     return topics.SinkTopic(
         Connection(kafka.bootstrap_servers, security_of(opening.secrets, kafka.secret)),
         kafka.topic,

@@ -83,6 +83,10 @@ class Writer(ABC):
         no tuple waits for a commit."""
         self.next = max(self.next, to)
 
+    def stop(self) -> None:  # noqa: B027
+        """The sink is asked to end: a call that waits for a target that is away raises OSError. Called from
+        any thread."""
+
     @abstractmethod
     def close(self) -> None:
         """The sink ends. Tuples that are not committed are dropped: they will be sent again."""

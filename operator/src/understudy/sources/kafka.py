@@ -87,7 +87,7 @@ class KafkaReader(Reader):
 
 
 def topic_of(kafka: KafkaSource, opening: Opening) -> SourceTopic:
-    """Raises NoSecurity."""
+    """Raises NoSecret."""
     schema = pa.schema([field for field in opening.schema if field.name not in OF_THE_RECORD])
     return SourceTopic(
         Connection(kafka.bootstrap_servers, security_of(opening.secrets, kafka.secret)),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from understudy.local.environment import cores
-from understudy.local.promises import path_of
+from understudy.local.sink_guarantees import path_of
 from understudy.model.ha import Driver, SparkSettings
 from understudy.model.job import StreamJob
 from understudy_lab.verify.check import Reference
@@ -40,12 +40,11 @@ def batch_reference(name: str, elsewhere: Elsewhere = NOWHERE) -> Iterator[Refer
 def _rows(
     spark: SparkSession, job: StreamJob, stream: str, ahead: str | None, elsewhere: Elsewhere
 ) -> list[Row]:
-    from understudy.sinks.jsonl import as_json
     from understudy_lab.verify.batch_queries import reference
+    from understudy_lab.verify.rows import rows_of
 
     wanted = without_draws(upstream_of(job, stream))
-    made = reference(spark, wanted, Path.cwd(), ahead, elsewhere)
-    return [as_json(row) for row in made[stream].to_pylist()]
+    return rows_of(reference(spark, wanted, Path.cwd(), ahead, elsewhere)[stream])
 
 
 def upstream_of(job: StreamJob, stream: str) -> StreamJob:

@@ -19,7 +19,7 @@ from understudy.kafka.source import reread
 from understudy.model.sinks import KafkaSink
 from understudy.model.sources import KafkaSource
 from understudy.sources.port import Opening
-from understudy_lab.verify.rows import Torn
+from understudy_lab.verify.rows import Row, Torn
 
 
 class Elsewhere(NamedTuple):
@@ -50,10 +50,10 @@ def taken_from(kafka: KafkaSource, opening: Opening) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def written_to(kafka: KafkaSink, elsewhere: Elsewhere, since_ms: int) -> list[dict[str, Any]]:
+def written_to(kafka: KafkaSink, secrets: Path, since_ms: int) -> list[Row]:
     """The committed records since then, in the order of the header `_seq`: tuples of different partitions
     have no other order. Raises Torn if a partition has them in another order."""
-    security = security_of(elsewhere.secrets, kafka.secret)
+    security = security_of(secrets, kafka.secret)
     consumer = Connection(kafka.bootstrap_servers, security).consumer()
     try:
         known = consumer.list_topics(kafka.topic, timeout=CALL_SECONDS).topics[kafka.topic].partitions

@@ -21,32 +21,29 @@ from understudy.local.processes import Child, Reaper, end_all
 from understudy.local.report.arrivals import ArrivalWatch
 from understudy.local.report.record import Record, Stall
 from understudy.local.run.code import finding
-from understudy.local.run.decide import (
-    Done,
+from understudy.local.run.decide import decide, poison_of
+from understudy.local.run.failure_process import run_process
+from understudy.local.run.fault_plan import Fault, Harm, Planned
+from understudy.local.run.intents import (
     Fail,
     Finish,
     Hurt,
     Kill,
     LastResort,
-    Nemesis,
-    Observed,
     Open,
     Resume,
     Retire,
-    Seen,
     StandIn,
     Start,
     Tell,
-    decide,
-    poison_of,
 )
-from understudy.local.run.failure_process import run_process
-from understudy.local.run.faults import Fault, Harm, Planned
 from understudy.local.run.jobfile import JobFile, Refused
+from understudy.local.run.local_moves import Underway, begun, overloaded, steps
 from understudy.local.run.members import Kind, Members, Process
-from understudy.local.run.moves import Underway, begun, overloaded, steps
+from understudy.local.run.nemesis import Nemesis
+from understudy.local.run.observed import Done, Observed, Seen
 from understudy.local.run.orders import tell
-from understudy.local.run.pages import PageReader
+from understudy.local.run.page_reader import PageReader
 from understudy.local.run.partitions import Partition, Partitions
 from understudy.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use
@@ -100,6 +97,7 @@ class Supervisor:
         self._job, self._members = in_use(job), Members.of(in_use(job))
         self._told: set[tuple[Process, str]] = set()
         self._modes: dict[str, str] = {}
+        self._faults = set[tuple[str, str]]()
         self._partitions = Partitions.of(partitions)
         self._planned = planned
         self._surroundings = LocalSurroundings(folder.surroundings)
@@ -131,7 +129,6 @@ class Supervisor:
         self._look_at_the_file()
         observed = self._observe()
         self._remember(observed)
-        self._learn_arrivals(observed)
         self._cut(observed)
         self._audience.watch(observed, {name: w.tuples for name, w in self._watches.items()})
         intents = decide(self._members, self._nemesis, cores(), observed)
@@ -209,8 +206,7 @@ class Supervisor:
 
     def _observe(self) -> Observed:
         now = self.record.clock.wall_now()
-        for watch in self._watches.values():
-            watch.look(now)
+        self._look_at_sinks(now)
         found = {s: lease for s in self._members.subjobs if (lease := self._surroundings.read_lease(s))}
         return Observed(
             now_ms=now,
@@ -226,6 +222,16 @@ class Supervisor:
             killed=frozenset(self._killed),
             moving=frozenset(side for move in self.record.moves for side in move.sides),
         )
+
+    def _look_at_sinks(self, now: int) -> None:
+        for sink in self.record.versions[-1].sinks:
+            watch = self._watches[sink.name]
+            if sink.target.lines:
+                watch.look(now)
+                continue
+            page = self.record.last.get(f"sink-{sink.name}")
+            said = page.tuples if isinstance(page, SinkPage) else 0
+            watch.note(now, max(said, self._surroundings.ends(sink.input).get(sink.name, 0)))
 
     def _see(self, running: _Running, now: int) -> Seen:
         code = running.child.exit_code()
@@ -248,16 +254,8 @@ class Supervisor:
                 self.record.degraded[subjob] = poison
                 self._audience.note(poison)
         self._note_modes(observed)
+        self._note_faults(observed)
         self._note_recoveries()
-
-    def _learn_arrivals(self, observed: Observed) -> None:
-        """Of sinks that write no files."""
-        for sink in self._job.sinks:
-            pages = [
-                seen.page for seen in observed.of(Kind.SINK, sink.name) if isinstance(seen.page, SinkPage)
-            ]
-            if sink.target.folder is None and pages:
-                self._watches[sink.name].learn(observed.now_ms, max(page.tuples for page in pages))
 
     def _note_recoveries(self) -> None:
         """As soon as it is known for how long there was no output."""
@@ -266,6 +264,13 @@ class Supervisor:
                 self._recovered.add(key)
                 what = f"{key[0].name} took over {key[0].owner} from {story.gone}"
                 self._audience.note(f"{what}: no output for {story.recovery_ms:,} ms")
+
+    def _note_faults(self, observed: Observed) -> None:
+        """Each reason once, for which a source is not read."""
+        for source, at in ((s, i) for seen in observed.seen for s, i in seen.instance.inputs.items()):
+            if at.fault is not None and (source, at.fault) not in self._faults:
+                self._faults.add((source, at.fault))
+                self._audience.note(f"the source {source} is not read now: {at.fault}")
 
     def _note_modes(self, observed: Observed) -> None:
         for subjob in self._members.subjobs:
@@ -414,8 +419,8 @@ class Supervisor:
         self._reaper.close()
         for running in self._running:
             running.reader.close()
+        self._look_at_sinks(self.record.ended_ms)
         for name, watch in self._watches.items():
-            watch.look(self.record.ended_ms)
             self.record.arrivals[name] = watch.arrivals
         shutil.rmtree(self._folder.scratch, ignore_errors=True)
 
