@@ -202,6 +202,26 @@ def test_from_topic_to_topic_each_record_comes_out_once_through_a_kill(
     assert report["incidents"]
 
 
+@pytest.mark.slow
+def test_a_broker_that_restarts_costs_nothing_but_time(broker: Broker, topic: Make, tmp_path: Path) -> None:
+    from_, to = topic(PARTITIONS), topic(2)
+    words = {"SINK": TOPIC, "FROM": from_, "TO": to, "MODE": "passiveStandby"}
+    command = Command(
+        "run", manifest(tmp_path, TO_FILES, broker, **words), "--output", tmp_path / "out", cwd=tmp_path
+    )
+    command.wait_for("the streams begin")
+    with produced(broker, from_):
+        time.sleep(6)
+        broker.stop()
+        time.sleep(3)
+        broker.start()
+        code = command.wait()
+    assert code == 0, command.said()
+    records = topics.committed(broker, to)
+    seqs = sorted(int(record.headers.removeprefix("_seq:")) for record in records)
+    assert_exact([json.loads(record.value) for record in records], seqs)
+
+
 def assert_no_more_than_lost(rows: list[dict[str, Any]], seqs: list[int]) -> None:
     """Amnesia may lose records around the kill, and repeats none."""
     assert seqs == list(range(len(seqs)))
