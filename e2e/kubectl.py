@@ -120,7 +120,7 @@ class Job:
 
     def written(self, sink: str) -> int:
         page = self.page(f"{self.name}-sink-{sink}")
-        return int(page["next"]) if page else 0
+        return int(page["next"] or 0) if page else 0  # null until the sink has its folder
 
     def events(self) -> list[str]:
         found = self.namespace.list("events.events.k8s.io")

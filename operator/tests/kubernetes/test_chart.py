@@ -138,6 +138,12 @@ def test_annotations_lead_a_prometheus_without_an_operator_to_operators_and_pods
     assert PodSettings.from_json(json.loads(str(env["UNDERSTUDY_PODS"]))).scrape_annotations
 
 
+def test_only_probes_and_scrapes_reach_the_operator() -> None:
+    (policy,) = [o for o in rendered() if o["kind"] == "NetworkPolicy"]
+    (rule,) = policy["spec"]["ingress"]
+    assert {port["port"] for port in rule["ports"]} == {"health", "metrics"}
+
+
 def test_values_of_an_older_chart_are_enough() -> None:
     """`helm upgrade --reuse-values` has no values that are new."""
     assert [o["kind"] for o in rendered("--set", "metrics=null")] == [o["kind"] for o in rendered()]

@@ -117,8 +117,9 @@ def test_a_table_keeps_the_rows_that_it_does_not_replace() -> None:
 
 def test_a_new_state_answers_like_the_one_that_it_is_made_of_and_like_no_other() -> None:
     base = Table(row(State.PRIMARY, on.Tick, handler), row(State.STANDBY, on.Tick, other))
-    found = base.with_state(State.RUNNING, State.STANDBY)
-    assert dict(found) == {**dict(base), (State.RUNNING, on.Tick): other}
+    found = dict(base.with_state(State.RUNNING, State.STANDBY))
+    assert found.pop((State.RUNNING, on.Tick)) is other
+    assert found == dict(base)
 
 
 def test_the_page_of_a_mode_shows_its_own_rows_only() -> None:
