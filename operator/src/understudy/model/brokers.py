@@ -25,8 +25,9 @@ class Security(Value):
 
     secret: SecretName
     """The Secret whose keys are client properties: `security.protocol`, `sasl.mechanism`, `sasl.username`,
-    `sasl.password`, `ssl.ca.pem` and others that begin so. A local run reads `secrets/NAME.properties`, or a
-    folder `secrets/NAME` with a file for each key, beside the manifest."""
+    `sasl.password`, `ssl.ca.pem` and others that begin so. A local run reads the file
+    `NAME.properties`, or the folder `NAME` with a file for each key, in `--secrets` (default: `secrets`
+    beside the manifest)."""
 
 
 def out_of_range(
