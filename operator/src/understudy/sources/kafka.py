@@ -33,10 +33,10 @@ class KafkaReader(Reader):
         self._next = Seq(0)
         self._kept: Delivery | None = None
 
-    def begin(self, start: Seq | None, elapsed_ms: int) -> Seq | None:
+    def begin(self, start: Seq | None, elapsed_ms: int) -> Seq:
         self._source.begin(start)
         self._next, self._kept = start or Seq(0), None
-        return start
+        return self._next
 
     def poll(self, elapsed_ms: int) -> News:
         rows = self._rows()

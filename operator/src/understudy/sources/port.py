@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from understudy.protocol.ids import Range, Seq
+from understudy.sources.choices import Choices, OwnChoices
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Opening:
     """The payload columns, without `_seq` and `_ts`."""
     folder: Path = field(default_factory=Path)
     """The folder of relative paths."""
+    choices: Choices = field(default_factory=OwnChoices)
+    """What all readers of the source have to agree on."""
     identity: str = ""
     """The name of this job, and of no other job of the past: what it keeps elsewhere has names that begin
     so."""
@@ -54,9 +57,9 @@ class Reader(ABC):
     @abstractmethod
     def begin(self, start: Seq | None, elapsed_ms: int) -> Seq | None:
         """Reads tuples from `start` on; None: from the newest on. Returns where the reader begins: after
-        `start` if the tuples in between can't be read any more, which are reported as lost. A reader that has
-        to ask first returns `start`, and `poll` says what is skipped. May be called again, with another
-        start."""
+        `start` if the tuples in between can't be read any more, which are reported as lost. None: that is not
+        known yet, and `begin` is called again. A reader that knows only later what is gone says it in the
+        news of `poll`. May also be called again later, with another start."""
 
     @abstractmethod
     def poll(self, elapsed_ms: int) -> News:
@@ -70,7 +73,7 @@ class Reader(ABC):
 
     @property
     def fault(self) -> str | None:
-        """Why no tuples come, as a sentence; None while all is well."""
+        """Why nothing comes, in a sentence; None while all is well."""
         return None
 
     @abstractmethod

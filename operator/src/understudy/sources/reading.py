@@ -17,9 +17,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from understudy.model.job import StreamJob, Subjob
+from understudy.model.sources import Source
 from understudy.process.clock import Anchor
 from understudy.process.ports import Surroundings
 from understudy.protocol.ids import Range, Seq, WallMillis
+from understudy.sources.choices import KeptChoices
 from understudy.sources.port import News, Opening, Reader
 from understudy.sources.readers import reader_of
 
@@ -64,10 +66,11 @@ class Sources:
         """`folder`: the folder of relative paths."""
         read = [source for source in job.sources if source.name in subjob.inputs]
         identity, secrets = surroundings.identity(), surroundings.secrets()
-        readers = {
-            s.name: reader_of(s.origin, Opening(s.name, schemas[s.name], folder, identity, secrets))
-            for s in read
-        }
+        readers = {}
+        for source in read:
+            choices = KeptChoices(surroundings, _keeper(job, source), source.name)
+            opening = Opening(source.name, schemas[source.name], folder, choices, identity, secrets)
+            readers[source.name] = reader_of(source.origin, opening)
         return cls(readers, {s.name for s in read if s.origin.computed})
 
     def begin(self, source: str, start: Seq | None) -> None:
@@ -88,6 +91,8 @@ class Sources:
 
     def _poll(self, source: str, reading: _Reading, elapsed_ms: int) -> None:
         news = reading.held or self._news(reading, elapsed_ms)
+        if news is None:
+            return
         if news.skipped is not None and not self.is_through(source):
             reading.held = news
             return
@@ -96,13 +101,16 @@ class Sources:
             del self._reading[source]
         self.advance(source, news)
 
-    def _news(self, reading: _Reading, elapsed_ms: int) -> News:
+    def _news(self, reading: _Reading, elapsed_ms: int) -> News | None:
+        """None: the reader can't begin yet."""
         if reading.begun:
             return reading.reader.poll(elapsed_ms)
         first = reading.reader.begin(reading.start, elapsed_ms)
+        if first is None:
+            return None
         reading.begun = True
         news = reading.reader.poll(elapsed_ms)
-        if first is None or first == reading.start:
+        if not first or first == reading.start:
             return news
         return replace(news, skipped=Range(reading.start or Seq(0), first))
 
@@ -116,3 +124,8 @@ class Sources:
         """A tail to restore with; None for a generator, because the inbox computes it, and for a source that
         is read from the tail's beginning instead."""
         return self._readers[source].rows(wanted)
+
+
+def _keeper(job: StreamJob, source: Source) -> str:
+    """The subjob with whose Lease the choices about the source are kept: the first one that reads it."""
+    return next(subjob.name for subjob in job.subjobs if source.name in subjob.inputs)

@@ -8,6 +8,7 @@ windows and joins over all rows at once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -47,6 +48,8 @@ from understudy_lab.verify.topics import NOWHERE, Elsewhere, taken_from
 
 CONTROL: Final = ("_seq", "_ts", "_pos", "_wm", "_greatest")
 
+POLL_SECONDS = 0.001
+
 
 def reference(
     spark: SparkSession,
@@ -60,7 +63,7 @@ def reference(
     Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes
     first."""
     schemas = stream_schemas(spark, job)
-    openings = {s.name: Opening(s.name, schemas[s.name], folder, *elsewhere) for s in job.sources}
+    openings = {s.name: Opening(s.name, schemas[s.name], folder, **elsewhere._asdict()) for s in job.sources}
     streams = {s.name: _source(spark, s, openings[s.name]) for s in job.sources}
     waiting = [element for subjob in job.subjobs for element in elements_of(subjob)]
     while waiting:
@@ -96,12 +99,15 @@ def _source(spark: SparkSession, source: Source, opening: Opening) -> DataFrame:
 
 
 def _all_rows(reader: Reader) -> pa.Table:
-    """Of a source that ends."""
-    reader.begin(Seq(0), 0)
+    """Of a source that ends, in one piece: of a table whose first piece is empty, Spark takes nothing."""
+    while reader.begin(Seq(0), 0) is None:
+        time.sleep(POLL_SECONDS)
     news = [reader.poll(0)]
     while not news[-1].ended:
+        if news[-1].rows is None or not news[-1].rows.num_rows:
+            time.sleep(POLL_SECONDS)
         news.append(reader.poll(0))
-    return pa.concat_tables([each.rows for each in news if each.rows is not None])
+    return pa.concat_tables([each.rows for each in news if each.rows is not None]).combine_chunks()
 
 
 def _numbered(rows: DataFrame) -> DataFrame:
