@@ -43,7 +43,7 @@ chart: setup  ## the chart, its alerts and dashboards, and the operator's rights
 spark: setup  ## queries on a real Spark session
 	$(BIN)/pytest -m 'spark and not processes' $(ARGS)
 
-brokers: setup  ## Kafka sources and sinks on a real broker that is killed, too; needs Maven, or root to install it
+brokers: setup  ## Kafka on a real broker that is killed, too, and jobs between topics; needs Maven, or root to install it
 	@command -v mvn >/dev/null || scripts/apt-install maven
 	$(BIN)/pytest -m 'broker and not slow' $(ARGS)
 
