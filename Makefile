@@ -35,9 +35,9 @@ lint: setup  ## style, types, layers, generated files
 	$(BIN)/python charts/generate.py --check
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
-	$(BIN)/pytest -m 'not spark and not processes and not helm and not broker' $(ARGS)
+	$(BIN)/pytest -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
 
-chart: setup  ## the chart, and the operator's rights against what it does; needs helm, or root to build it
+chart: setup  ## the chart, its alerts and dashboards, and the operator's rights; needs helm and promtool, or root to get them
 	@scripts/chart $(ARGS)
 
 spark: setup  ## queries on a real Spark session
@@ -46,6 +46,10 @@ spark: setup  ## queries on a real Spark session
 brokers: setup  ## Kafka sources and sinks on a real broker that is killed, too; needs Maven, or root to install it
 	@command -v mvn >/dev/null || scripts/apt-install maven
 	$(BIN)/pytest -m 'broker and not slow' $(ARGS)
+
+databases: setup  ## sinks on a real PostgreSQL that is killed, too; needs PostgreSQL, or root to install it
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || scripts/apt-install postgresql
+	$(BIN)/pytest -m 'database and not slow' $(ARGS)
 
 processes: setup  ## whole jobs in local processes, with kills
 	$(BIN)/pytest -m 'processes and not slow' --durations=30 $(ARGS)
@@ -63,7 +67,7 @@ share: setup  ## a tenth of what is marked slow: the one whose turn it is, or N=
 explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (minutes)
 	UNDERSTUDY_SEEDS=$(or $(SEEDS),2000) $(BIN)/pytest operator/tests/simulation/test_faults.py $(ARGS)
 
-mutants: setup  ## every guard and comparison of the core changed, one at a time (an hour, or in parts); SAMPLE=20 runs so many
+mutants: setup  ## every guard and comparison of the core changed, one at a time (hours, or in parts); SAMPLE=20 runs so many
 	PYTHONPATH=operator $(BIN)/python -m tests.mutants $(if $(SAMPLE),\
 	    --sample $(SAMPLE) --draw "$$(git rev-parse HEAD)",\
 	    --record build/mutants.jsonl --page docs/simulation/mutants.md) $(ARGS)

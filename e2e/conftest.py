@@ -20,11 +20,14 @@ PREVIOUS = Path(__file__).parent / "previous" / "understudy-0.1.0.tgz"
 CRDS = Path(__file__).parents[1] / "crds"
 IMAGE = os.environ.get("UNDERSTUDY_IMAGE", "localhost/understudy:dev")
 SYSTEM = "understudy-system"
+# What the suite's jobs use and a chart does not allow by itself.
+ALLOWED = ("jobs.allow.jobTemplates=true",)
 
 
 def install(chart: Path, *more: str) -> None:
     repository, _, tag = IMAGE.rpartition(":")
-    settings = [f"image.repository={repository}", f"image.tag={tag}", *more]
+    allowed = ALLOWED if chart == CHART else ()
+    settings = [f"image.repository={repository}", f"image.tag={tag}", *allowed, *more]
     run("helm", "upgrade", "--install", "understudy", str(chart), "--namespace", SYSTEM, "--create-namespace",
         "--set", ",".join(settings), "--wait", "--timeout", "3m")  # fmt: skip
 

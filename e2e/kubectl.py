@@ -55,6 +55,10 @@ class Namespace:
         items: list[Json] = json.loads(self.kubectl("get", kind, *chosen, "-o", "json"))["items"]
         return items
 
+    def metrics(self, pod: str, port: int) -> str:
+        """What Prometheus would read, through the API server."""
+        return self.kubectl("get", "--raw", f"/api/v1/namespaces/{self.name}/pods/{pod}:{port}/proxy/metrics")
+
     def kill(self, pod: str) -> None:
         """No goodbye: the API server forgets it at once, the kubelet kills it."""
         self.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
@@ -111,9 +115,12 @@ class Job:
             return None
         return json.loads(done.stdout) if done.returncode == 0 else None
 
+    def metrics(self, pod: str) -> str:
+        return self.namespace.metrics(pod, 7071)
+
     def written(self, sink: str) -> int:
         page = self.page(f"{self.name}-sink-{sink}")
-        return int(page["next"]) if page else 0
+        return int(page["next"] or 0) if page else 0  # null until the sink has its folder
 
     def events(self) -> list[str]:
         found = self.namespace.list("events.events.k8s.io")

@@ -11,6 +11,7 @@ import sys
 import pytest
 from kubectl import PATIENCE, Job, Json, Namespace, name_of, node_of, run, until
 from numbers_job import numbers_job
+from prometheus_client.parser import text_string_to_metric_families
 from story import (
     TAKE_OVER,
     assert_flowing,
@@ -60,6 +61,37 @@ def test_a_ready_job_is_protected_and_its_pairs_are_on_different_nodes(job: Job)
     figures = {"subjobs": "2/2", "protected": "2/2", "guarantee": "precise", "attention": ""}
     assert {name: status["summary"][name] for name in figures} == figures
     assert {subjob["mode"] for subjob in status["subjobs"]} == {"passiveStandby"}
+
+
+def test_prometheus_reads_the_same_on_pods_and_operators(job: Job, operator: Namespace) -> None:
+    primary, epoch = job.lease("keep")
+    figures = samples(job.metrics(primary))
+    assert figures["understudy_leads"] == [1]
+    assert figures["understudy_epoch"] == [epoch]
+    assert figures["understudy_tuples_in_total"][0] > 0
+    assert "understudy_sink_tuples_written_total" in samples(job.metrics(f"{NAME}-sink-kept"))
+    shown = until("the operator that leads knows the job", lambda: metrics_of_leader(operator), 30)
+    assert 1 in shown["understudy_protected"]
+
+
+def metrics_of_leader(operator: Namespace) -> dict[str, list[float]] | None:
+    """Of the only one that leads and shows jobs; one that starts or ends may not answer."""
+    pods = operator.list("pods", "app.kubernetes.io/name=understudy-operator")
+    try:
+        found = [samples(operator.metrics(name_of(pod), 8081)) for pod in pods]
+    except AssertionError:
+        return None
+    leaders = [figures for figures in found if figures["understudy_leader"] == [1]]
+    return leaders[0] if len(leaders) == 1 and "understudy_protected" in leaders[0] else None
+
+
+def samples(text: str) -> dict[str, list[float]]:
+    """Metric → the values of its series."""
+    values: dict[str, list[float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            values.setdefault(sample.name, []).append(sample.value)
+    return values
 
 
 def test_kubectl_get_shows_at_a_glance_whether_the_job_is_safe(job: Job) -> None:

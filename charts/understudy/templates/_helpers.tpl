@@ -23,6 +23,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.image.repository }}:{{ .Values.image.tag }}
 {{- end }}
 
+{{/* Of the operator's pod. */}}
+{{- define "understudy.annotations" -}}
+{{- with .Values.operator.podAnnotations }}{{ toYaml . }}{{ end }}
+{{- if (.Values.metrics).annotations }}
+prometheus.io/scrape: "true"
+prometheus.io/port: "8081"
+prometheus.io/path: /metrics
+{{- end }}
+{{- end }}
+
 {{/* What the operator needs to know to make the pods of jobs. */}}
 {{- define "understudy.pods" -}}
 {{- $pods := dict "image" (include "understudy.image" .) "imagePullPolicy" .Values.image.pullPolicy -}}
@@ -31,9 +41,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $pods "memoryOverheadMi" .Values.jobs.memoryOverheadMi -}}
 {{- $_ := set $pods "nodeSelector" .Values.jobs.nodeSelector -}}
 {{- $_ := set $pods "tolerations" .Values.jobs.tolerations -}}
+{{- $_ := set $pods "allow" .Values.jobs.allow -}}
 {{- $_ := set $pods "disruptionBudgets" .Values.jobs.disruptionBudgets -}}
 {{- $_ := set $pods "networkPolicies" .Values.networkPolicies -}}
 {{- $_ := set $pods "operator" (dict "namespace" .Release.Namespace "labels" (include "understudy.selector" . | fromYaml)) -}}
+{{- $_ := set $pods "scrapeAnnotations" ((.Values.metrics).annotations | default false) -}}
 {{- $_ := set $pods "placement" .Values.jobs.placement -}}
 {{- $_ := set $pods "mutualTLS" .Values.jobs.mutualTLS -}}
 {{- $_ := set $pods "certificateLifetime" .Values.jobs.certificateLifetime -}}
@@ -63,9 +75,11 @@ The operator's rights in a namespace. It may hand out only what it has, so the r
 - apiGroups: [""]
   resources: [services]
   verbs: [list, create, patch, delete]
+{{- if .Values.jobs.allow.jobTemplates }}
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [create]
+  verbs: [list, create]
+{{- end }}
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, create, patch, delete]

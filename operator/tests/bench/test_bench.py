@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from understudy.local.report.arrivals import Arrival, ArrivalWatch
-from understudy.local.report.incidents import Incident
-from understudy.local.report.migrations import Migration
-from understudy.local.run.decide import Done, Observed, Seen
-from understudy.local.run.faults import Fault, Target
+from understudy.local.report.fault_effects import Incident
+from understudy.local.report.move_costs import Migration
+from understudy.local.run.fault_plan import Fault, Target
 from understudy.local.run.members import Kind, Process
+from understudy.local.run.observed import Done, Observed, Seen
 from understudy.model.ha import Heartbeat, Mode, Strategy
 from understudy.model.job import StreamJob
 from understudy.model.validate import check
 from understudy.protocol.statuspage import InstancePage, State, TakeOver
-from understudy_lab.bench import jobs, memory, moving, page
+from understudy_lab.bench import jobs, move_costs, page, sink_memory
 from understudy_lab.bench.overhead import Overhead, Steady
-from understudy_lab.bench.recovery import Kills, Recovery, gaps
+from understudy_lab.bench.recovery_times import Kills, Recovery, gaps
 from understudy_lab.bench.silence import FOR_GOOD_MS, Silence, SilenceEach, allowed_ms
 from understudy_lab.bench.throughput import Throughput
 from understudy_lab.bench.watching import Failed, KillEach, detections, growth
@@ -35,7 +35,7 @@ from understudy_lab.commands.bench import MEASUREMENTS
         jobs.one_subjob(500, Mode.SAVEPOINT),
         jobs.four_by_two(500, Strategy.SWEEPING),
         jobs.rows(10**7, 10**6, 2),
-        jobs.passed_on(20_000, 10**6, Mode.SAVEPOINT, memory.QUEUE),
+        jobs.passed_on(20_000, 10**6, Mode.SAVEPOINT, sink_memory.QUEUE),
     ],
 )
 def test_the_jobs_are_accepted(job: StreamJob) -> None:
@@ -181,19 +181,19 @@ MOVE = Migration(
 
 
 def test_a_move_costs_its_pause_and_what_is_sent() -> None:
-    found = moving.moves_of([MOVE, replace(MOVE, paused_ms=None)], 2)
-    assert found == moving.Moves(pauses=(50, 0), moved=(9, 9))
-    text = page.moving_text(moving.Moving({Mode.SAVEPOINT: found}))
+    found = move_costs.moves_of([MOVE, replace(MOVE, paused_ms=None)], 2)
+    assert found == move_costs.Moves(pauses=(50, 0), moved=(9, 9))
+    text = page.moving_text(move_costs.Moving({Mode.SAVEPOINT: found}))
     assert "| savepoint | 25 ms | 0 ms | 50 ms | 9 |" in text
 
 
 def test_a_move_that_did_not_take_place_is_not_counted() -> None:
     with pytest.raises(Failed, match="1 of 2 moves took place; beats-0 to beats-2: it is gone"):
-        moving.moves_of([MOVE, replace(MOVE, restored_ms=None, failure="it is gone")], 2)
+        move_costs.moves_of([MOVE, replace(MOVE, restored_ms=None, failure="it is gone")], 2)
 
 
 def test_moving_ends_when_every_target_was_started_and_no_move_is_under_way() -> None:
-    nemesis = moving.UntilMoved(2)
+    nemesis = move_costs.UntilMoved(2)
     seen = tuple(subjob("beats", number) for number in range(4))
     assert not nemesis.satisfied(replace(QUIET, seen=seen[:3]))
     assert not nemesis.satisfied(replace(QUIET, seen=seen, moving=frozenset({seen[3].process})))
@@ -253,15 +253,15 @@ def test_the_docs_have_a_place_for_each_benchmark() -> None:
 # --- a dead sink
 
 
-def absence(**changes: Any) -> memory.Absence:
+def absence(**changes: Any) -> sink_memory.Absence:
     queues, before, most = {"made-0": 900, "passed-1": 1_000}, {"made-0": 50 << 20}, {"made-0": 70 << 20}
-    found = memory.Absence(1_000, queues, ("made", "passed"), before, most, 360, True)
+    found = sink_memory.Absence(1_000, queues, ("made", "passed"), before, most, 360, True)
     return replace(found, **changes)
 
 
 def test_a_queue_beyond_its_bound_or_a_tuple_that_is_missing_misses_the_target() -> None:
     def met(**changes: Any) -> bool:
-        return memory.Memory({Mode.SAVEPOINT: absence(**changes)}, 360).met
+        return sink_memory.Memory({Mode.SAVEPOINT: absence(**changes)}, 360).met
 
     assert met()
     assert not met(queues={"made-0": 1_001})
@@ -270,5 +270,5 @@ def test_a_queue_beyond_its_bound_or_a_tuple_that_is_missing_misses_the_target()
 
 
 def test_the_memory_table_names_the_waiting_process_and_the_cost() -> None:
-    text = page.memory_text(memory.Memory({Mode.SAVEPOINT: absence()}, 360))
+    text = page.memory_text(sink_memory.Memory({Mode.SAVEPOINT: absence()}, 360))
     assert "| savepoint | 0.0 of 0 MiB | made, passed | 70 MiB | 20 MiB | 360 of 360, precise |" in text

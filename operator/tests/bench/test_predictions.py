@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.local.report.incidents import Incident
+from understudy.local.report.fault_effects import Incident
 from understudy.model.classes import OperatorClass, class_of
 from understudy.model.validate import check
 from understudy.protocol.statuspage import Batches, InstancePage

@@ -6,11 +6,11 @@ import argparse
 
 from tests.local.jobs import job
 from understudy.cli import run
-from understudy.cli.faults import Programme, programme_of, undone
+from understudy.cli.fault_options import Programme, programme_of, undone
 from understudy.local.report.record import Record
-from understudy.local.run.decide import Done
+from understudy.local.run.local_moves import Underway
 from understudy.local.run.members import Kind, Process
-from understudy.local.run.moves import Underway
+from understudy.local.run.observed import Done
 
 
 def asked(*words: str) -> Programme:

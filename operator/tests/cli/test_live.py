@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tests.local.test_decide import SINK, running, says, seen, subjob
 from understudy.cli.live import LINE_SECONDS, Lines, _table
-from understudy.local.run.decide import Observed
+from understudy.local.run.observed import Observed
 from understudy.protocol.statuspage import Consumer, Queue, Role, State
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from understudy.control.admission import admit, taken_names
-from understudy.control.observed import Lease
+from understudy.control.admission import admit
 from understudy.control.revision import digests_of, revision_of
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob
 from understudy.model.load import from_manifest, to_manifest
 
-from .jobs import job, manifest
+from .jobs import manifest
 
 
 def test_auto_becomes_the_mode_that_was_planned() -> None:
@@ -19,16 +18,6 @@ def test_auto_becomes_the_mode_that_was_planned() -> None:
     found = admit(manifest(subjobs=subjobs))
     assert isinstance(found, StreamJob)
     assert {subjob.ha.mode for subjob in found.subjobs} == {Mode.ACTIVE_STANDBY}
-
-
-def test_a_name_that_another_job_has_taken_is_refused() -> None:
-    refused = taken_names(job(), [Lease("demo-keep", "demo-k", "eep")])
-    assert refused[0].reason == "NameTaken"
-    assert "in use by StreamJob demo-k" in refused[0].message
-
-
-def test_the_leases_of_the_job_itself_do_not_block_its_name() -> None:
-    assert not taken_names(job(), [Lease("demo-keep", "demo", "keep")])
 
 
 def test_admission_refuses_with_the_sentence_of_the_model() -> None:

@@ -110,6 +110,17 @@ def test_figures_alone_are_written_from_time_to_time(
     assert fewest <= written <= most
 
 
+@pytest.mark.parametrize(("jobs", "seconds"), [(1, 10), (50, 50), (1_000, 100)])
+def test_the_more_jobs_there_are_the_longer_figures_stand(started: World, jobs: int, seconds: int) -> None:
+    alone = started.observe
+    started.observe = lambda: replace(alone(), jobs=jobs)  # type: ignore[method-assign]
+    started.flowing = True
+    before = len([i for i in started.history if isinstance(i, PatchStatus)])
+    started.run_for(6 * seconds)
+    written = len([i for i in started.history if isinstance(i, PatchStatus)]) - before
+    assert 5 <= written <= 7
+
+
 def test_amnesia_needs_no_standby() -> None:
     world = World(with_modes("amnesia", "amnesia")).run_for(20)
     assert set(world.pods) == {"demo-keep-0", "demo-double-0", "demo-sink-out"}

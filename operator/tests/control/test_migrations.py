@@ -8,7 +8,7 @@ from understudy.control.migrations import Give, SeenMigration, TakeBack, WriteDo
 from understudy.control.observed import Moved, Order
 from understudy.control.times import iso_ms
 from understudy.model.kinds import MigrationPhase, MigrationSpec, MigrationStatus
-from understudy.protocol.moves import LIMIT_MS, START_MS
+from understudy.protocol.move_limits import LIMIT_MS, START_MS
 
 STARTED_MS = 1_000_000
 RUNNING = MigrationStatus(phase=MigrationPhase.RUNNING, started_at=iso_ms(STARTED_MS))

@@ -32,7 +32,7 @@ from understudy.control.planned_move import (
     next_steps,
     phase_of,
 )
-from understudy.protocol.moves import LIMIT_MS, too_late
+from understudy.protocol.move_limits import LIMIT_MS, too_late
 
 COLD = MoveView(
     now_ms=10_000,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from understudy.control.status import same_but_for_figures
+from understudy.control.job_status import same_but_for_figures
 
 from .jobs import job
 from .world import World

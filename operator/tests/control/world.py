@@ -31,8 +31,8 @@ from understudy.control.observed import (
     Spread,
     Trial,
 )
-from understudy.control.record import read_record
 from understudy.control.revision import revision_of
+from understudy.control.run_record import read_record
 from understudy.model.branches import in_use
 from understudy.model.ha import Ha
 from understudy.model.job import StreamJob

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from understudy.local.promises import path_of
-from understudy.local.run.faults import Fault, parse_kill, parse_stop
+from understudy.local.run.fault_plan import Fault, parse_kill, parse_stop
+from understudy.local.sink_guarantees import path_of
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 

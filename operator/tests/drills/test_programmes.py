@@ -15,7 +15,7 @@ from tests.drills.programme import Programme
 from tests.drills.programmes import ALL, QUICK
 from tests.drills.results import is_done
 from tests.drills.table import put, section
-from understudy.local.promises import promises
+from understudy.local.sink_guarantees import promises
 from understudy.model.classes import OperatorClass
 from understudy.model.guarantees import PRECISE
 from understudy.model.ha import Mode

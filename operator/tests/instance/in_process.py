@@ -22,9 +22,9 @@ from tests.engine.computing import PlanRow, results_of
 from understudy.engine.inbox import Inbox
 from understudy.engine.lane import WIRE, InputKind, InputSpec
 from understudy.instance.context import Context
+from understudy.instance.instance_page import status_of
 from understudy.instance.serving import InstanceServing
 from understudy.instance.shell import Shell
-from understudy.instance.status import status_of
 from understudy.local.surroundings import LocalSurroundings
 from understudy.model.elements import elements_of
 from understudy.model.job import StreamJob

@@ -12,7 +12,7 @@ from understudy.instance.outputs import IN_VAIN, ROOM_SECONDS
 from understudy.protocol.ids import Stream
 
 from .in_process import Bounds, InProcessJob, expected, until
-from .test_moves import MODES
+from .test_hand_over import MODES
 
 BOUNDS = Bounds(memory=1_000, disk=5_000, waiting=100)
 SECONDS = 1.0

@@ -108,7 +108,7 @@ def test_the_timeout_is_what_was_said_and_ten_times_as_long_while_a_cold_engine_
 
 
 def test_healthz_fails_exactly_as_long_as_the_engine_stands_still(running: InProcessJob) -> None:
-    health = Health("first", "first-0", Latencies(list))
+    health = Health("chain", "first", "first-0", Latencies(list))
     page = StatusServer("127.0.0.1", 0, health.status, health.ready, health.trouble)
     health.context = running.instances["first-0"].context
     health.engine, inbox = watcher_of(running)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from understudy.instance.instance_page import status_of
 from understudy.instance.process import Place, SubjobProcess
 from understudy.instance.shell import Shell
-from understudy.instance.status import status_of
 from understudy.modes.transitions import Impossible
 from understudy.protocol import events as on
 from understudy.protocol.ids import Epoch

@@ -14,7 +14,7 @@ import pytest
 
 from tests.instance.in_process import CHAIN, InProcessJob, job_of, until
 from tests.sinks.test_sink_lives import HA, spawn
-from understudy.instance.status import status_of
+from understudy.instance.instance_page import status_of
 from understudy.modes.build import sink_consumer
 from understudy.protocol.ids import Stream
 from understudy.protocol.statuspage import InstancePage, Lag, from_bytes, to_bytes

@@ -71,12 +71,13 @@ class FakeApi:
                 return 404, {"message": f"no such path {place.path}"}
             key = (found["plural"], found["namespace"] or "", found["name"] or "")
             if not found["name"]:
-                selector = parse_qs(place.query).get("labelSelector", [""])[0]
-                return self._collection(method, key, body, selector)
+                asked = parse_qs(place.query)
+                name = asked.get("fieldSelector", [""])[0].removeprefix("metadata.name=")
+                return self._collection(method, key, body, asked.get("labelSelector", [""])[0], name)
             return self._one(method, key, body or {}, kind, bool(found["status"]))
 
     def _collection(
-        self, method: str, key: tuple[str, str, str], body: Json | None, selector: str
+        self, method: str, key: tuple[str, str, str], body: Json | None, selector: str, name: str
     ) -> tuple[int, Json]:
         plural, namespace, _ = key
         if method == "POST" and body is not None:
@@ -85,8 +86,11 @@ class FakeApi:
             return 201, self.put(plural, body)
         mine = [
             o
-            for (p, ns, _), o in self.objects.items()
-            if p == plural and ns == namespace and _matches(o["metadata"].get("labels") or {}, selector)
+            for (p, ns, n), o in self.objects.items()
+            if p == plural
+            and ns == namespace
+            and name in ("", n)
+            and _matches(o["metadata"].get("labels") or {}, selector)
         ]
         return 200, {"items": mine}
 

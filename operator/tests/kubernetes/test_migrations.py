@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from understudy.control.observed import Move, Moved, Order
-from understudy.control.record import move_to_text, moved_to_text
+from understudy.control.run_record import move_to_text, moved_to_text
 from understudy.kubernetes.api import Api
 from understudy.kubernetes.migrations import MigrationReconciler, is_open
 from understudy.kubernetes.parse import orders_of

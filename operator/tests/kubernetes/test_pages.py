@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from understudy.cli.pages import incident_table, status_page
+from understudy.cli.pages import AWAY_MS, incident_table, status_page
 from understudy.cli.terminal import Part, plain
+from understudy.control.job_status import OLDEST_MS
 from understudy.control.times import millis
+from understudy.kubernetes.reconcile import CALMEST_SECONDS
 from understudy.model.refusal import Refusal
 
 from ..control.jobs import job
@@ -100,6 +102,11 @@ def test_a_job_that_was_not_observed_yet_is_not_called_safe() -> None:
     page = status_page(body, [], 0)
     assert not page.safe
     assert "is it running?" in plain(*page.parts)
+
+
+def test_a_status_is_never_so_old_while_the_operator_works_that_it_is_doubted() -> None:
+    """However many jobs there are: the first look after its limit writes it."""
+    assert OLDEST_MS + 1_000 * CALMEST_SECONDS < AWAY_MS
 
 
 @pytest.mark.parametrize(("old_ms", "is_known"), [(120_000, True), (179_000, True), (180_000, False)])

@@ -16,6 +16,7 @@ import yaml
 from understudy.kubernetes.api import Api
 from understudy.kubernetes.reconcile import Reconciler
 from understudy.kubernetes.settings import PodSettings
+from understudy.model.allowed import Allowed
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 
@@ -24,7 +25,7 @@ from .fake_api import FakeApi
 
 Json = dict[str, Any]
 
-SETTINGS = PodSettings(image="understudy:test")
+SETTINGS = PodSettings(image="understudy:test", allowed=Allowed(host_paths=("/data",)))
 
 
 @pytest.fixture
@@ -221,6 +222,33 @@ def test_a_volume_is_the_sinks_folder_and_a_host_path_is_given_to_its_user(fake:
     assert {"name": "output", **volume} in pod["spec"]["volumes"]
     (init,) = pod["spec"]["initContainers"]
     assert init["command"] == ["chown", "10001:10001", "/output"]
+
+
+def test_only_the_pod_of_the_sink_that_needs_a_secret_has_it_and_only_to_read(
+    fake: FakeApi, api: Api
+) -> None:
+    postgres = {"secret": "db", "table": "public.alerts"}
+    sinks = [
+        {"name": "out", "input": "double", "postgres": postgres},
+        {"name": "log", "input": "double", "console": {}},
+    ]
+    submit(fake, manifest(sinks=sinks))
+    Reconciler(api, SETTINGS).reconcile("apps", "demo")
+    pods = [pod for (kind, _, _), pod in fake.objects.items() if kind == "pods"]
+    secrets = {
+        pod["metadata"]["name"]: volume["name"]
+        for pod in pods
+        for volume in pod["spec"]["volumes"]
+        if volume.get("secret", {}).get("secretName") == "db"
+    }
+    assert secrets == {"demo-sink-out": "secret-0"}
+    found = fake.get("pods", "demo-sink-out")
+    assert found is not None
+    (container,) = found["spec"]["containers"]
+    mount = {"name": "secret-0", "mountPath": "/etc/understudy-secrets/db", "readOnly": True}
+    assert mount in container["volumeMounts"]
+    (identity,) = [e["value"] for e in container["env"] if e["name"] == "UNDERSTUDY_IDENTITY"]
+    assert identity.startswith("understudy.apps.demo.")
 
 
 def test_each_pod_of_a_sink_has_a_greater_number_than_the_one_before(fake: FakeApi, api: Api) -> None:

@@ -17,12 +17,13 @@ from understudy.kubernetes.objects import Owner, role
 from understudy.kubernetes.reconcile import Reconciler
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Key, Version, Writer, unelected
+from understudy.model.allowed import Allowed
 from understudy.model.status import Role
 
-from ..control.jobs import manifest
 from .fake_api import PATH, FakeApi
 from .test_chart import rendered
 from .test_reconcile import submit
+from .test_taken import with_process
 
 pytestmark = pytest.mark.helm
 
@@ -31,7 +32,11 @@ Right = tuple[str, str, str]
 """Group, resource, verb."""
 
 SETTINGS = PodSettings(
-    image="understudy:test", disruption_budgets=True, network_policies=True, mutual_tls=True
+    image="understudy:test",
+    disruption_budgets=True,
+    network_policies=True,
+    mutual_tls=True,
+    allowed=Allowed(job_templates=True),
 )
 OWNER = Owner("demo", "apps", "uid-job")
 # What kopf does with the kinds that it watches, and what the rounds do.
@@ -105,7 +110,7 @@ def read(fake: FakeApi) -> dict[Key, Version]:
 def asked() -> set[Right]:
     """By a reconciliation, and by every intent there is."""
     fake = FakeApi()
-    submit(fake, manifest())
+    submit(fake, with_process())
     drill = {
         "metadata": {"name": "now", "namespace": "apps"},
         "spec": {"job": "demo", "subjob": "x", "fault": "podKill"},
@@ -149,7 +154,8 @@ def asked() -> set[Right]:
 
 
 def rules_of(kind: str, name: str) -> list[Json]:
-    (found,) = [o for o in rendered() if o["kind"] == kind and o["metadata"]["name"] == name]
+    everything = rendered("--set", "jobs.allow.jobTemplates=true")
+    (found,) = [o for o in everything if o["kind"] == kind and o["metadata"]["name"] == name]
     rules: list[Json] = found["rules"]
     return rules
 
@@ -168,6 +174,11 @@ def test_the_election_needs_its_own_lease_only() -> None:
         for _ in range(2):
             election.look()
     assert rights_in(rules_of("Role", "understudy-election")) == used(fake)
+
+
+def test_jobs_need_rights_only_where_manifests_may_declare_them() -> None:
+    (found,) = [o for o in rendered() if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "understudy"]
+    assert "batch" not in {group for group, _, _ in rights_in(found["rules"])}
 
 
 def test_without_safeguards_there_are_no_rights_for_them() -> None:

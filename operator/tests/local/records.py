@@ -9,9 +9,10 @@ from tests.local.jobs import job
 from understudy.local.effective import effective
 from understudy.local.report.arrivals import Arrival
 from understudy.local.report.record import Lags, Record
-from understudy.local.run.decide import Done, Finish
-from understudy.local.run.faults import Fault, Target
+from understudy.local.run.fault_plan import Fault, Target
+from understudy.local.run.intents import Finish
 from understudy.local.run.members import Kind, Process
+from understudy.local.run.observed import Done
 from understudy.protocol.statuspage import InstancePage, Lag, Role, TakeOver
 
 START = 1_760_000_000_000

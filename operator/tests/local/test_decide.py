@@ -10,29 +10,25 @@ import pytest
 from tests.local.jobs import job
 from understudy.control.giving_up import CRASHES
 from understudy.control.replacing import TOO_MANY
-from understudy.local.run.decide import (
-    PATIENCE_MS,
-    Done,
+from understudy.local.run.decide import PATIENCE_MS, decide, poison_of
+from understudy.local.run.fault_plan import Fault, Target
+from understudy.local.run.intents import (
     Fail,
     Finish,
     Hurt,
     Intent,
     Kill,
     LastResort,
-    Observed,
     Open,
     Resume,
     Retire,
-    Schedule,
-    Seen,
     StandIn,
     Start,
     Tell,
-    decide,
-    poison_of,
 )
-from understudy.local.run.faults import Fault, Target
 from understudy.local.run.members import Kind, Members, Process
+from understudy.local.run.nemesis import Schedule
+from understudy.local.run.observed import Done, Observed, Seen
 from understudy.protocol.failures import Means
 from understudy.protocol.statuspage import (
     Consumer,

@@ -10,15 +10,16 @@ from math import inf
 from tests.local.records import FAULT, JOB, START, STORY, instance, record
 from understudy.local.report.arrivals import Arrival
 from understudy.local.report.comparison import Comparison, compare
+from understudy.local.report.fault_effects import incidents_of
 from understudy.local.report.finish import Telling
-from understudy.local.report.incidents import incidents_of
 from understudy.local.report.page import render
 from understudy.local.report.record import Death, Record, Stall
 from understudy.local.report.report import Report, arrived_at, record_to_json, too_late
 from understudy.local.report.verdicts import Verdict
-from understudy.local.run.decide import Done, Finish
-from understudy.local.run.faults import Fault, Target
+from understudy.local.run.fault_plan import Fault, Target
+from understudy.local.run.intents import Finish
 from understudy.local.run.members import Kind, Process
+from understudy.local.run.observed import Done
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob, Subjob
 from understudy.protocol.statuspage import Activity, Engine, InstancePage, Role

@@ -649,6 +649,36 @@ ENDS = (
         ("the sink a writes to",),
     ),
     Bad(
+        "lines that are rolled",
+        manifest(sinks="- {name: a, input: beats, files: {path: x, roll: {size: 1Mi}}}"),
+        "spec.sinks[0].files.roll",
+        ("format parquet",),
+    ),
+    Bad(
+        "files that would not fit into the memory of their sink",
+        manifest(sinks="- {name: a, input: beats, files: {path: x, format: parquet, roll: {size: 65Mi}}}"),
+        "spec.sinks[0].files.roll.size",
+        ("64Mi",),
+    ),
+    Bad(
+        "files that are made every millisecond",
+        manifest(sinks="- {name: a, input: beats, files: {path: x, format: parquet, roll: {interval: 1ms}}}"),
+        "spec.sinks[0].files.roll.interval",
+        ("write 100ms to 10m",),
+    ),
+    Bad(
+        "a table that could be more than a name",
+        manifest(sinks="- {name: a, input: beats, postgres: {secret: db, table: 'a; DROP TABLE b'}}"),
+        "spec.sinks[0].postgres.table",
+        ("DROP TABLE",),
+    ),
+    Bad(
+        "a secret in another folder",
+        manifest(sinks="- {name: a, input: beats, postgres: {secret: ../db, table: a}}"),
+        "spec.sinks[0].postgres.secret",
+        ("../db",),
+    ),
+    Bad(
         "a path out of the folder",
         manifest(sinks="- {name: a, input: beats, files: {path: ../x}}"),
         "spec.sinks[0].files.path",
@@ -689,6 +719,76 @@ ENDS = (
         subjob('[{filter: {where: "true"}}]', rest="spark: {driver: {memory: 1GB}}"),
         "spec.subjobs[0].spark.driver.memory",
         ("such as 1Gi",),
+    ),
+    Bad(
+        "a setting on which results rest",
+        subjob('[{filter: {where: "true"}}]', rest="spark: {conf: {spark.sql.session.timeZone: CET}}"),
+        "spec.subjobs[0].spark.conf.spark.sql.session.timeZone",
+        ("changes results", "no chart value allows it", "leave it out"),
+    ),
+    Bad(
+        "a setting that loads code",
+        subjob('[{filter: {where: "true"}}]', rest="spark: {conf: {spark.jars.packages: a}}"),
+        "spec.subjobs[0].spark.conf.spark.jars.packages",
+        ("loads code", "leave it out"),
+    ),
+    Bad(
+        "Java code in an expression",
+        subjob("""[{map: {select: {x: "reflect('java.lang.System', 'getenv', 'HOME')"}}}]"""),
+        f"{OPERATORS}[0].map.select.x",
+        ("reflect reaches beyond its row", "the operator python"),
+    ),
+    Bad(
+        "Java code in quotes and with its catalog",
+        _sql("select system.builtin.`java_method`('a', 'b') as x from ecg"),
+        f"{OPERATORS}[0].sql.query",
+        ("java_method reaches beyond its row",),
+    ),
+    Bad(
+        "Java code in an aggregate",
+        _select("max(try_reflect('a', 'b'))"),
+        f"{OPERATORS}[0].aggregate.select.n",
+        ("try_reflect reaches beyond its row",),
+    ),
+    Bad(
+        "Java code in a generator",
+        _source("{name: x, generator: {rate: 1, fields: {v: \"reflect('a', 'b')\"}}}"),
+        "spec.sources[3].generator.fields.v",
+        ("reflect reaches beyond its row",),
+    ),
+    Bad(
+        "Java code in the condition of a join",
+        _join("{with: pressure, on: \"ecg.patient = reflect('a', 'b')\", within: 1s}"),
+        f"{OPERATORS}[0].join.on",
+        ("reflect reaches beyond its row",),
+    ),
+    Bad(
+        "a file that a function reads",
+        subjob("[{map: {select: {x: \"from_protobuf(patient, 'M', '/etc/x')\"}}}]"),
+        f"{OPERATORS}[0].map.select.x",
+        ("from_protobuf reaches beyond its row",),
+    ),
+    Bad(
+        "a program in a query",
+        _sql("select transform(mv) using 'cat' as (x) from ecg"),
+        f"{OPERATORS}[0].sql.query",
+        ("TRANSFORM … USING runs a program",),
+    ),
+    Bad(
+        "a program in a condition",
+        subjob("[{filter: {where: \"transform(mv) using 'cat'\"}}]"),
+        f"{OPERATORS}[0].filter.where",
+        ("TRANSFORM … USING runs a program",),
+    ),
+    Bad(
+        "a sink whose pod has the name of a subjob's",
+        manifest(
+            subjobs=f"{SUBJOBS}\n- name: sink-a\n  inputs: [beats]\n"
+            '  operators: [{filter: {where: "true"}}]',
+            sinks="- {name: a-0, input: beats, files: {path: x}}",
+        ),
+        "spec.sinks[0].name",
+        ("the name of a pod of the subjob sink-a", "another name"),
     ),
     Bad(
         "a setting that is not Spark's",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from understudy.model.classes import OperatorClass, class_of
-from understudy.model.functions import groups
+from understudy.model.functions import EFFECTS, effects, groups
 
 from .manifests import job, subjob
 
@@ -99,7 +99,9 @@ def test_several_inputs_are_arbitrary_unless_merged_by_event_time(
         "spark_partition_id()",
         "input_file_name()",
         "shuffle(array(1, 2))",
-        "reflect('java.util.UUID', 'randomUUID')",
+        "version()",
+        "current_user",
+        "kll_sketch_merge_double(mv, mv)",
         "concat('p', cast(RAND() as string))",
         "case when mv > 1 then uuid() else 'x' end",
     ],
@@ -172,6 +174,11 @@ def test_functions_that_only_resemble_time_or_chance_are_repeatable(expression: 
         ("count_if(rand() > 0.5)", A),
         ("first(mv, true)", A),
         ("mode(mv)", A),
+        ("kll_sketch_get_quantile_double(kll_sketch_agg_double(mv), 0.5)", A),
+        ("approx_top_k_estimate(approx_top_k_accumulate(patient))", A),
+        ("hll_sketch_estimate(hll_sketch_agg(patient))", A),
+        ("theta_sketch_estimate(theta_sketch_agg(patient))", A),
+        ("bitmap_count(bitmap_construct_agg(bitmap_bit_position(_seq)))", C),
         ("mode() within group (order by mv)", C),
         ("max(mv) filter (where mv > 1)", C),
     ],
@@ -192,3 +199,8 @@ def test_the_list_of_functions_is_sparks() -> None:
     assert groups()["count"] == "agg"
     assert groups()["explode"] == "generator"
     assert "iif" not in groups()
+
+
+def test_every_function_says_what_its_result_depends_on() -> None:
+    assert set(effects().values()) == EFFECTS.keys()
+    assert effects().keys() <= groups().keys()

@@ -145,9 +145,9 @@ def test_a_spare_that_is_handed_the_state_loses_nothing() -> None:
 def test_what_would_be_lost_now_is_what_no_consumer_has_anything_of() -> None:
     core, _ = leading("job-0", 1)
     processed(core, upto=10, emitted=4)
-    assert core.passed_on(SOURCE) == 0, "nothing has come out yet"
+    assert core.loses_from(SOURCE) == 0, "nothing has come out yet"
     core.handle(on.Acked(JOB, SINK, 0, Seq(4), Epoch(1)))
     processed(core, upto=15, emitted=2)
-    assert core.passed_on(SOURCE) == 10
+    assert core.loses_from(SOURCE) == 10
     core.handle(on.Acked(JOB, SINK, 1, Seq(6), Epoch(1)))
-    assert core.passed_on(SOURCE) == 15
+    assert core.loses_from(SOURCE) == 15

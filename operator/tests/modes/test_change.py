@@ -9,7 +9,7 @@ import pytest
 
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
-from understudy.modes.change import Change
+from understudy.modes.change import Change, adopt
 from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
 from understudy.modes.logged_backup import LoggedBackup
@@ -20,11 +20,11 @@ from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
-from understudy.protocol.told import Told
 
 IN, OUT, SINK = Stream("in"), Stream("win"), Consumer("sink/out")
 WIRING = Wiring({"win": (IN,)}, {"win": (SINK,)})
@@ -96,7 +96,7 @@ def test_upstream_releases_what_neither_mode_needs(successor: Callable[[], Insta
         said += change.handle(on.Tick(Millis(1_000 + at * 10)))
         said += change.handle(on.CheckpointStored(Epoch(1), former.number))
     assert releases(said), "it goes on to release"
-    confirmed = former.replays_from(IN, Told())
+    confirmed = former.replays_from(IN, DeliveredAcks())
     assert max(releases(said)) <= min(confirmed, 90), "no more than the standby of the former mode has"
 
 
@@ -116,7 +116,7 @@ def test_a_source_hears_from_the_new_mode_alone() -> None:
 
 def test_the_books_are_those_of_the_former_mode() -> None:
     former, successor = passive(), Amnesia("win-0", WIRING, DETECTOR)
-    successor.adopt(former)
+    adopt(successor, former)
     assert (successor.role, successor.epoch, successor.ledger) == (Role.PRIMARY, Epoch(1), former.ledger)
     assert releases(feed(successor, 40, 50)) == [50], "and it decides from here on"
 
@@ -124,7 +124,7 @@ def test_the_books_are_those_of_the_former_mode() -> None:
 def test_a_late_word_about_a_state_of_the_former_mode_does_not_count() -> None:
     former = passive()
     successor = PassiveStandby("win-0", WIRING, DETECTOR, interval=100)
-    successor.adopt(former)
+    adopt(successor, former)
     successor.handle(on.SecondaryJoined("win-1"))
     successor.handle(on.Tick(Millis(2_000)))
     successor.handle(on.CheckpointStored(Epoch(1), former.number))
@@ -139,7 +139,7 @@ def test_what_another_mode_held_back_is_sent_when_the_standby_has_the_log() -> N
     former.handle(on.SecondaryJoined("win-1"))
     feed(former, 0, 40)
     successor = logged()
-    successor.adopt(former)
+    adopt(successor, former)
     (whole,) = successor.handle(on.SecondaryJoined("win-1"))
     assert isinstance(whole, do.ShipDeterminants)
     assert do.Publish(OUT, Seq(4), False) in successor.handle(on.DeterminantsStored(Epoch(1), whole.number))

@@ -18,7 +18,7 @@ from tests.modes.test_passive_standby_roles import (
 )
 from tests.modes.test_upstream import DOWN, MARK, taking_over
 from understudy.modes.leadership import Role
-from understudy.modes.migration import Phase
+from understudy.modes.moving import Phase
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.ids import Epoch, Millis, Range, Seq

@@ -9,6 +9,7 @@ import pytest
 from tests.modes.test_passive_standby_roles import OUT, UP, WIRING, lease, processed
 from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
+from understudy.modes.change import adopt
 from understudy.modes.instance import Instance
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
@@ -74,8 +75,7 @@ def test_who_serves_those_that_have_forgotten_everything_keeps_its_seqs(mode: st
     found.handle(processed(100, 16))
     found.handle(on.Acked(OUT, DOWN, 1, Seq(9), Epoch(1)))
     found.handle(on.Subscribed(OUT, DOWN, Seq(9), Epoch(1)))
-    roll = RollCall(WIRING)
-    roll.heard(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
+    roll = RollCall.of(WIRING).heard(on.Subscribed(OUT, DOWN, Seq(0), Epoch(2)))
     renumber, _ = found.send_as_new(roll)
     assert renumber == do.Renumber(OUT, Range(Seq(9), Seq(16)), Seq(9))
 
@@ -106,7 +106,7 @@ def test_after_a_change_of_mode_nobody_waits_for_consumers_that_have_spoken(
     before.handle(on.Subscribed(OUT, DOWN, Seq(0), Epoch(1)))
     before.handle(on.Released(UP, Seq(0)))
     after = PassiveStandby("job-1", WIRING, DETECTOR, interval=50)
-    after.adopt(before)
+    adopt(after, before)
     after.handle(on.Resumes(UP, Seq(0), Seq(80)))
     assert not after.roll_open
 
@@ -129,8 +129,8 @@ def test_who_began_anew_says_so_until_a_life_of_the_consumer_has_released_what_c
     found = Amnesia("job-1", WIRING, DETECTOR)
     found.handle(on.LeaseWon(lease("job-1", 2)))
     found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(3)))
-    assert found.diverged_for(OUT, DOWN) == Seq(5)
+    assert found.books.diverged_for(OUT, DOWN) == Seq(5)
     found.handle(on.Subscribed(OUT, DOWN, Seq(5), Epoch(4)))
-    assert found.diverged_for(OUT, DOWN) == Seq(5)
+    assert found.books.diverged_for(OUT, DOWN) == Seq(5)
     found.handle(on.Acked(OUT, DOWN, 1, Seq(6), Epoch(4)))
-    assert found.diverged_for(OUT, DOWN) is None
+    assert found.books.diverged_for(OUT, DOWN) is None

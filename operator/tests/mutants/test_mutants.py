@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import page, reasons
-from tests.mutants.__main__ import Record
+from tests.mutants.__main__ import Record, wanted
 from tests.mutants.coverage import Coverage
 from tests.mutants.patching import Value, all_mutants, files, fingerprint, put, put_probes
 from tests.mutants.seeds import TooLong, limited, modes
@@ -140,6 +140,15 @@ def test_a_test_and_a_seed_are_run_only_where_the_change_makes_a_difference() ->
     assert (coverage.of_tests(never), coverage.of_seeds(never)) == (["a"], [7])
 
 
+def test_a_default_that_is_left_out_makes_a_difference_whatever_its_value(tmp_path: Path) -> None:
+    code = "def f(a, b):\n    return (a or 0, a is None or b, a or b is None)\n"
+    (tmp_path / "other.py").write_text(code)
+    found = {
+        m.before: m.matters_if for m in mutants(tmp_path / "other.py", "other.py") if m.kind == "left out"
+    }
+    assert found == {"or a": True, "or 0": None, "or a is None": True, "or b": None, "or b is None": True}
+
+
 def test_a_mutant_is_judged_by_tests_and_by_seeds() -> None:
     seen: set[Value] = {(HOLE.file, HOLE.node, True)}
     coverage = Coverage({"passes": seen, "fails": seen}, {(None, n): seen for n in range(3)})
@@ -151,10 +160,29 @@ def test_a_mutant_is_judged_by_tests_and_by_seeds() -> None:
     assert not alone.caught
 
 
+def test_a_quick_trial_runs_seeds_only_against_what_no_test_catches() -> None:
+    seen: set[Value] = {(HOLE.file, HOLE.node, True)}
+    coverage = Coverage({"fails": seen}, {(None, n): seen for n in range(3)})
+    caught = apart(lambda: judge(HOLE, coverage, Counter(), lambda _: True, quick=True))
+    assert (caught.test, caught.seeds, caught.seed, caught.whole) == ("fails", 0, None, False)
+    missed = apart(lambda: judge(HOLE, coverage, Counter(), lambda _: False, quick=True))
+    assert (missed.test, missed.seeds, missed.explored, missed.whole) == (None, 3, True, True)
+
+
+def test_what_a_quick_trial_left_out_is_tried_by_a_whole_one() -> None:
+    quick, survived = verdict(HOLE, "a", whole=False), verdict(HOLE)
+    assert [wanted(quick, again=False, quick=quick_one) for quick_one in (False, True)] == [True, False]
+    assert [wanted(survived, again=again, quick=False) for again in (False, True)] == [False, True]
+
+
 def verdict(
-    mutant: Mutant, test: str | None = None, seed: int | None = None, source: str | None = None
+    mutant: Mutant,
+    test: str | None = None,
+    seed: int | None = None,
+    source: str | None = None,
+    whole: bool = True,
 ) -> Verdict:
-    return Verdict(mutant.key, 1, test, 1, seed, None, 0.1, source or fingerprint(mutant.file))
+    return Verdict(mutant.key, 1, test, 1, seed, None, 0.1, source or fingerprint(mutant.file), whole)
 
 
 def test_a_verdict_counts_as_long_as_its_file_is_what_it_was(tmp_path: Path) -> None:
@@ -175,6 +203,13 @@ def test_the_page_says_how_many_were_caught_and_why_the_others_were_not() -> Non
     )
     assert f"| `{HOLE.key}` | it is asked before |" in text
     assert page.NO_REASON in page.text(every, found, {})
+
+
+def test_the_page_counts_for_exploration_only_what_it_was_tried_on() -> None:
+    every = all_mutants()
+    quick = [(mutant, verdict(mutant, "a", whole=False)) for mutant in every[2:4]]
+    text = page.text(every, [(every[0], verdict(every[0], "a", 3)), *quick], {})
+    assert "**100.0 % were caught, 100.0 % by exploration alone of the 1 that it was tried on.**" in text
 
 
 def test_every_reason_is_one_of_a_mutant_that_there_is() -> None:

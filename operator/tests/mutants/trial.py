@@ -33,6 +33,8 @@ class Verdict:
     seconds: float
     source: str
     """What the file was when it was judged."""
+    whole: bool = True
+    """Whether the seeds were run, too. A quick trial leaves them out if a test fails."""
 
     @property
     def caught(self) -> bool:
@@ -84,14 +86,23 @@ Killers: TypeAlias = Counter[tuple[Only, int]]
 """How many mutants each seed has caught."""
 
 
-def judge(mutant: Mutant, coverage: Coverage, killers: Killers, fails: Callable[[str], bool]) -> Verdict:
+def judge(
+    mutant: Mutant,
+    coverage: Coverage,
+    killers: Killers,
+    fails: Callable[[str], bool],
+    quick: bool = False,
+) -> Verdict:
     began = time.process_time()
     put(mutant)
     rarely_collecting()
-    tests, seeds = coverage.of_tests(mutant), coverage.of_seeds(mutant)
+    tests = coverage.of_tests(mutant)
     test = next((name for name in tests if fails(name)), None)
+    whole = test is None or not quick
+    seeds = coverage.of_seeds(mutant) if whole else []
     ordered = sorted(seeds, key=lambda n: (-killers[mode(mutant.file, n), n], n))
     found = ((n, finding(n, mode(mutant.file, n))) for n in ordered)
     seed, problem = next(((n, said) for n, said in found if said is not None), (None, None))
     seconds = round(time.process_time() - began, 1)
-    return Verdict(mutant.key, len(tests), test, len(seeds), seed, problem, seconds, fingerprint(mutant.file))
+    source = fingerprint(mutant.file)
+    return Verdict(mutant.key, len(tests), test, len(seeds), seed, problem, seconds, source, whole)

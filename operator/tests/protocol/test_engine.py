@@ -19,6 +19,7 @@ from understudy.protocol.engine import (
     default_timeout,
     leaves,
     longest,
+    not_started,
 )
 from understudy.protocol.ids import Millis
 
@@ -260,6 +261,40 @@ def test_where_nobody_looks_whether_the_processor_was_wanted_only_its_use_counts
     for now in range(0, TIMEOUT + 2 * LOOK, LOOK):
         watch = watch.look(Millis(now), Signs({JVM: 1}), TIMEOUT)
     assert watch.stalled == "the JVM did not answer for 3.1 s"
+
+
+def test_time_in_which_the_engine_waited_counts_from_when_it_was_first_measured() -> None:
+    """Whoever waits for the processor most of the time is at work. What it waited before does not count."""
+    watch = EngineWatch().look(Millis(0), Signs({JVM: 1}), TIMEOUT)
+    for now in range(LOOK, TIMEOUT + 2 * LOOK, LOOK):
+        watch = watch.look(Millis(now), Signs({JVM: 1}, waited_ms=50_000), TIMEOUT)
+    assert watch.stalled == "the JVM did not answer for 3.1 s"
+
+
+def test_the_first_of_two_reasons_is_said() -> None:
+    """The JVM does not answer, and a worker is stopped."""
+    stopped = engine()
+    stopped.stopped = "a Python worker (process 7)"
+    assert (
+        stopped.run(3.1, answers=False, steps=False, load=0).watch.stalled
+        == "the JVM did not answer for 3.1 s"
+    )
+
+
+def test_the_jvm_of_a_subjob_with_executors_has_one_timeout() -> None:
+    assert engine(remote=True).run(3.1, answers=False, load=0).watch.stalled is not None
+
+
+def test_the_work_of_a_query_itself_is_not_that_of_its_neighbours() -> None:
+    """It begins micro-batches and makes no step: whatever that is, nobody else uses the processor."""
+    assert (
+        engine().run(PATIENCE * TIMEOUT / 1000 + 1, steps=False, begins=True, load=0.5).watch.stalled is None
+    )
+
+
+@pytest.mark.parametrize(("age_ms", "late"), [(299_999, False), (300_000, False), (300_001, True)])
+def test_an_engine_that_has_not_started_is_given_five_minutes(age_ms: int, late: bool) -> None:
+    assert (not_started(age_ms) == "Spark did not start within 300 s") is late
 
 
 def test_an_engine_that_uses_less_processor_time_than_before_is_a_new_one_and_is_given_time() -> None:

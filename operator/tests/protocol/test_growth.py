@@ -25,6 +25,15 @@ def test_a_tuple_that_is_not_there_yet_has_no_age() -> None:
 def test_a_stream_that_stands_still_makes_no_marks_and_its_tuples_age() -> None:
     growth = grown(*((10, at) for at in range(0, 60_000, 20)))
     assert growth.age(Seq(5), Millis(60_000)) == 60_000
+    assert len(growth._marks) == 1
+
+
+def test_marks_that_all_consumers_have_passed_are_dropped() -> None:
+    growth = grown((10, 1_000), (20, 2_000))
+    growth.note(Seq(10), Seq(30), Millis(3_000))
+    assert growth._marks == [(20, 2_000), (30, 3_000)]
+    growth.note(Seq(15), Seq(40), Millis(4_000))
+    assert growth._marks == [(20, 2_000), (30, 3_000), (40, 4_000)]
 
 
 def test_an_hour_of_lag_is_told_within_a_tenth_by_a_bounded_number_of_marks() -> None:

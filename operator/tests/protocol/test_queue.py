@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.queue import OutputQueue
 
@@ -34,3 +36,9 @@ def test_a_stranger_is_not_heard_and_has_not_been_replaced() -> None:
     queue, stranger = held_from(50), Consumer("stranger")
     assert queue.acked(stranger, 1, Seq(50), Epoch(1)) == queue
     assert not queue.replaced(stranger, Epoch(1))
+
+
+def test_a_range_does_not_end_before_it_starts() -> None:
+    assert len(Range(Seq(4), Seq(4))) == 0
+    with pytest.raises(ValueError, match="ends before it starts"):
+        Range(Seq(4), Seq(3))

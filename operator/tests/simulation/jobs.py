@@ -10,7 +10,7 @@ from understudy.modes.savepoint import SavepointMode
 from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol.ids import Range
 from understudy_lab.simulation.cluster import Cluster, Monitor
-from understudy_lab.simulation.operators import Aggregate, Filter, Row, mix, reference
+from understudy_lab.simulation.made_up_operators import Aggregate, Filter, Row, mix, reference
 from understudy_lab.simulation.process import Process
 from understudy_lab.simulation.specs import Build, SourceSpec, SubjobSpec
 from understudy_lab.simulation.world import MS, SECOND, World

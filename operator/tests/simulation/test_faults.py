@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.mistakes import BY_TIME_OR_CAUSE, MISTAKES, Mistake
 from understudy_lab.exploration.explore import explore, first_caught
 from understudy_lab.exploration.fault import Fault
-from understudy_lab.exploration.faults import run
+from understudy_lab.exploration.fault_schedules import run
 from understudy_lab.simulation.world import MS
 
 SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "2000" if os.environ.get("CI") else "200"))

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from understudy_lab.exploration.fault import Fault
-from understudy_lab.exploration.faults import ORDERS, Outcome, run
+from understudy_lab.exploration.fault_schedules import ORDERS, Outcome, run
 from understudy_lab.exploration.networks import Cores, draw
 from understudy_lab.simulation.world import MS
 

@@ -18,7 +18,7 @@ from understudy_lab.exploration.stillness import ASKED, REPEATED
 from understudy_lab.exploration.survival import LASTING
 from understudy_lab.exploration.weather import Weather, forecast
 from understudy_lab.simulation.cluster import Cluster
-from understudy_lab.simulation.operators import Operator
+from understudy_lab.simulation.made_up_operators import Operator
 from understudy_lab.simulation.specs import Job, SourceSpec, SubjobSpec
 from understudy_lab.simulation.world import MS, SECOND, World
 

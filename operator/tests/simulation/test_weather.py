@@ -11,7 +11,7 @@ from tests.simulation.jobs import chain, expected, run
 from understudy.modes.leadership import Role
 from understudy_lab.exploration.explore import has_weather
 from understudy_lab.exploration.fault import Fault
-from understudy_lab.exploration.faults import run as explore
+from understudy_lab.exploration.fault_schedules import run as explore
 from understudy_lab.exploration.networks import Cores, draw
 from understudy_lab.exploration.weather import KINDS, Weather, forecast
 from understudy_lab.simulation.cluster import Cluster

@@ -23,12 +23,17 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from understudy.sinks import fence, files
+from tests.sinks.tables import rows_in, table_of
+from understudy.sinks import database, fence, files, manifest, parquet, postgres
 from understudy.sinks.files import LineLog
-from understudy.sinks.port import Life, Superseded
+from understudy.sinks.parquet import ParquetLog
+from understudy.sinks.port import Life, Superseded, Writer
 
-TRACED = {fence.__file__, files.__file__}
+TRACED = {
+    module.__file__ for module in (fence, files, manifest, parquet, database, postgres) if module.__file__
+}
 PURE = {"<genexpr>", "<dictcomp>"}  # a stop in there is like one before or behind it
 WROTE, SUPERSEDED, FAILED = 0, 10, 11
 STOPPED, SUCCESSOR = Life("run", 1), Life("run", 2)
@@ -68,7 +73,51 @@ def start(folder: Path, trace: Callable[[], None]) -> None:
     LineLog(folder, STOPPED).write(rows(5, 9, "stopped"))
 
 
-SCENES = {context.__name__: context for context in (plain_write, write_in_pieces, write_of_a_new_part, start)}
+def parquet_file(folder: Path, trace: Callable[[], None]) -> None:
+    log = ParquetLog(folder, STOPPED)
+    put(log, rows(0, 5, "stopped"))
+    trace()
+    put(log, rows(5, 9, "stopped"))
+
+
+def parquet_start(folder: Path, trace: Callable[[], None]) -> None:
+    """It finds a file whose line is missing."""
+    put(ParquetLog(folder, STOPPED), rows(0, 5, "stopped"))
+    lines = folder / "_manifest-00000.jsonl"
+    put(ParquetLog(folder, STOPPED), rows(5, 7, "stopped"))
+    os.truncate(lines, lines.read_bytes().index(b"\n") + 1)
+    trace()
+    log = ParquetLog(folder, STOPPED)
+    if log.next < 9:
+        put(log, rows(log.next, 9, "stopped"))
+    log.check()
+
+
+def postgres_write(folder: Path, trace: Callable[[], None]) -> None:
+    log = table_of(folder, STOPPED)
+    put(log, rows(0, 5, "stopped"))
+    trace()
+    put(log, rows(5, 9, "stopped"))
+
+
+def postgres_start(folder: Path, trace: Callable[[], None]) -> None:
+    put(table_of(folder, STOPPED), rows(0, 5, "stopped"))
+    trace()
+    log = table_of(folder, STOPPED)
+    put(log, rows(log.next, max(log.next + 1, 9), "stopped"))
+    log.check()
+
+
+def put(log: Writer, table: pa.Table) -> None:
+    log.write(table)
+    log.commit()
+
+
+SCENES = {
+    context.__name__: context
+    for context in (plain_write, write_in_pieces, write_of_a_new_part, start, parquet_file, parquet_start)
+}
+TABLES = {context.__name__: context for context in (postgres_write, postgres_start)}
 
 
 def stop_at(line: int) -> Callable[[], None]:
@@ -92,7 +141,7 @@ def child(context: str, folder: Path, line: int) -> int:
     if pid:
         return pid
     try:
-        SCENES[context](folder, stop_at(line))
+        (SCENES | TABLES)[context](folder, stop_at(line))
         code = WROTE
     except Superseded:
         code = SUPERSEDED
@@ -104,9 +153,23 @@ def child(context: str, folder: Path, line: int) -> int:
     os._exit(code)
 
 
-def held(folder: Path) -> list[tuple[int, str]]:
+def held(context: str, folder: Path) -> list[tuple[int, str]]:
+    if context in TABLES:
+        return rows_in(folder)
+    if found := sorted(folder.glob("*.parquet")):
+        table = pa.concat_tables(pq.read_table(path) for path in found)
+        assert table.num_rows == list(manifest.entries(folder))[-1].next, "a file is not in the manifest"
+        return list(zip(table["_seq"].to_pylist(), table["by"].to_pylist(), strict=True))
     text = "".join(path.read_text() for path in sorted(folder.glob("*.jsonl")))
     return [(row["_seq"], row["by"]) for row in map(json.loads, text.splitlines())]
+
+
+def log_of(context: str, folder: Path, life: Life) -> Writer:
+    if context in TABLES:
+        return table_of(folder, life)
+    if context.startswith("parquet"):
+        return ParquetLog(folder, life)
+    return LineLog(folder, life, SMALL if context == write_of_a_new_part.__name__ else 1_000_000)
 
 
 def play(context: str, folder: Path, line: int) -> bool:
@@ -114,21 +177,24 @@ def play(context: str, folder: Path, line: int) -> bool:
     pid = child(context, folder, line)
     if not os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]):
         return False
-    later = LineLog(folder, SUCCESSOR, SMALL if context == write_of_a_new_part.__name__ else 1_000_000)
+    later = log_of(context, folder, SUCCESSOR)
     began = later.next
-    later.write(rows(began, 15, "successor"))
-    later.write(rows(15, 20, "successor"))
-    before = held(folder)
+    put(later, rows(began, 15, "successor"))
+    put(later, rows(15, 20, "successor"))
+    before = held(context, folder)
     os.kill(pid, signal.SIGCONT)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     allowed = (WROTE, SUPERSEDED, FAILED) if context == write_in_pieces.__name__ else (WROTE, SUPERSEDED)
     assert code in allowed, f"line {line}: the one that was stopped ended with {code}"
     assert code != WROTE or began == 9, f"line {line}: it counts tuples that its successor did not find"
-    assert held(folder) == before, f"line {line}: {before} became {held(folder)}"
-    later.write(rows(20, 25, "successor"))
+    assert held(context, folder) == before, f"line {line}: {before} became {held(context, folder)}"
+    put(later, rows(20, 25, "successor"))
     kept = [(n, "stopped" if n < began else "successor") for n in range(25)]
-    assert held(folder) == kept, f"line {line}: {held(folder)}"
-    assert LineLog(folder, Life("run", 3)).next == 25
+    assert held(context, folder) == kept, f"line {line}: {held(context, folder)}"
+    last = log_of(context, folder, Life("run", 3))
+    assert last.next == 25
+    last.close()
+    later.close()
     return True
 
 

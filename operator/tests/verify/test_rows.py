@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.streams.rows import rows
+from understudy.sinks.parquet import ParquetLog
+from understudy.sinks.port import Life
+from understudy_lab.verify.reading import read_parquet
 from understudy_lab.verify.rows import Torn, alike, read_sink
 
 ROWS = [
@@ -56,3 +60,14 @@ def test_a_line_that_is_no_tuple_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "part-00000.jsonl").write_text(f'{{"n":1,"_seq":0}}\n{line}\n')
     with pytest.raises(Torn, match="line 2 of part-00000"):
         read_sink(tmp_path)
+
+
+def test_parquet_files_are_read_as_the_manifest_promises_them(tmp_path: Path) -> None:
+    log = ParquetLog(tmp_path, Life())
+    for start in (0, 5):
+        log.write(rows(start, start + 5))
+        log.commit()
+    assert read_parquet(tmp_path) == [{"_seq": n, "v": n * 10} for n in range(10)]
+    (tmp_path / "part-00000001.parquet").write_bytes(b"")
+    with pytest.raises(Torn, match="part-00000001"):
+        read_parquet(tmp_path)

@@ -1,5 +1,5 @@
-"""Writes crds/ and docs/reference from the model and the tables of docs/modes from the core, or says which of
-them are out of date."""
+"""Writes crds/, docs/reference, the tables of docs/modes and the chart's dashboards from the code, or says
+which of them are out of date."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from understudy.metrics.dashboards import dashboard_files
+from understudy.metrics.reference import metrics_files
 from understudy.model.crd import crd_files
 from understudy.model.reference import reference_files
-from understudy.modes.reference import transition_files
+from understudy.modes.transition_tables import transition_files
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +22,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    generated = {**crd_files(), **reference_files(), **transition_files()}
+    generated = {
+        **crd_files(),
+        **reference_files(),
+        **transition_files(),
+        **metrics_files(),
+        **dashboard_files(),
+    }
     files = {args.root / name: text for name, text in generated.items()}
     stale = [
         path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from understudy.cli.terminal import Terminal
 from understudy.local.folder import Folder
+from understudy.local.report.fault_effects import Incident
 from understudy.local.report.finish import Telling
-from understudy.local.report.incidents import Incident
-from understudy.local.report.migrations import Migration
+from understudy.local.report.move_costs import Migration
 from understudy.local.report.report import Blame, blame
-from understudy.local.run.decide import Observed, Seen
 from understudy.local.run.members import Kind
+from understudy.local.run.observed import Observed, Seen
 from understudy.protocol.statuspage import InstancePage, Queue, State
 
 REDRAW_SECONDS: Final = 0.25

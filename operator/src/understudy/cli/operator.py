@@ -2,7 +2,8 @@
 
 Settings come from the environment: UNDERSTUDY_PODS (JSON: image, imagePullPolicy, …), UNDERSTUDY_NAMESPACES
 (names separated by spaces; empty for all) and, where several run, UNDERSTUDY_ELECTION (the Lease by which
-they elect the one that acts; it is in POD_NAMESPACE, and POD_NAME is who we are).
+they elect the one that acts; it is in POD_NAMESPACE, and POD_NAME is who we are), and
+UNDERSTUDY_METRICS_PORT (where it answers `GET /metrics`).
 """
 
 from __future__ import annotations

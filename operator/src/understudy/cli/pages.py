@@ -13,7 +13,7 @@ from understudy.protocol.statuspage import Lag
 Json = Mapping[str, Any]
 
 RECENT: Final = 5
-AWAY_MS: Final = 180_000  # the operator confirms its status every two minutes at the latest
+AWAY_MS: Final = 180_000  # the operator writes its status more often, however many jobs there are
 
 
 @dataclass(frozen=True, slots=True)

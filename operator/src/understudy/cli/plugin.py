@@ -30,12 +30,12 @@ from understudy.cli.pipes import until_closed
 from understudy.cli.terminal import Terminal
 from understudy.control import names
 
-# Follows the newest part of a sink's files, $1 their folder, $2 how many lines to begin with. Ends when
-# nobody listens.
+# Follows the newest part of a sink's lines: $1 their folder, $2 how many lines to begin with, $3 how the
+# names begin. Ends when nobody listens.
 FOLLOW = r"""
 last=; lines=$2
 while [ -z "$last" ] || kill -0 $pid 2>/dev/null; do
-  for newest in "$1"/part-*.jsonl; do :; done
+  for newest in "$1"/"${3:-part}"-*.jsonl; do :; done
   if [ "$newest" != "$last" ]; then
     if [ -n "$last" ]; then sleep 1; kill $pid; fi
     tail -n "$lines" -F "$newest" & pid=$!
@@ -224,9 +224,11 @@ def _tail(kubectl: Kubectl, args: argparse.Namespace) -> int:
     if args.sink not in sinks:
         raise NoSuchJob(f"{args.job} has no sink {args.sink}; it has {', '.join(sinks) or 'none'}")
     pod = f"{args.job}-sink-{args.sink}"
-    if "files" not in sinks[args.sink]:
+    files = sinks[args.sink].get("files")
+    if files is None:
         return kubectl.attach("logs", "--follow", f"--tail={args.lines}", pod)
-    return kubectl.attach("exec", pod, "--", "sh", "-c", FOLLOW, "sh", "/output", str(args.lines))
+    name = "_manifest" if files.get("format") == "parquet" else "part"
+    return kubectl.attach("exec", pod, "--", "sh", "-c", FOLLOW, "sh", "/output", str(args.lines), name)
 
 
 if __name__ == "__main__":

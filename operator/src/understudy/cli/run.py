@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from understudy.cli.faults import Programme, programme_of, undone
+from understudy.cli.fault_options import Programme, programme_of, undone
 from understudy.cli.live import Lines, LiveTable, audience, print_report
 from understudy.cli.manifest import accepted_job
 from understudy.local.effective import effective, endless, watching, write
@@ -25,8 +25,9 @@ from understudy.local.environment import lacking
 from understudy.local.folder import Folder
 from understudy.local.report.finish import tell_of
 from understudy.local.run.code import collect
-from understudy.local.run.decide import Fail, Finish, Schedule
+from understudy.local.run.intents import Fail, Finish
 from understudy.local.run.jobfile import JobFile
+from understudy.local.run.nemesis import Schedule
 from understudy.local.run.supervisor import Supervisor
 from understudy.model.branches import in_use
 from understudy.model.plan import plan, warnings
@@ -89,6 +90,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="move the primary to a new instance, with its live state; may be repeated",
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: out/ and the name of the job")
+    parser.add_argument(
+        "--secrets",
+        type=Path,
+        metavar="DIR",
+        help="what Secrets are on Kubernetes: DIR/NAME/KEY is a file for each key (default: secrets, beside "
+        "the manifest)",
+    )
     parser.add_argument("--json", action="store_true", help="print the report to standard output")
     parser.add_argument("--seed", type=int, metavar="N", help="for moments drawn at random")
 
@@ -128,7 +136,10 @@ def run(args: argparse.Namespace) -> int:
                 f"{name} has no ha.overload: in this run it watches for overloads with the default limits"
             )
         file, schedule = JobFile(args.job, duration, watched), Schedule(programme.faults)
-        supervisor = Supervisor(job, folder, schedule, shown, file, programme.partitions, programme.planned)
+        secrets = args.secrets or args.job.parent / "secrets"
+        supervisor = Supervisor(
+            job, folder, schedule, shown, file, programme.partitions, programme.planned, secrets
+        )
         return _perform(supervisor, folder, programme, shown, as_json=args.json)
 
 

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from understudy.process.logs import configure
     from understudy.protocol.statuspage import State
     from understudy.sinks.disk import Disk
-    from understudy.sinks.port import Life, Opening, Superseded
+    from understudy.sinks.port import Life, Opening
     from understudy.sinks.sink import SinkProcess, status_of
     from understudy.sinks.writers import writer_of
 
@@ -49,9 +49,10 @@ def run(args: argparse.Namespace) -> int:
     )
     surroundings.announce(f"sink/{sink.name}", f"sink-{sink.name}", page.address, page.address)
     try:
-        opening = Opening(job, sink, args.output, Life(args.run_id, args.life), disk)
+        life, elsewhere = Life(args.run_id, args.life), (surroundings.identity(), surroundings.secrets())
+        opening = Opening(job, sink, args.output, life, disk, *elsewhere)
         process = SinkProcess(opening, writer_of(opening), surroundings)
-    except Superseded as error:
+    except OSError as error:  # such as Superseded
         print(f"sink {sink.name} does not start: {error}")
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from understudy.control import names
-from understudy.control.observed import Lease
+from understudy.model.allowed import NOTHING_MORE, Allowed
+from understudy.model.checks import cluster
 from understudy.model.job import StreamJob
 from understudy.model.load import from_manifest
 from understudy.model.plan import SubjobPlan, plan
@@ -13,7 +13,7 @@ from understudy.model.refusal import Refusal, path, refuse
 from understudy.model.validate import check
 
 
-def admit(manifest: Mapping[str, object]) -> StreamJob | tuple[Refusal, ...]:
+def admit(manifest: Mapping[str, object], allowed: Allowed = NOTHING_MORE) -> StreamJob | tuple[Refusal, ...]:
     """The job with every mode decided: `auto` is what it was planned to be, so that an upgrade does not
     change it."""
     job = from_manifest(manifest)
@@ -22,28 +22,13 @@ def admit(manifest: Mapping[str, object]) -> StreamJob | tuple[Refusal, ...]:
     plans = check(job) or plan(job)
     if not isinstance(plans, Mapping):
         return tuple(plans)
-    return shared_volumes(job) or _decided(job, plans)
+    return cluster.faults(job, allowed) or shared_volumes(job) or _decided(job, plans)
 
 
 def plans_of(job: StreamJob | None) -> Mapping[str, SubjobPlan]:
     """Of a job that was admitted."""
     plans = plan(job) if job else {}
     return plans if isinstance(plans, Mapping) else {}
-
-
-def taken_names(job: StreamJob, leases: Iterable[Lease]) -> tuple[Refusal, ...]:
-    """Job `a` with subjob `b-c` and job `a-b` with subjob `c` would share their objects."""
-    others = {lease.name: lease.job for lease in leases if lease.job != job.name}
-    wanted = [(place, names.lease(job.name, subjob.name)) for place, subjob in enumerate(job.subjobs)]
-    return tuple(
-        refuse(
-            "NameTaken",
-            path("spec", "subjobs", place, "name"),
-            f"the name {name} is in use by StreamJob {others[name]}; give the subjob another name",
-        )
-        for place, name in wanted
-        if name in others
-    )
 
 
 def shared_volumes(job: StreamJob) -> tuple[Refusal, ...]:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from understudy.control import names
 from understudy.control.giving_up import give_up, means_of
-from understudy.control.health import NO_ROOM_MS
 from understudy.control.intents import Emit, Intent, Reason, Record, RunProcess, Severity
+from understudy.control.lost_pods import NO_ROOM_MS
 from understudy.control.observed import Observed, Phase, Pod, Run
 from understudy.control.room import has_room
 from understudy.control.views import SubjobView

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.control.health import fresh, loss_of
 from understudy.control.kills import kills_of
+from understudy.control.lost_pods import fresh, loss_of
 from understudy.control.observed import Observed, Pod
 from understudy.control.retirement import is_planned
 from understudy.control.times import iso

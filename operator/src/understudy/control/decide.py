@@ -10,26 +10,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from understudy.control.branches import plan_branches
+from understudy.control.cluster_moves import plan_moves
 from understudy.control.conditions import sink_runs
 from understudy.control.foundation import plan_foundation, plan_leftovers
 from understudy.control.incidents import plan_incidents
 from understudy.control.instances import plan_instances
 from understudy.control.intents import Intent, PatchStatus
-from understudy.control.kills import plan_kills
-from understudy.control.lifecycle import has_ended, plan_end, plan_start
-from understudy.control.moves import plan_moves
-from understudy.control.news import news
-from understudy.control.observed import Observed
-from understudy.control.retirement import retire
-from understudy.control.room import plan_room
-from understudy.control.sinks import plan_sinks
-from understudy.control.status import (
+from understudy.control.job_events import news
+from understudy.control.job_status import (
     CONFIRM_MS,
-    MEASURE_MS,
+    figures_ms,
     same_but_for_figures,
     same_but_for_time,
     status_of,
 )
+from understudy.control.kills import plan_kills
+from understudy.control.lifecycle import has_ended, plan_end, plan_start
+from understudy.control.observed import Observed
+from understudy.control.retirement import retire
+from understudy.control.room import plan_room
+from understudy.control.sink_pods import plan_sinks
 from understudy.control.times import millis
 from understudy.control.views import SubjobView, views
 from understudy.model.job import StreamJob
@@ -87,5 +87,7 @@ def _worth_writing(seen: Observed, status: Mapping[str, Any]) -> bool:
     if not same_but_for_figures(seen.status, status):
         return True
     measured = millis(seen.status.get("measuredAt"))
-    patience = CONFIRM_MS if same_but_for_time(seen.status, status) else MEASURE_MS
+    patience = figures_ms(seen.jobs)
+    if same_but_for_time(seen.status, status):
+        patience = max(CONFIRM_MS, patience)
     return seen.job is not None and (measured is None or seen.now_ms - measured >= patience)

@@ -11,7 +11,7 @@ from typing import Final
 
 from understudy.control import names
 from understudy.control.certificates import certificate_for
-from understudy.control.health import Loss, fresh, no_room
+from understudy.control.cluster_moves import is_to_move
 from understudy.control.intents import (
     ChangeInstance,
     CreateInstance,
@@ -23,7 +23,7 @@ from understudy.control.intents import (
     Record,
     Severity,
 )
-from understudy.control.moves import is_to_move
+from understudy.control.lost_pods import Loss, fresh, no_room
 from understudy.control.observed import Observed, Phase, Pod, Run, Spread
 from understudy.control.placement import elect_node, nodes_to_avoid, spread_for
 from understudy.control.replacing import TOO_MANY, Instances, surplus

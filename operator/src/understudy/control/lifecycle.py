@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from understudy.control import sinks
-from understudy.control.health import fresh
 from understudy.control.intents import DeletePod, Intent, Record
+from understudy.control.lost_pods import fresh
 from understudy.control.observed import Observed, Phase
+from understudy.control.sink_pods import finished
 from understudy.control.views import SubjobView
 from understudy.model.job import StreamJob
 from understudy.protocol.statuspage import State
@@ -49,7 +49,7 @@ def plan_end(seen: Observed) -> tuple[Intent, ...]:
 
 def has_ended(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> bool:
     if job.sinks:
-        return sinks.finished(seen, job)
+        return finished(seen, job)
     return seen.started and all(view.finished for view in views)
 
 

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from understudy.control import names
 from understudy.control.conditions import sink_runs, stall_of
-from understudy.control.health import Loss, loss_of
 from understudy.control.intents import RecordIncident
+from understudy.control.lost_pods import Loss, loss_of
 from understudy.control.observed import IncidentSeen, Observed, Pod
 from understudy.control.retirement import is_emptied, is_evicted, is_retired
 from understudy.control.times import iso_ms, millis

@@ -3,10 +3,10 @@
 | phase | until |
 |---|---|
 | Pending | the job is there and the subjob is not ordered elsewhere; then it says that it runs, and only then orders |
-| Running | the job's record tells how the move that this Migration asked for ended, or it could not begin within the limit of `protocol.moves` |
+| Running | the job's record tells how the move that this Migration asked for ended, or it could not begin within the limit of `protocol.move_limits` |
 | Completed, Failed | |
 
-The job itself carries it out (`moves`). An order that is still to be given is given again: the record,
+The job itself carries it out (`cluster_moves`). An order that is still to be given is given again: the record,
 which is written first and read last, says whether it was. One that could not be begun in time is taken back first; only
 then has the Migration failed. A move that has begun has the same limit of its own.
 """  # noqa: E501
@@ -20,7 +20,7 @@ from typing import Any, assert_never
 from understudy.control.observed import Moved, Order
 from understudy.control.times import iso_ms, millis
 from understudy.model.kinds import MigrationPhase, MigrationSpec, MigrationStatus
-from understudy.protocol.moves import is_late_to_begin, is_overdue, too_late
+from understudy.protocol.move_limits import is_late_to_begin, is_overdue, too_late
 
 Json = Mapping[str, Any]
 

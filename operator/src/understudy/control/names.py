@@ -33,6 +33,10 @@ CERTIFICATE: Final = "understudy.dev/certificate"  # on a pod: the number of the
 # On a StreamJob, MOVE/SUBJOB: `standby` or a node; ` by NAME`: that Migration asks
 MOVE: Final = "move.understudy.dev"
 
+# what a pod's processes are told
+IDENTITY: Final = "UNDERSTUDY_IDENTITY"
+SECRETS: Final = "/etc/understudy-secrets"
+
 FLIGHT_PORT: Final = 7070
 STATUS_PORT: Final = 7071
 

@@ -309,6 +309,8 @@ class Observed:
     incidents: tuple[IncidentSeen, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
     """The status as it stands."""
+    jobs: int = 1
+    """How many jobs the operator looks at."""
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from understudy.control.observed import Observed, Placement, Pod, Spread
 from understudy.model.job import StreamJob
-from understudy.protocol.placement import candidates, elect
+from understudy.protocol.clea import candidates, elect
 
 
 def usable_nodes(seen: Observed) -> set[str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from understudy.protocol.moves import is_overdue, too_late
+from understudy.protocol.move_limits import is_overdue, too_late
 from understudy.protocol.statuspage import State
 
 FIGURES_MS: Final = 15_000
@@ -125,7 +125,7 @@ class Finding(Enum):
     UNTOLD = "they are still waited for"
     LOST = "the target is lost"
     POINTLESS = "another leads, and only the source was to leave"
-    OVERDUE = "the limit of `protocol.moves` has passed"
+    OVERDUE = "the limit of `protocol.move_limits` has passed"
     LEADERLESS = "nobody leads: the standby is about to take over"
     REPLACED = "another leads, and the move goes on from there"
     COLD = "the target is not warm"

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from understudy.control.health import loss_of
 from understudy.control.intents import DeletePod, Intent, Record
+from understudy.control.lost_pods import loss_of
 from understudy.control.observed import Observed, Pod, Retired
-from understudy.control.record import retired_to_text
+from understudy.control.run_record import retired_to_text
 from understudy.protocol.statuspage import InstancePage, StatusPage, TakeOver
 
 

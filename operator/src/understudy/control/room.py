@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from understudy.control import names
 from understudy.control.certificates import certificate_for
+from understudy.control.cluster_moves import is_to_move
 from understudy.control.intents import CreateTrial, DeletePod, Emit, Intent, Reason, Severity
-from understudy.control.moves import is_to_move
 from understudy.control.observed import Observed
 from understudy.control.placement import usable_nodes
 from understudy.control.revision import digests_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from understudy.control.health import Loss, fresh, loss_of
+from understudy.control.lost_pods import Loss, fresh, loss_of
 from understudy.control.observed import Lease, Observed, Pod
 from understudy.model.ha import Mode
 from understudy.model.job import StreamJob, Subjob

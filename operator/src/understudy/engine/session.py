@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from understudy.engine.executors import remote_conf
 from understudy.engine.source import PlanSource
+from understudy.model.functions import outside
 from understudy.model.ha import SparkSettings
 
 # A driver runs small batches and must start fast: the client compiler alone costs a third less CPU until the
@@ -35,7 +36,8 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
     os.environ.setdefault("SPARK_LOCAL_IP", remote.get("spark.driver.host", "127.0.0.1"))
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_START)
     builder = SparkSession.builder.appName(app_name)
-    for key, value in {**_conf(settings, scratch), **remote, **settings.conf}.items():
+    fixed = fixed_settings(settings, scratch, os.environ["SPARK_LOCAL_IP"])
+    for key, value in {**fixed, **remote, **settings.conf}.items():
         builder = builder.config(key, value)
     try:
         spark = builder.getOrCreate()
@@ -46,7 +48,19 @@ def start_session(settings: SparkSettings, *, app_name: str, scratch: Path) -> S
         raise Lacking(f"{java} cannot run Spark: install Java 17 or later, or set JAVA_HOME to it") from None
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(PlanSource)
+    _forget_functions(spark)
     return spark
+
+
+def _forget_functions(spark: SparkSession) -> None:
+    """Spark does not know the functions that a manifest may not call, even if a text is parsed differently
+    there than it was when it was checked."""
+    jvm, session = spark._jvm, spark._jsparkSession
+    assert jvm is not None
+    place = [jvm.scala.Option.apply(part) for part in ("builtin", "system")]
+    registry = session.sessionState().functionRegistry()
+    for name in outside():
+        registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name, *place))
 
 
 def _worker_python(scratch: Path) -> Path:
@@ -70,14 +84,15 @@ def parallelism(settings: SparkSettings) -> int:
     return settings.driver.cores * max(1, settings.executors.instances)
 
 
-def _conf(settings: SparkSettings, scratch: Path) -> dict[str, str]:
+def fixed_settings(settings: SparkSettings, scratch: Path, address: str) -> dict[str, str]:
+    """What understudy sets itself, for every session."""
     return {
         "spark.master": f"local[{settings.driver.cores}]",
         "spark.driver.extraJavaOptions": QUICK_START,
         "spark.executor.extraJavaOptions": QUICK_START,
         "spark.driver.memory": settings.driver.memory.removesuffix("i").lower(),
-        "spark.driver.host": os.environ["SPARK_LOCAL_IP"],
-        "spark.driver.bindAddress": os.environ["SPARK_LOCAL_IP"],
+        "spark.driver.host": address,
+        "spark.driver.bindAddress": address,
         "spark.local.dir": str(scratch / "spark"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -95,6 +110,8 @@ def _conf(settings: SparkSettings, scratch: Path) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         # never: if groups were sorted, a group's rows would be added up in another order than they arrived
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(2**31 - 1),
+        # SQL is checked as it is written: nothing replaces ${…} in it
+        "spark.sql.variable.substitute": "false",
         "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
         "spark.sql.streaming.numRecentProgressUpdates": "1",
         "spark.sql.streaming.minBatchesToRetain": "2",

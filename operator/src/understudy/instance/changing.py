@@ -18,7 +18,7 @@ from understudy.instance.peers import Peers
 from understudy.instance.recovery import Recovery
 from understudy.model.ha import Ha
 from understudy.modes.build import instance_of
-from understudy.modes.change import Change
+from understudy.modes.change import Change, adopt, follow_after, same_lease
 from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
 from understudy.protocol import commands as do
@@ -110,7 +110,7 @@ class Changing:
             self._recovery.forget_acks()
             self._change, self._towards, self._asked = Change(core, successor), ha, False
         else:
-            successor.adopt(core)
+            adopt(successor, core)
             self._switch(successor, ha)
 
     def _proceed(self, change: Change) -> None:
@@ -118,7 +118,7 @@ class Changing:
             return
         if self._peers.secondary is None or self._peers.secondary_mode == self._towards.mode:
             successor, self._change = change.successor, None
-            successor.same_lease_as(change.former)
+            same_lease(successor, change.former)
             self._switch(successor, self._towards)
         elif not self._asked:
             self._asked = True
@@ -185,7 +185,7 @@ class Changing:
 
     def _become(self, successor: Instance, ha: Ha) -> None:
         log.info("mode changed as standby", mode=ha.mode, before=self._context.subjob.ha.mode)
-        successor.follow_after(self._context.core)
+        follow_after(successor, self._context.core)
         self._context.core = successor
         self._in_force(ha)
         self._begin_anew()

@@ -22,12 +22,12 @@ from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
 from understudy.process.clock import steady_ms
 from understudy.process.ports import Surroundings
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.events import Event
 from understudy.protocol.growth import Growth
 from understudy.protocol.ids import Consumer, Millis, Range, Seq, Stream
 from understudy.protocol.pace import replay_ms
 from understudy.protocol.statuspage import State
-from understudy.protocol.told import Told
 from understudy.streams.hearing import Hearing
 from understudy.streams.spill import Spill
 from understudy.streams.store import Store
@@ -139,7 +139,7 @@ class Context:
         self.given_up: dict[str, Range] = {}  # per stream: seqs that a renumbering gave up; they are not lost
         self.growth = {Stream(name): Growth() for name in stores}  # of the streams that this subjob makes
         self.story = Story()
-        self.told = Told()  # as a primary: the acks that producers and sources have received
+        self.delivered = DeliveredAcks()  # as a primary: the acks that producers and sources have received
         self.sent: dict[str, dict[str, int]] = {}  # per stream: the end of what each consumer was sent
         self.hearing = Hearing()  # as a consumer of other subjobs
         self.wanted = subjob.ha  # the `ha` of the manifest now; `subjob` has the one in force
@@ -176,7 +176,7 @@ class Context:
         if self.story.take_over is not None:
             self.story.take_over.note_output(now)
 
-    def told_to_all(self) -> Told:
+    def delivered_acks(self) -> DeliveredAcks:
         """What a take-over would find at the neighbours of this subjob."""
         readers = {
             s: set(self.core.ledger.queues[s].acks) - set(self.inboxes) for s in self.core.wiring.leaving
@@ -184,7 +184,7 @@ class Context:
         least = {
             s: min((self.sent.get(s, {}).get(c, 0) for c in found), default=0) for s, found in readers.items()
         }
-        return replace(self.told, sent={s: Seq(upto) for s, upto in least.items()})
+        return replace(self.delivered, sent={s: Seq(upto) for s, upto in least.items()})
 
     def note_growth(self) -> None:
         """Notes the end of each output queue. Called every few milliseconds, under the lock."""

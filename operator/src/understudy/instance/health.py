@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from understudy.instance.context import Context
 from understudy.instance.enginewatch import EngineWatcher
-from understudy.instance.status import state_of, status_of
+from understudy.instance.instance_page import state_of, status_of
 from understudy.process.clock import steady_ms
 from understudy.process.latencies import Latencies
 from understudy.protocol.engine import START_MS, not_started
@@ -15,9 +15,11 @@ from understudy.protocol.statuspage import InstancePage
 
 
 class Health:
-    def __init__(self, subjob: str, instance: str, latencies: Latencies, start_ms: int = START_MS) -> None:
+    def __init__(
+        self, job: str, subjob: str, instance: str, latencies: Latencies, start_ms: int = START_MS
+    ) -> None:
         """`start_ms`: how long Spark may take to start."""
-        self._first = InstancePage(subjob=subjob, instance=instance)
+        self._first = InstancePage(job=job, subjob=subjob, instance=instance)
         self._latencies, self._start_ms = latencies, start_ms
         self._began = steady_ms()
         self.context: Context | None = None

@@ -16,11 +16,11 @@ from understudy.process.clock import steady_ms
 from understudy.process.ports import Unreachable
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.peermessage import Age, Origin, size_of_ack
 from understudy.protocol.savepoints import Tree
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step
 from understudy.sources.reading import Sources
 from understudy.streams.reader import Asking, Handler, Incoming, Reading, StreamReader
@@ -70,7 +70,7 @@ class Inputs(Handler):
         self._readers.clear()
         self._acks.clear()
         self._trees.clear()
-        self._context.told = Told()
+        self._context.delivered = DeliveredAcks()
         self._context.sent.clear()
         self._sources.stop()
 
@@ -270,7 +270,9 @@ class Inputs(Handler):
         with self._context.lock:
             for stream in (s for s, r in self._readers.items() if r is reader):
                 if (upto := dict(ack.levels).get(1)) is not None:
-                    self._context.told = self._context.told.with_ack(Stream(stream), Seq(upto), ack.tree)
+                    self._context.delivered = self._context.delivered.with_ack(
+                        Stream(stream), Seq(upto), ack.tree
+                    )
 
     def forget_trees(self) -> None:
         self._trees.clear()

@@ -79,7 +79,9 @@ class SubjobProcess:
         self._failure: str | None = None
         self._shell: Shell | None = None
         self._probe: Probe | None = None
-        self._health = Health(subjob.name, place.instance, Latencies(surroundings.neighbours), start_ms)
+        self._health = Health(
+            job.name, subjob.name, place.instance, Latencies(surroundings.neighbours), start_ms
+        )
 
     def run(self) -> int:
         """Runs until it is asked to stop. Returns the exit code."""

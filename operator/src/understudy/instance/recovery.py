@@ -194,4 +194,4 @@ class Recovery:
             if kept is None or not self._context.leading:
                 return
             for stream, upto in kept.released.items():
-                self._context.told = self._context.told.with_ack(stream, upto, kept.tree)
+                self._context.delivered = self._context.delivered.with_ack(stream, upto, kept.tree)

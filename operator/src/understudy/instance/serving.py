@@ -251,7 +251,7 @@ def _begin(context: Context, request: Subscribe) -> _Start:
         case Origin.NEWEST:
             return _Start(queue.next, resumes=Resumes(theirs(released), theirs(queue.next)))
         case Origin.HELD:
-            held, anew = Seq(max(released, queue.trimmed)), core.diverged_for(stream, consumer)
+            held, anew = Seq(max(released, queue.trimmed)), core.books.diverged_for(stream, consumer)
             return _Start(
                 held, held=Held(theirs(held), theirs(anew) if anew is not None else None, theirs(released))
             )

@@ -13,11 +13,11 @@ from understudy.engine.inbox import Inbox
 from understudy.instance.changing import Changing
 from understudy.instance.checkpoints import QUEUE
 from understudy.instance.context import Context
+from understudy.instance.hand_over import Moves
 from understudy.instance.inputs import Inputs
 from understudy.instance.leases import LeaseKeeper
-from understudy.instance.load import LoadMeter
-from understudy.instance.moves import Moves
 from understudy.instance.outputs import Outputs
+from understudy.instance.overload import LoadMeter
 from understudy.instance.peers import Peers
 from understudy.instance.recovery import Recovery
 from understudy.instance.timeline import TakeOver

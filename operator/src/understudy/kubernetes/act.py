@@ -16,7 +16,7 @@ from understudy.control.observed import Lease
 from understudy.kubernetes import certificates, objects
 from understudy.kubernetes.api import Api, Conflict, NotFound
 from understudy.kubernetes.objects import Owner
-from understudy.kubernetes.parse import is_owned_by, lease_of
+from understudy.kubernetes.parse import is_owned_by, lease_of, other_of
 from understudy.kubernetes.pods import instance_pod, sink_pod, trial_pod
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Outdated, Writer
@@ -46,6 +46,10 @@ _REMOVABLE: Final[Mapping[Kind, tuple[str, str]]] = {
 }
 
 
+class Taken(Exception):
+    """An object that is not the job's has a name that the job needs. It was left as it is."""
+
+
 class Actor:
     def __init__(
         self,
@@ -67,23 +71,27 @@ class Actor:
     def job(self) -> tuple[str, str]:
         return self._owner.namespace, self._owner.name
 
+    @property
+    def uid(self) -> str:
+        return self._owner.uid
+
     def carry_out(self, intent: Intent) -> None:
         log.info(type(intent).__name__, job=self._owner.name, namespace=self._owner.namespace, why=intent.why)
         match intent:
             case do.EnsureServiceAccount():
-                self._writer.apply(CORE, "serviceaccounts", objects.service_account(self._owner))
+                self._apply(CORE, "serviceaccounts", objects.service_account(self._owner))
             case do.EnsureRole():
-                self._writer.apply(RBAC, "roles", objects.role(self._owner, intent.leases, intent.executors))
+                self._apply(RBAC, "roles", objects.role(self._owner, intent.leases, intent.executors))
             case do.EnsureRoleBinding():
-                self._writer.apply(RBAC, "rolebindings", objects.role_binding(self._owner))
+                self._apply(RBAC, "rolebindings", objects.role_binding(self._owner))
             case do.EnsureManifest():
                 self._create(CORE, "configmaps", self._manifest(intent.revision))
             case do.EnsureService():
-                self._writer.apply(CORE, "services", objects.service(self._owner, intent.subjob))
+                self._apply(CORE, "services", objects.service(self._owner, intent.subjob))
             case do.EnsureBudget():
-                self._writer.apply(POLICY, "poddisruptionbudgets", objects.budget(self._owner, intent.subjob))
+                self._apply(POLICY, "poddisruptionbudgets", objects.budget(self._owner, intent.subjob))
             case do.EnsureNetworkPolicy():
-                self._writer.apply(
+                self._apply(
                     NETWORKING,
                     "networkpolicies",
                     objects.network_policy(self._owner, self._settings.operator),
@@ -158,9 +166,32 @@ class Actor:
         return f"{group}/namespaces/{self._owner.namespace}/{plural}" + (f"/{name}" if name else "")
 
     def _create(self, group: str, plural: str, body: dict[str, Any]) -> None:
-        """An object that exists already was made by an earlier life of the operator, and stays as it is."""
-        with suppress(Conflict):
+        """An object of the job that exists already was made by an earlier life of the operator, and stays as
+        it is."""
+        try:
             self._writer.create(group, plural, body)
+        except Conflict:
+            self._must_be_ours(group, plural, body["metadata"]["name"])
+
+    def _create_now(self, group: str, plural: str, body: dict[str, Any]) -> None:
+        """Raises Conflict if the job has such an object already: then what was read is out of date."""
+        try:
+            self._writer.create(group, plural, body)
+        except Conflict:
+            self._must_be_ours(group, plural, body["metadata"]["name"])
+            raise
+
+    def _apply(self, group: str, plural: str, body: dict[str, Any]) -> None:
+        try:
+            self._writer.apply(group, plural, body)
+        except Conflict:
+            self._must_be_ours(group, plural, body["metadata"]["name"])
+            raise
+
+    def _must_be_ours(self, group: str, plural: str, name: str) -> None:
+        found = self._api.list(self._path(group, plural), fieldSelector=f"metadata.name={name}")
+        if not all(is_owned_by(each, self._owner.uid) for each in found):
+            raise Taken(f"{plural}/{name}")
 
     def _issue(self, intent: do.IssueCertificate) -> None:
         now = certificates.moment(now_ms())
@@ -175,8 +206,11 @@ class Actor:
 
     def _keep_secret(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
         """The Secret's data. A Secret that exists keeps its data."""
-        self._create(CORE, "secrets", objects.secret(self._owner, name, data))
+        with suppress(Conflict):
+            self._writer.create(CORE, "secrets", objects.secret(self._owner, name, data))
         found = self._api.get(self._path(CORE, "secrets", name))
+        if other_of("Secret", found, self._owner.name, self._owner.uid):
+            raise Taken(f"secrets/{name}")
         if not is_owned_by(found, self._owner.uid):
             raise Unreachable(f"secret {name} of an earlier job of this name is still there")
         kept: dict[str, Any] = found["data"]
@@ -217,11 +251,11 @@ class Actor:
         if self._writer.knows(CORE, "configmaps", name):
             self._writer.change(CORE, "configmaps", name, {"data": dict(intent.entries)})
         else:
-            self._writer.create(CORE, "configmaps", objects.record(self._owner, intent.entries))
+            self._create_now(CORE, "configmaps", objects.record(self._owner, intent.entries))
 
     def _record_incident(self, intent: do.RecordIncident) -> None:
         if not self._writer.knows(OURS, "incidents", intent.name):
-            self._writer.create(OURS, "incidents", objects.incident(self._owner, intent.name, intent.spec))
+            self._create_now(OURS, "incidents", objects.incident(self._owner, intent.name, intent.spec))
         self._writer.change_status(OURS, "incidents", intent.name, intent.status)
 
     def _emit(self, intent: do.Emit) -> None:
@@ -229,7 +263,8 @@ class Actor:
         body = objects.event(
             self._owner, str(intent.severity), str(intent.reason), intent.why, now_ms(), name
         )
-        self._create(EVENTS, "events", body)
+        with suppress(Conflict):
+            self._writer.create(EVENTS, "events", body)
 
     def _patch_status(self, status: Mapping[str, Any]) -> None:
         """Fields that the new status no longer has are removed: a merge patch alone would keep them."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from understudy.control.admission import admit, plans_of
 from understudy.control.revision import revision_of
 from understudy.kubernetes.objects import accepted_text
+from understudy.model.allowed import Allowed
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 from understudy.model.plan import SubjobPlan
@@ -22,7 +23,8 @@ Verdict = StreamJob | tuple[Refusal, ...]
 class Admitted:
     """Three small caches. Each maps a value that never changes to what follows from it."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: Allowed) -> None:
+        self._allowed = allowed
         self._verdicts: dict[tuple[str, int], Verdict] = {}
         self._jobs: dict[str, StreamJob] = {}
         self._plans: dict[str, Mapping[str, SubjobPlan]] = {}
@@ -32,7 +34,8 @@ class Admitted:
         key = (body["metadata"]["uid"], body["metadata"]["generation"])
         if key not in self._verdicts:
             fields = ("apiVersion", "kind", "metadata", "spec")
-            _remember(self._verdicts, key, admit({name: body[name] for name in fields if name in body}))
+            manifest = {name: body[name] for name in fields if name in body}
+            _remember(self._verdicts, key, admit(manifest, self._allowed))
         return self._verdicts[key]
 
     def read(self, config_map: Json) -> StreamJob | None:

@@ -34,6 +34,7 @@ from understudy.process.ports import Unreachable
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # a projected token is replaced long before it expires; the file is read again after so many seconds
 TOKEN_SECONDS: Final = 30.0
+METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 CONNECTIONS: Final = 32  # kept for the next request; as many as there are threads may be open
 
 Json = dict[str, Any]
@@ -177,6 +178,11 @@ class Api:
         except NotFound:
             return None
 
+    def list_metadata(self, path: str) -> list[Json]:
+        """The objects of a list with their metadata alone."""
+        items: list[Json] = self.request("GET", path, accept=METADATA).get("items") or []
+        return items
+
     def list(self, path: str, **query: str) -> list[Json]:
         """The newest state, not one from the API server's cache, because decisions are based on it."""
         items: list[Json] = self.get(path, **query).get("items") or []
@@ -189,17 +195,19 @@ class Api:
         body: Body | None = None,
         kind: str = "application/json",
         before: Callable[[], None] = _nothing,
+        accept: str = "application/json",
     ) -> Json:
         """`before` is called on an open connection, right before the first byte is sent. If it raises, the
         request is not sent."""
+        headers = {"Accept": accept} | ({"Content-Type": kind} if body is not None else {})
         try:
-            status, text = self._send(method, path, body, kind, before)
+            status, text = self._send(method, path, body, headers, before)
         except (HTTPError, ApiException, ConfigException, OSError) as error:
             raise Unreachable(f"{method} {path}: {type(error).__name__}: {error}") from error
         return _answer(method, path, status, text)
 
     def _send(
-        self, method: str, path: str, body: Body | None, kind: str, before: Callable[[], None]
+        self, method: str, path: str, body: Body | None, headers: Json, before: Callable[[], None]
     ) -> tuple[int, bytes]:
         """If the server has closed a kept connection in the meantime, the request is sent again on another
         one."""
@@ -207,13 +215,12 @@ class Api:
             attempt = _Attempt(before)
             _attempt.set(attempt)
             try:
-                return self._exchange(method, path, body, kind)
+                return self._exchange(method, path, body, headers)
             except ProtocolError:
                 if not attempt.on_kept_connection:
                     raise
 
-    def _exchange(self, method: str, path: str, body: Body | None, kind: str) -> tuple[int, bytes]:
-        headers = {"Accept": "application/json"} | ({"Content-Type": kind} if body is not None else {})
+    def _exchange(self, method: str, path: str, body: Body | None, headers: Json) -> tuple[int, bytes]:
         steps = body if body is None or isinstance(body, Mapping) else list(body)
         asked = self._client.param_serialize(
             method, path, header_params=headers, body=steps, auth_settings=["BearerToken"]

@@ -14,6 +14,7 @@ from understudy.control.intents import Emit
 from understudy.control.observed import Pod
 from understudy.kubernetes.act import CORE, OURS, Actor
 from understudy.kubernetes.api import Api, NotFound
+from understudy.kubernetes.metrics import OperatorMetrics
 from understudy.kubernetes.objects import Owner
 from understudy.kubernetes.parse import incident_of, millis_of, pod_of
 from understudy.kubernetes.poll import ask
@@ -33,8 +34,15 @@ Json = dict[str, Any]
 
 
 class DrillReconciler:
-    def __init__(self, api: Api, settings: PodSettings, mandate: Callable[[], Mandate] = unelected) -> None:
+    def __init__(
+        self,
+        api: Api,
+        settings: PodSettings,
+        mandate: Callable[[], Mandate] = unelected,
+        metrics: OperatorMetrics | None = None,
+    ) -> None:
         self._api = api
+        self._metrics = metrics or OperatorMetrics()
         self._mandate = mandate
         self._settings = settings
 
@@ -49,7 +57,8 @@ class DrillReconciler:
         for step in decide_drill(seen):
             log.info(f"drill {type(step).__name__}", namespace=namespace, drill=name)
             self._carry_out(writer, name, owner, step)
-            seen = _after(seen, step)
+            before, seen = seen.status, _after(seen, step)
+            self._metrics.drilled(namespace, seen.spec.job, before, seen.status)
         return _pause(seen)
 
     def _observe(self, namespace: str, body: Json) -> tuple[SeenDrill, Owner | None]:

@@ -26,11 +26,11 @@ ROLE: Final = "executor"
 def executors_told(namespace: str, job: str, subjob: Subjob, settings: PodSettings, pod: Json) -> Json:
     """The entry in the driver's environment. `pod`: the spec of the driver's pod, after which executors' pods
     are modelled."""
-    told = {"conf": _conf(namespace, subjob, settings), "template": _template(job, pod)}
+    told = {"conf": executor_settings(namespace, subjob, settings), "template": _template(job, pod)}
     return {"name": EXECUTORS, "value": json.dumps(told)}
 
 
-def _conf(namespace: str, subjob: Subjob, settings: PodSettings) -> dict[str, str]:
+def executor_settings(namespace: str, subjob: Subjob, settings: PodSettings) -> dict[str, str]:
     driver = subjob.spark.driver
     return {
         "spark.master": "k8s://https://kubernetes.default.svc",

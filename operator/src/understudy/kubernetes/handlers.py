@@ -22,6 +22,7 @@ from understudy.kubernetes.api import Api, configuration
 from understudy.kubernetes.drills import DrillReconciler, is_open
 from understudy.kubernetes.election import Election
 from understudy.kubernetes.loops import Loops
+from understudy.kubernetes.metrics import OperatorMetrics
 from understudy.kubernetes.migrations import MigrationReconciler
 from understudy.kubernetes.migrations import is_open as migration_is_open
 from understudy.kubernetes.news import LEASES, News
@@ -46,6 +47,7 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
     election = Election(_reach(ELECTION_SECONDS), *settings.election) if settings.election else None
     leads = election.leads if election else _always
     mandate = election.mandate if election else unelected
+    metrics = OperatorMetrics(leads)
     tasks: list[asyncio.Task[None]] = []
 
     def silent(why: str) -> None:
@@ -56,16 +58,18 @@ def registry(settings: Settings, give_up: Callable[[], None]) -> kopf.OperatorRe
         plural: str, reconcile: Callable[[str, str], float | None], counts: Callable[[Json], bool]
     ) -> Rounds:
         listed = partial(_generations, api, settings.namespaces, plural, counts)
-        return Rounds(listed, leads, Loops(reconcile, leads), silent)
+        return Rounds(listed, leads, Loops(metrics.timed(plural, reconcile), leads), silent)
 
-    jobs = rounds("streamjobs", Reconciler(api, settings.pods, mandate).reconcile, _any)
-    drills = rounds("failoverdrills", DrillReconciler(api, settings.pods, mandate).reconcile, is_open)
-
+    jobs = rounds("streamjobs", Reconciler(api, settings.pods, mandate, metrics).reconcile, _any)
+    drilling = DrillReconciler(api, settings.pods, mandate, metrics)
+    drills = rounds("failoverdrills", drilling.reconcile, is_open)
     migrations = rounds("migrations", MigrationReconciler(api, mandate).reconcile, migration_is_open)
 
     async def begin(**_: Any) -> None:
         if election:
             election.start()
+        if settings.metrics_port:
+            metrics.serve(settings.metrics_port)
         tasks.extend(asyncio.create_task(each.run()) for each in (jobs, drills, migrations))
 
     async def end(**_: Any) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from understudy.control import names
 from understudy.control.observed import Access, IncidentSeen, Lease, Node, Pod, Safeguards, Trial
+from understudy.control.taken import Other
 from understudy.kubernetes import objects
-from understudy.kubernetes.act import CORE, LEASES, NETWORKING, OURS, POLICY, RBAC
+from understudy.kubernetes.act import BATCH, CORE, LEASES, NETWORKING, OURS, POLICY, RBAC
 from understudy.kubernetes.api import Api, ApiError
 from understudy.kubernetes.objects import Owner
 from understudy.kubernetes.parse import (
@@ -25,6 +26,7 @@ from understudy.kubernetes.parse import (
     is_owned_by,
     lease_of,
     node_of,
+    other_of,
     pod_of,
     role_has_executors,
     role_leases,
@@ -32,6 +34,7 @@ from understudy.kubernetes.parse import (
 )
 from understudy.kubernetes.settings import PodSettings
 from understudy.kubernetes.writes import Key, Version, Versions, versions
+from understudy.model.job import StreamJob
 
 KEPT_SECONDS: Final = 300.0
 NODES_SECONDS: Final = 1.0
@@ -103,10 +106,33 @@ class Lists:
         remains, read = (*owned.remains, *foundation.remains), {**foundation.versions, **owned.versions}
         return Objects(pods, trials, leases, self.nodes(), foundation, remains, read)
 
-    def leases_in(self, namespace: str) -> tuple[Lease, ...]:
-        """The Leases of all jobs."""
-        found = self._api.list(f"{LEASES}/namespaces/{namespace}/leases", labelSelector=names.JOB)
-        return tuple(lease_of(lease) for lease in found)
+    def others(self, owner: Owner, job: StreamJob, certificate: int) -> Iterator[Other]:
+        """Objects of the namespace that are not the job's, of all kinds that it needs. `certificate`: the
+        number of its next one."""
+        for kind, group, plural in self._kinds(job):
+            found = self._api.list_metadata(f"{group}/namespaces/{owner.namespace}/{plural}")
+            yield from (other for raw in found if (other := other_of(kind, raw, owner.name, owner.uid)))
+        numbers = sorted({1, certificate}) if self._settings.mutual_tls else ()
+        secrets = [names.authority(owner.name), *(names.certificate(owner.name, n) for n in numbers)]
+        for name in secrets if numbers else ():
+            found_one = self._api.find(f"{CORE}/namespaces/{owner.namespace}/secrets/{name}")
+            if found_one and (other := other_of("Secret", found_one, owner.name, owner.uid)):
+                yield other
+
+    def _kinds(self, job: StreamJob) -> Iterator[tuple[str, str, str]]:
+        yield "Pod", CORE, "pods"
+        yield "Service", CORE, "services"
+        yield "ConfigMap", CORE, "configmaps"
+        yield "ServiceAccount", CORE, "serviceaccounts"
+        yield "Lease", LEASES, "leases"
+        yield "Role", RBAC, "roles"
+        yield "RoleBinding", RBAC, "rolebindings"
+        if self._settings.disruption_budgets:
+            yield "PodDisruptionBudget", POLICY, "poddisruptionbudgets"
+        if self._settings.network_policies:
+            yield "NetworkPolicy", NETWORKING, "networkpolicies"
+        if any(s.ha.on_permanent_failure and s.ha.on_permanent_failure.process for s in job.subjobs):
+            yield "Job", BATCH, "jobs"
 
     def forget(self, namespace: str, name: str) -> None:
         """Drops what is cached: an object was changed, or the job is gone."""

@@ -10,7 +10,7 @@ import structlog
 
 from understudy.control import migrations, names
 from understudy.control.migrations import SeenMigration, Step, decide_migration
-from understudy.control.record import read_record
+from understudy.control.run_record import read_record
 from understudy.kubernetes.act import CORE, OURS
 from understudy.kubernetes.api import Api
 from understudy.kubernetes.parse import orders_of

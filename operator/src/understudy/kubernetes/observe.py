@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.control import names
-from understudy.control.admission import taken_names
 from understudy.control.observed import Observed, Run
-from understudy.control.record import read_record
+from understudy.control.run_record import read_record
+from understudy.control.taken import taken_names
 from understudy.kubernetes.act import OURS
 from understudy.kubernetes.admitted import Admitted
 from understudy.kubernetes.api import Api
 from understudy.kubernetes.distances import NodeDistances
 from understudy.kubernetes.lists import Lists
+from understudy.kubernetes.objects import Owner
 from understudy.kubernetes.parse import millis_of, orders_of
 from understudy.kubernetes.poll import Poller
 from understudy.kubernetes.settings import PodSettings
@@ -35,6 +36,8 @@ class Observer:
         self._admitted = admitted
         self._settings = settings
         self._distances = NodeDistances()
+        self._collided: set[str] = set()
+        """The uids of jobs for which an object could not be made, because its name is taken."""
 
     def find(self, namespace: str, name: str) -> Json | None:
         return self._api.find(f"{OURS}/namespaces/{namespace}/streamjobs/{name}")
@@ -43,8 +46,13 @@ class Observer:
         """Drops what is cached of a job."""
         self._lists.forget(namespace, name)
 
-    def observe(self, body: Json) -> tuple[Observed, Versions]:
-        """Also returns the versions that a write has to name, one for each object that was read."""
+    def note_collision(self, uid: str) -> None:
+        """The names of the job are compared again with those of other objects, until none is taken."""
+        self._collided.add(uid)
+
+    def observe(self, body: Json, jobs: int = 1) -> tuple[Observed, Versions]:
+        """Also returns the versions that a write has to name, one for each object that was read. `jobs`: how
+        many jobs the operator looks at."""
         metadata = body["metadata"]
         found = self._lists.of(metadata["namespace"], metadata["name"], metadata["uid"])
         config_maps = found.foundation.config_maps
@@ -80,6 +88,7 @@ class Observer:
             orders=orders_of(metadata.get("annotations") or {}),
             incidents=found.foundation.incidents,
             status=body.get("status") or {},
+            jobs=jobs,
         )
         return seen, {**found.versions, **versions(OURS, "streamjobs", [body])}
 
@@ -92,12 +101,20 @@ class Observer:
         self, body: Json, run: Run | None, running: StreamJob | None
     ) -> StreamJob | tuple[Refusal, ...]:
         """A job that was accepted stays accepted; only a new generation of the spec is checked again."""
-        if run and running and run.generation == body["metadata"]["generation"]:
-            return running
-        found = self._admitted.admit(body)
+        metadata = body["metadata"]
+        if run and running and run.generation == metadata["generation"]:
+            found: StreamJob | tuple[Refusal, ...] = running
+            if metadata["uid"] not in self._collided:
+                return running
+        else:
+            found = self._admitted.admit(body)
         if not isinstance(found, StreamJob):
             return found
-        return taken_names(found, self._lists.leases_in(body["metadata"]["namespace"])) or found
+        owner = Owner(metadata["name"], metadata["namespace"], metadata["uid"])
+        taken = taken_names(found, self._lists.others(owner, found, run.certificate + 1 if run else 1))
+        if not taken:
+            self._collided.discard(metadata["uid"])
+        return taken or found
 
     def _running(self, name: str, run: Run | None, config_maps: Mapping[str, Json]) -> StreamJob | None:
         config_map = config_maps.get(names.manifest(name, run.revision)) if run else None

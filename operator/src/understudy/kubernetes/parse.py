@@ -8,6 +8,7 @@ from typing import Any, Final
 from understudy.control import names
 from understudy.control.observed import Death, IncidentSeen, Lease, Node, Order, Phase, Pod, Spread, Trial
 from understudy.control.revision import Digests
+from understudy.control.taken import Other
 from understudy.control.times import millis
 from understudy.model.load import KIND
 from understudy.model.status import Role
@@ -131,6 +132,15 @@ def is_left_over(raw: Json, uid: str) -> bool:
     pod."""
     owners = raw["metadata"].get("ownerReferences") or ()
     return not is_owned_by(raw, uid) and (not owners or any(owner["kind"] == KIND for owner in owners))
+
+
+def other_of(kind: str, raw: Json, job: str, uid: str) -> Other | None:
+    """None for an object of the job, or of an earlier job of the same name: that one will be deleted."""
+    owners = raw["metadata"].get("ownerReferences") or ()
+    jobs = [owner["name"] for owner in owners if owner["kind"] == KIND]
+    if is_owned_by(raw, uid) or job in jobs:
+        return None
+    return Other(kind, raw["metadata"]["name"], next(iter(jobs), ""))
 
 
 def lease_of(raw: Json) -> Lease:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.control import names
@@ -27,6 +27,13 @@ OUTPUT: Final = "/output"
 CREDENTIALS: Final = "/etc/understudy-credentials"
 CODE: Final = "/etc/understudy-code"
 GRACE_SECONDS: Final = 10
+
+# By these annotations many set-ups of Prometheus find their targets.
+SCRAPED: Final = {
+    "prometheus.io/scrape": "true",
+    "prometheus.io/port": str(names.STATUS_PORT),
+    "prometheus.io/path": "/metrics",
+}
 
 RESTRICTED: Final[Json] = {
     "allowPrivilegeEscalation": False,
@@ -62,7 +69,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     if subjob.spark.executors.instances:
         (container,) = spec["containers"]
         container["env"].append(executors_told(owner.namespace, owner.name, subjob, settings, spec))
-    annotations = _annotations(intent) | {names.SPREAD: str(intent.spread)}
+    annotations = _annotations(intent, settings) | {names.SPREAD: str(intent.spread)}
     return _pod(owner, intent.name, labels, annotations, spec)
 
 
@@ -106,7 +113,8 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
         spec["initContainers"] = [_give_away(settings)]
         spec["securityContext"].pop("runAsNonRoot")
     _give_credentials(owner, spec, intent.certificate)
-    return _pod(owner, intent.name, labels, _annotations(intent), spec)
+    _give_secrets(owner, spec, [sink.target.secret] if sink.target.secret is not None else [])
+    return _pod(owner, intent.name, labels, _annotations(intent, settings), spec)
 
 
 def _pod(
@@ -120,13 +128,14 @@ def _pod(
     }
 
 
-def _annotations(intent: CreateInstance | CreateSink) -> dict[str, str]:
-    return {
+def _annotations(intent: CreateInstance | CreateSink, settings: PodSettings) -> dict[str, str]:
+    own = {
         names.REVISION: intent.revision,
         names.QUERY: intent.digests.query,
         names.SETTINGS: intent.digests.settings,
         names.CERTIFICATE: str(intent.certificate),
     }
+    return {**own, **SCRAPED} if settings.scrape_annotations else own
 
 
 def _give_code(spec: Json, subjob: Subjob) -> None:
@@ -141,6 +150,18 @@ def _give_code(spec: Json, subjob: Subjob) -> None:
         {"name": n, "mountPath": path, "readOnly": True} for n, path in folders.items()
     ]
     container["env"].append({"name": "PYTHONPATH", "value": ":".join(folders.values())})
+
+
+def _give_secrets(owner: Owner, spec: Json, wanted: Sequence[str]) -> None:
+    """Mounts the user's Secrets that this pod needs, and tells it the identity of the job."""
+    (container,) = spec["containers"]
+    identity = f"understudy.{owner.namespace}.{owner.name}.{owner.uid[:8]}"
+    container["env"].append({"name": names.IDENTITY, "value": identity})
+    for place, name in enumerate(wanted):
+        volume, where = f"secret-{place}", f"{names.SECRETS}/{name}"
+        secret = {"secretName": name, "defaultMode": 0o440}
+        spec["volumes"].append({"name": volume, "secret": secret})
+        container["volumeMounts"].append({"name": volume, "mountPath": where, "readOnly": True})
 
 
 def _give_credentials(owner: Owner, spec: Json, number: int) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.control.observed import Placement
+from understudy.model.allowed import NOTHING_MORE, Allowed
 from understudy.model.ha import MEMORY_OVERHEAD_MI
 from understudy.model.value import parse_duration
 
@@ -44,9 +45,13 @@ class PodSettings:
     """Give each new job certificates of its own."""
     certificate_ms: int = 30 * 86_400_000
     """Lifetime of a certificate."""
+    scrape_annotations: bool = False
+    """Annotate pods for a Prometheus that finds its targets by annotations."""
     placement: Placement = Placement.LATENCY
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
+    allowed: Allowed = NOTHING_MORE
+    """What jobs may use beyond what they always may."""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> PodSettings:
@@ -63,9 +68,11 @@ class PodSettings:
             certificate_ms=round(
                 parse_duration(raw.get("certificateLifetime", "720h")).total_seconds() * 1000
             ),
+            scrape_annotations=bool(raw.get("scrapeAnnotations")),
             placement=Placement(raw.get("placement", Placement.LATENCY)),
             node_selector=raw.get("nodeSelector") or {},
             tolerations=tuple(raw.get("tolerations") or ()),
+            allowed=Allowed.model_validate(raw.get("allow") or {}),
         )
 
 
@@ -77,6 +84,8 @@ class Settings:
     election: tuple[str, str, str] | None = None
     """Namespace and name of the Lease that decides which operator acts, and the identity of this one; None:
     this operator always acts."""
+    metrics_port: int | None = None
+    """Where it answers `GET /metrics`; None: nowhere."""
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -84,4 +93,6 @@ class Settings:
         pods = PodSettings.from_json(json.loads(env["UNDERSTUDY_PODS"]))
         lease = env.get("UNDERSTUDY_ELECTION")
         election = (env["POD_NAMESPACE"], lease, env["POD_NAME"]) if lease else None
-        return cls(pods, tuple(env.get("UNDERSTUDY_NAMESPACES", "").split()), election)
+        port = env.get("UNDERSTUDY_METRICS_PORT")
+        namespaces = tuple(env.get("UNDERSTUDY_NAMESPACES", "").split())
+        return cls(pods, namespaces, election, int(port) if port else None)

@@ -8,6 +8,7 @@
 | a question to its holder | another, removed by the holder, or by the next instance that takes the Lease |
 | addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
 | acks of a subjob to the sources that it reads | an annotation on its Lease |
+| the job's identity, and the folder of its Secrets | an environment variable, and a mount of the pod |
 | start time | ConfigMap `JOB-run`, key startTime |
 
 The operator makes these objects before the pods; a pod may read them and change its Leases, nothing else.
@@ -15,6 +16,7 @@ The operator makes these objects before the pods; a pod may read them and change
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 from typing import Any, Final
@@ -92,6 +94,14 @@ class KubernetesSurroundings:
     def _lease_path(self, subjob: str) -> str:
         name = names.lease(self._job, subjob)
         return f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{name}"
+
+    # ---- what the job keeps elsewhere
+
+    def identity(self) -> str:
+        return os.environ.get(names.IDENTITY, "")
+
+    def secrets(self) -> Path:
+        return Path(names.SECRETS)
 
     # ---- acks to sources
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from understudy.local.promises import promises
+from understudy.local.sink_guarantees import promises
 from understudy.model.ha import Mode, Overload
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.load import to_manifest

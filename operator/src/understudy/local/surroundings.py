@@ -6,6 +6,7 @@
 | instances | `instances/INSTANCE.json`; `instances/INSTANCE.gone` when its process has been seen to end |
 | acks of a subjob to the sources that it reads | `acks/SUBJOB.json` |
 | sinks that wrote their stream to its end | `ends/SINK.json` |
+| the job's identity, and the folder of its Secrets | `job.json` |
 | start time | `start` |
 | cuts between processes | `cuts.json` |
 
@@ -194,6 +195,17 @@ class LocalSurroundings:
     def ends(self, subjob: str) -> dict[str, int]:
         found = {path.stem: _read_json(path) for path in self._ends.glob("*.json")}
         return {sink: end["at"] for sink, end in found.items() if end and end["subjob"] == subjob}
+
+    # --- what the job keeps elsewhere
+
+    def identity(self) -> str:
+        return str((_read_json(self.folder / "job.json") or {}).get("identity", ""))
+
+    def secrets(self) -> Path:
+        return Path((_read_json(self.folder / "job.json") or {}).get("secrets", "secrets"))
+
+    def set_job(self, identity: str, secrets: Path) -> None:
+        _write(self.folder / "job.json", {"identity": identity, "secrets": str(secrets.absolute())})
 
     # --- the start time
 

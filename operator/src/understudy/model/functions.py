@@ -1,4 +1,5 @@
-"""Spark's built-in functions: which exist, which need many rows, which return another value each time."""
+"""Spark's built-in functions: which exist, which need many rows, which return another value each time, which
+reach beyond their row."""
 
 from __future__ import annotations
 
@@ -31,26 +32,17 @@ _SYNTAX: Final = {"timestampadd": "datetime", "timestampdiff": "datetime"}
 # Functions that cut time into windows by themselves, without the positions of the stream.
 WINDOWING: Final = frozenset({"window", "session_window", "window_time"})
 
-_CLOCK: Final = "reads the clock"
-_RANDOM: Final = "is random"
-_PLACE: Final = "depends on the partition in which the tuple is processed"
-_ORDER: Final = "depends on the order in which Spark's tasks deliver rows"
-_OUTSIDE: Final = "calls code outside Spark SQL"
-
-ARBITRARY: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("current_date", "current_time", "current_timestamp", "localtimestamp"), _CLOCK),
-    **dict.fromkeys(("curdate", "localtime", "now"), _CLOCK),
-    **dict.fromkeys(
-        ("rand", "randn", "random", "randstr", "shuffle", "uniform", "uuid", "aes_encrypt"), _RANDOM
-    ),
-    **dict.fromkeys(("monotonically_increasing_id", "spark_partition_id"), _PLACE),
-    **dict.fromkeys(("input_file_name", "input_file_block_start", "input_file_block_length"), _PLACE),
-    **dict.fromkeys(("any_value", "first", "first_value", "last", "last_value"), _ORDER),
-    **dict.fromkeys(("array_agg", "collect_list", "collect_set", "collect_union"), _ORDER),
-    **dict.fromkeys(("max_by", "min_by", "mode", "listagg", "string_agg"), _ORDER),
-    **dict.fromkeys(("approx_percentile", "percentile_approx", "histogram_numeric", "approx_top_k"), _ORDER),
-    **dict.fromkeys(("java_method", "reflect", "try_reflect"), _OUTSIDE),
+EFFECTS: Final[Mapping[str, str]] = {
+    "clock": "reads the clock",
+    "random": "is random",
+    "place": "depends on the partition in which the tuple is processed",
+    "process": "depends on the process that runs it",
+    "order": "depends on the order in which Spark's tasks deliver rows",
+    "outside": "reaches beyond its row: it runs Java code, or reads files of the process",
 }
+"""What the third word of a line in `spark_functions.txt` says, unless it is `same`. A call with the effect
+`outside` is refused; the others make an operator arbitrary."""
+
 _COLLECTS: Final = frozenset({"array_agg", "collect_list", "collect_set", "collect_union"})
 
 # Functions that the parser turns into the same node under any of their names.
@@ -69,10 +61,28 @@ _RENAMED: Final[Mapping[type[exp.Expr], str]] = {
 
 
 @cache
+def _table() -> tuple[tuple[str, str, str], ...]:
+    """Function, group, effect."""
+    text = resources.files(__package__).joinpath("spark_functions.txt").read_text()
+    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return tuple((name, group, effect) for name, group, effect in rows)
+
+
+@cache
 def groups() -> Mapping[str, str]:
     """Function → the group that Spark documents it in: agg, window, generator, string …"""
-    text = resources.files(__package__).joinpath("spark_functions.txt").read_text()
-    return _SYNTAX | dict(line.split() for line in text.splitlines() if not line.startswith("#"))
+    return _SYNTAX | {name: group for name, group, _ in _table()}
+
+
+@cache
+def effects() -> Mapping[str, str]:
+    """Function → its effect, for those that are not a function of their input alone."""
+    return {name: effect for name, _, effect in _table() if effect != "same"}
+
+
+def outside() -> frozenset[str]:
+    """Functions that no manifest may call."""
+    return frozenset(name for name, effect in effects().items() if effect == "outside")
 
 
 # ---- calls in a text -------------------------------------------------------------------------------------
@@ -105,6 +115,10 @@ class Call:
         return node
 
     @property
+    def leaves_the_row(self) -> bool:
+        return self.name in outside()
+
+    @property
     def makes_rows(self) -> bool:
         return groups().get(self.name) == "generator"
 
@@ -125,7 +139,7 @@ def _name(node: exp.Expr, text: str) -> str | None:
         return node.name.lower()
     if isinstance(start, int) and isinstance(end, int):
         return text[start : end + 1].strip("`").lower()
-    if isinstance(node, exp.CurrentTimestamp | exp.CurrentDate):
+    if isinstance(node, exp.CurrentTimestamp | exp.CurrentDate | exp.CurrentUser | exp.SessionUser):
         return node.sql_name().lower()
     if isinstance(node, exp.Any):
         return None if isinstance(node.parent, exp.Like | exp.ILike) else "any"
@@ -139,8 +153,8 @@ def why_arbitrary(tree: exp.Expr, text: str) -> str | None:
 
 
 def why_call_arbitrary(call: Call, text: str) -> str | None:
-    why = ARBITRARY.get(call.name)
-    return f"{call.name} {why}" if why and not _is_sorted(call, text) else None
+    effect = effects().get(call.name)
+    return f"{call.name} {EFFECTS[effect]}" if effect and not _is_sorted(call, text) else None
 
 
 def why_cast_arbitrary(tree: exp.Expr) -> str | None:
@@ -151,7 +165,7 @@ def why_cast_arbitrary(tree: exp.Expr) -> str | None:
             "tomorrow",
             "yesterday",
         ):
-            return f"'{cast.this.name}' {_CLOCK}"
+            return f"'{cast.this.name}' {EFFECTS['clock']}"
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from .functions import BARE, WINDOWING, Call, calls, groups
+from .functions import BARE, EFFECTS, WINDOWING, Call, calls, groups
 from .refusal import Fault, did_you_mean, listed
 from .sql import Malformed, parse_expression, shown
 
@@ -101,6 +101,7 @@ def aggregate_faults(text: str, scope: Scope, group_by: Columns) -> Iterator[Fau
     yield from column_faults(tree, scope)
     found = list(calls(tree, text))
     yield from _unknown_functions(found)
+    yield from _outside(tree, found)
     aggregates = [call.whole for call in found if call.is_aggregate and not call.is_windowed]
     if not aggregates:
         yield Fault(
@@ -120,6 +121,7 @@ def function_faults(tree: exp.Expr, text: str, makes_rows: bool) -> Iterator[Fau
     """Calls that a row-wise expression may not contain."""
     found = list(calls(tree, text))
     yield from _unknown_functions(found)
+    yield from _outside(tree, found)
     for call in found:
         if call.is_windowed or call.name in WINDOWING:
             yield Fault("NeedsState", f"{call.name} looks at many tuples; use the operator aggregate")
@@ -136,6 +138,16 @@ def _unknown_functions(found: list[Call]) -> Iterator[Fault]:
             yield Fault(
                 "UnknownFunction", f"Spark has no function {call.name}{hint}; write a builtin function"
             )
+
+
+def _outside(tree: exp.Expr, found: list[Call]) -> Iterator[Fault]:
+    """Calls of code and files that no field of the manifest names."""
+    instead = "write Spark SQL over columns, or use the operator python"
+    if tree.find(exp.QueryTransform):
+        yield Fault("LeavesTheRow", f"TRANSFORM … USING runs a program for the rows; {instead}")
+    for call in found:
+        if call.leaves_the_row:
+            yield Fault("LeavesTheRow", f"{call.name} {EFFECTS['outside']}; {instead}")
 
 
 def _ungrouped(tree: exp.Expr, aggregates: list[exp.Expr], group_by: Columns) -> Iterator[Fault]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field
 
-from .value import Name, OneOf, Path, Value, one_of_rule
+from .value import Duration, Name, OneOf, Path, Size, Value, mebibytes, one_of_rule
 
 OF_THE_POD: Final = ("emptyDir", "ephemeral", "csi")
 """Kinds of volume that are created and deleted with a pod."""
@@ -18,6 +19,22 @@ TIED: Final = frozenset({*OF_THE_POD, "hostPath"})
 
 class SinkFormat(StrEnum):
     JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+class Roll(Value):
+    """When the tuples that a sink has collected become a file. Until then they wait, in the sink's memory and
+    in the queue of their subjob."""
+
+    size: Annotated[Size, Field(pattern="^([1-9]|[1-5][0-9]|6[0-4])Mi$")] = "32Mi"
+    """The size of its tuples in memory, at most 64Mi. Default: 32Mi."""
+
+    interval: Duration = timedelta(seconds=10)
+    """How long its first tuple waits. Default: 10s."""
+
+    @property
+    def mebibytes(self) -> int:
+        return mebibytes(self.size)
 
 
 class SinkKind(Value):
@@ -38,6 +55,21 @@ class SinkKind(Value):
         return None
 
     @property
+    def secret(self) -> str | None:
+        """The Secret that its pod needs."""
+        return None
+
+    @property
+    def roll(self) -> Roll | None:
+        """When the tuples that it has collected count; None if each counts when it arrives."""
+        return None
+
+    @property
+    def lines(self) -> bool:
+        """Whether its tuples are lines in the files of its folder, from the moment at which they count."""
+        return False
+
+    @property
     def durable(self) -> bool:
         """Whether its output survives the pod."""
         return True
@@ -54,13 +86,17 @@ class SinkKind(Value):
 
 
 class FilesSink(SinkKind):
-    """Files of JSON lines: the tuple's columns plus `_seq`, its place on the stream. Each tuple once."""
+    """Files of JSON lines or Parquet: the tuple's columns plus `_seq`, its place on the stream. Each tuple
+    once. Parquet files appear whole; the files that count are in the manifest beside them."""
 
     path: Path
     """The folder to write to; two sinks may not share one."""
 
     format: SinkFormat = SinkFormat.JSONL
     """Default: jsonl."""
+
+    rolled: Annotated[Roll | None, Field(alias="roll")] = None
+    """Format parquet only: when a file is complete. Default: 32Mi or 10s."""
 
     volume: Mapping[str, Any] | None = None
     """On Kubernetes: the pod volume source for the path, such as a persistentVolumeClaim. Without one, or on
@@ -69,6 +105,14 @@ class FilesSink(SinkKind):
     @property
     def folder(self) -> str:
         return self.path
+
+    @property
+    def roll(self) -> Roll | None:
+        return self.rolled if self.lines else self.rolled or Roll()
+
+    @property
+    def lines(self) -> bool:
+        return self.format is SinkFormat.JSONL
 
     @property
     def pod_volume(self) -> Mapping[str, Any] | None:
@@ -112,12 +156,37 @@ class KafkaSink(SinkKind):
     """The topic."""
 
 
-Target = FilesSink | ConsoleSink | KafkaSink
-SINKS: Final[Mapping[str, type[SinkKind]]] = {"files": FilesSink, "console": ConsoleSink, "kafka": KafkaSink}
+class PostgresSink(SinkKind):
+    """A PostgreSQL table: the tuple's columns, and `_seq` and `_job` if the table has them. Each tuple once:
+    tuples and position are committed in one transaction."""
+
+    secret_name: Annotated[
+        str, Field(alias="secret", pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)
+    ]
+    """The Secret with the key `uri`, or `host`, `port`, `dbname`, `username` and `password`; also `sslmode`
+    and `ca.crt`."""
+
+    table: Annotated[
+        str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$", max_length=127)
+    ]
+    """The table, as SCHEMA.TABLE. It is made if it is missing. Default schema: public."""
+
+    @property
+    def secret(self) -> str:
+        return self.secret_name
+
+
+Target = FilesSink | ConsoleSink | KafkaSink | PostgresSink
+SINKS: Final[Mapping[str, type[SinkKind]]] = {
+    "files": FilesSink,
+    "console": ConsoleSink,
+    "kafka": KafkaSink,
+    "postgres": PostgresSink,
+}
 
 
 class Sink(OneOf):
-    """Takes one stream out of the job: exactly one of files, console, kafka."""
+    """Takes one stream out of the job: exactly one of files, console, kafka, postgres."""
 
     one_of: ClassVar = tuple(SINKS)
     model_config = ConfigDict(json_schema_extra=one_of_rule(*one_of))
@@ -133,6 +202,8 @@ class Sink(OneOf):
     console: ConsoleSink | None = None
 
     kafka: KafkaSink | None = None
+
+    postgres: PostgresSink | None = None
 
     @property
     def kind(self) -> str:

@@ -63,6 +63,11 @@ class SourceKind(Value):
         return None
 
     @property
+    def read_from(self) -> str | None:
+        """The path of its files, as written in the manifest; None if it reads no files."""
+        return None
+
+    @property
     def endless(self) -> bool:
         """Whether the stream continues until the job is stopped."""
         return True
@@ -169,6 +174,10 @@ class Files(SourceKind):
     @property
     def pod_volume(self) -> Mapping[str, Any] | None:
         return self.volume
+
+    @property
+    def read_from(self) -> str:
+        return self.path
 
     @property
     def endless(self) -> bool:

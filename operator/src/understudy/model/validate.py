@@ -21,6 +21,7 @@ NAMES: Final[tuple[Check, ...]] = (
     names.duplicate_inputs,
     names.duplicate_elements,
     names.reserved_streams,
+    names.one_pod_name,
     names.too_long,
     names.too_many,
 )
@@ -40,6 +41,7 @@ ALONE: Final[tuple[Check, ...]] = (
     ends.schemas,
     ends.sinks_of_sources,
     ends.shared_paths,
+    ends.rolls,
     expressions.generator_names,
     expressions.generator_fields,
     expressions.stateful_elements,

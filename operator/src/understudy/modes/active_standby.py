@@ -133,7 +133,7 @@ class ActiveStandby(Instance):
         self.forget()
         self.leadership, self.running = self.leadership.in_epoch(checkpoint.epoch), True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.told_before(checkpoint)
+        self.restore_reports(checkpoint)
         done = {
             s: max(e.positions.get(s, Seq(0)) for e in checkpoint.elements.values())
             for s in self.wiring.entering

@@ -36,7 +36,7 @@ class Amnesia(Instance):
 
     def forget(self) -> None:
         super().forget()
-        self.roll = RollCall(self.wiring)
+        self.roll = RollCall.of(self.wiring)
         self._logs = {Stream(name): StepLog() for name in self.wiring.inputs}
         self._untold = False
 
@@ -57,13 +57,11 @@ class Amnesia(Instance):
     def consumer_heard(self, event: on.Subscribed) -> Commands:
         if self.roll is None:
             return ()
-        self.roll.heard(event)
+        self.roll = self.roll.heard(event)
         return self._begin(self.roll) if self.roll.complete else ()
 
     def lead_tick(self, now: Millis) -> Commands:
-        if self.roll is None or not self.without_the_silent(self.roll, now):
-            return ()
-        return self._begin(self.roll)
+        return self._begin(self.roll) if self.without_the_silent(now) and self.roll is not None else ()
 
     @property
     def protected(self) -> bool:
@@ -95,10 +93,9 @@ class Amnesia(Instance):
         unknown = self._untold and stream in self._sources
         return super().lost(stream, Range(missing.stop, missing.stop) if unknown else missing)
 
-    def passed_on(self, stream: Stream) -> Seq:
-        """The position on an input before which nothing would be lost if the subjob failed now, as its
-        successor would compute it. For a source: the input of tuples that consumers have received; for
-        another input: what was released."""
+    def loses_from(self, stream: Stream) -> Seq:
+        """As the successor would compute it. For a source: the end of the input of tuples that consumers have
+        received; for another input: the end of what was released."""
         if stream not in self._sources:
             return self.ledger.position(stream)
         received = {s: self.ledger.queues[s].received_by_any for s in self.wiring.leaving}

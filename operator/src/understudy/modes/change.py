@@ -28,12 +28,36 @@ from understudy.protocol.ids import Seq, Stream
 SHARED = on.Tick | on.Arrived | on.Processed | on.Acked | on.Subscribed | on.Redirected
 
 
+def adopt(successor: Instance, former: Instance) -> None:
+    """A primary continues with the books of an instance that ran another mode."""
+    successor.leadership = successor.leadership.in_role(former.role)
+    same_lease(successor, former)
+    successor.books = former.books.for_another_mode()
+    successor.neighbours = former.neighbours.without_producers()
+    # new states get higher numbers, so that a late confirmation meant for the former mode's state does not
+    # confirm a new one
+    successor.number = former.number
+    if successor.resuming is not None:
+        successor.resuming.adopt(former)
+    successor.taken_up()
+
+
+def follow_after(successor: Instance, former: Instance) -> None:
+    """Becomes a standby that has no state of the new mode yet."""
+    same_lease(successor, former)
+    successor.leadership = successor.leadership.watching_as(former.detector)
+
+
+def same_lease(successor: Instance, former: Instance) -> None:
+    successor.leadership = successor.leadership.with_lease(former.lease).in_epoch(former.epoch)
+
+
 class Change:
     """The change to a mode that recovers from upstream, at a primary."""
 
     def __init__(self, former: Instance, successor: Instance) -> None:
         self.former, self.successor = former, successor
-        successor.adopt(former)
+        adopt(successor, former)
         self._gone = {
             s: former.ledger.position(s) for s in former.wiring.external
         }  # upper limit of what was released before the change

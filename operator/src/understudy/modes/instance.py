@@ -2,37 +2,37 @@
 (positions and output queues).
 
 `TRANSITIONS` says what each role does on each event; a mode replaces rows and adds its own. A primary moves
-when it is asked to (`moving`), and asks for a move itself when its backlog keeps growing (`load`).
+when it is asked to (`moving`), and asks for a move itself when its backlog keeps growing.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 from enum import Enum
 from typing import ClassVar
 
+from understudy.modes import suspicion
+from understudy.modes.books import Books
 from understudy.modes.leadership import PATIENCE, WAIT, Claim, Leadership, Role
-from understudy.modes.migration import Move, Phase
-from understudy.modes.moving import Moving
+from understudy.modes.moving import Move, Moving, Phase
 from understudy.modes.neighbours import Neighbours
 from understudy.modes.renumbering import Numbering
 from understudy.modes.resuming import Resuming
 from understudy.modes.roll import RollCall
-from understudy.modes.transitions import SHOWN, Impossible, State, Table, answer, ignored, row
+from understudy.modes.transitions import Impossible, LastEvents, State, Table, answer, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.duplicates import Hole
 from understudy.protocol.engine import Stand
 from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.failures import LoadWatch
-from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
+from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 BOTH = (State.STANDBY, State.PRIMARY)
@@ -57,6 +57,7 @@ class Instance:
     sources_keep_acks = False
     sends_trees = False  # whether acks carry a savepoint tree
     ships_state = True  # whether a standby must receive state from the primary before it can take over
+    ships_checkpoints = False  # whether the primary ships checkpoints again and again
     hold_back = False  # whether output waits until the secondary has the state or determinants behind it
     replicated = False  # whether all instances send output
     # whether a standby stores nothing of the primary: then it may suspect only a primary that it has heard
@@ -71,12 +72,9 @@ class Instance:
         self.leadership = Leadership(name, detector)
         self.wiring = wiring
         self.moves = Moving(self)
-        # as a standby: the order by which a paused primary asked this instance to succeed it
-        self._handed: on.HandedOver | None = None
-        self._last_events: deque[Event] = deque(maxlen=SHOWN)
-        self.ledger = Ledger.empty(wiring)
+        self._last_events = LastEvents()
+        self.books = Books.empty(wiring)
         self.number = 0  # number of the newest state that was sent to a secondary
-        self.numbering = Numbering()
         # not None: this life still waits for its consumers to say which seqs are taken
         self.roll: RollCall | None = None
         self.neighbours = Neighbours()
@@ -123,7 +121,7 @@ class Instance:
     def handle(self, event: Event) -> Commands:
         """Looks up the handler of the event in the mode's table. A pair of state and event without an entry
         raises."""
-        self._note(event)
+        self._last_events.note(event)
         state = self.current_state
         commands = answer(self, self.TRANSITIONS, state, event)
         if commands is None:
@@ -131,22 +129,10 @@ class Instance:
         early = self.numbering.early and state is self.current_state is State.PRIMARY
         return (*commands, *self._after_roll_call()) if early else commands
 
-    def _note(self, event: Event) -> None:
-        """Remembers the last events for `Impossible`. Of successive ticks only the newest is kept."""
-        events = self._last_events
-        if isinstance(event, on.Tick) and events and isinstance(events[-1], on.Tick):
-            events.pop()
-        events.append(event)
-
     def impossible(self, state: Enum, event: Event) -> Impossible:
-        return Impossible(self.name, self.role.value, self.epoch, state, event, tuple(self._last_events))
+        return Impossible(self.name, self.role.value, self.epoch, state, event, self._last_events.all)
 
     # --- Lease and suspicion
-
-    def lease_seen_following(self, event: on.LeaseSeen) -> Commands:
-        """Follows the holder. Tries the Lease if it is free, or if its holder's process has ended; an
-        instance without state first waits 6 τ."""
-        return self.decided(self.leadership.follows(event.record, self.claim()))
 
     def lease_seen_leading(self, event: on.LeaseSeen) -> Commands:
         """Steps down if another instance holds the Lease. Otherwise begins or ends the move that the Lease
@@ -178,43 +164,18 @@ class Instance:
 
     def open_books(self, checkpoint: Checkpoint | None) -> None:
         """A new life begins with the content of the checkpoint, or with nothing."""
-        self.numbering = Numbering()
-        self.told_before(checkpoint)
-        self.ledger = Ledger.restored(self.wiring, checkpoint) if checkpoint else Ledger.empty(self.wiring)
+        self.books = Books.of_new_life(self.wiring, checkpoint)
+        self.neighbours.restore(checkpoint)
         self.neighbours.forget_producers()
 
     def _inheritance(self, record: LeaseRecord) -> tuple[Checkpoint | None, bool]:
         """What a new primary continues from, and whether that is exactly the state in which the former
-        primary paused.
-
-        It is, if the Lease went directly from the former primary to this one. A primary that gives up a move
-        takes the Lease again first, so the epochs then differ by more than one.
-        """
-        handed, self._handed = self._handed, None
-        live = handed is not None and handed.lease.epoch + 1 == record.epoch
-        if live and handed is not None and handed.checkpoint is not None:
-            return handed.checkpoint, True
-        return self.stored(), live
-
-    def holder_heard(self, event: on.HolderHeard) -> Commands:
-        """Reads the Lease again: the holder is alive, because another instance hears it."""
-        self.holder_lives(event)
-        return (do.ReadLease(f"{event.by} hears the holder: it lives"),)
-
-    def holder_lives(self, event: on.HolderHeard) -> Commands:
-        """Stops trying the Lease: the holder is alive."""
-        self.leadership = self.leadership.holder_lives()
-        return ()
-
-    def first_contact(self, event: on.FirstContact) -> Commands:
-        """The connection to the primary is being made. Until it exists, silence is no reason for
-        suspicion."""
-        return self.heard(on.KeepAlive(event.until, event.epoch))
-
-    def keep_alive(self, event: on.KeepAlive) -> Commands:
-        """The primary is alive. A standby with state tries the Lease if the primary's engine has stalled."""
-        self.leadership = self.leadership.connected(event.epoch)
-        return self.heard(event)
+        primary paused."""
+        order = self.moves.inherited(record)
+        self.moves.forget_order()
+        if order is not None and order.checkpoint is not None:
+            return order.checkpoint, True
+        return self.stored(), order is not None
 
     def heard(self, event: on.KeepAlive) -> Commands:
         """Counts the keep-alive as a sign of life, unless it comes from an older epoch."""
@@ -224,31 +185,6 @@ class Instance:
         if event.stalled is not None and self.role is Role.STANDBY and self.could_continue():
             return self.suspect(f"its engine stands still: {event.stalled}")
         return ()
-
-    def peer_closed(self, event: on.PeerClosed) -> Commands:
-        """Suspects the primary: its process is dead. With state here, tries the Lease; otherwise asks the
-        holder."""
-        return self.suspect("its connection closed: the process is dead", closed=True)
-
-    def peer_unreachable(self, event: on.PeerUnreachable) -> Commands:
-        """Suspects the primary: no connection could be made. With state here, tries the Lease; otherwise asks
-        the holder."""
-        return self.suspect("no connection could be made")
-
-    def former_primary_gone(self, event: on.PeerClosed | on.PeerUnreachable) -> Commands:
-        """Stops watching the former primary."""
-        self.leadership = self.leadership.not_watching()
-        return ()
-
-    def tick_following(self, event: on.Tick) -> Commands:
-        """Suspects a primary that has been silent for longer than τ."""
-        now = event.now
-        self.leadership = self.leadership.ticked(now)
-        if self.detector.suspects(now):
-            return self.suspect(f"no keep-alive for {self.detector.tau} ms")
-        if self.leadership.holder_ended:
-            return self.decided(self.leadership.waits(now))
-        return self.follow_tick(now)
 
     def tick_leading(self, event: on.Tick) -> Commands:
         """Does what is due: acks, checkpoints, the end of a roll call, the next phase of a move."""
@@ -274,7 +210,7 @@ class Instance:
     def leave_role(self) -> None:
         """Drops everything that only a primary knows."""
         self.leadership = self.leadership.left()
-        self.ledger, self.neighbours, self.numbering = Ledger.empty(self.wiring), Neighbours(), Numbering()
+        self.books, self.neighbours = Books.empty(self.wiring), Neighbours()
         self.moves.forget()
 
     # --- migration
@@ -285,10 +221,8 @@ class Instance:
             return ()
         if event.checkpoint is None and not self.could_continue():
             return ()
-        self.leadership, self._handed = (
-            self.leadership.with_lease(event.lease).in_epoch(event.lease.epoch),
-            event,
-        )
+        self.moves.ordered(event)
+        self.leadership = self.leadership.with_lease(event.lease).in_epoch(event.lease.epoch)
         kept = (do.Store(event.checkpoint),) if event.checkpoint is not None else ()
         why = f"{event.lease.holder} hands over"
         return (
@@ -308,18 +242,34 @@ class Instance:
 
     # --- the primary's books
 
+    @property
+    def ledger(self) -> Ledger:
+        return self.books.ledger
+
+    @ledger.setter
+    def ledger(self, ledger: Ledger) -> None:
+        self.books = self.books.with_ledger(ledger)
+
+    @property
+    def numbering(self) -> Numbering:
+        return self.books.numbering
+
+    @numbering.setter
+    def numbering(self, numbering: Numbering) -> None:
+        self.books = self.books.with_numbering(numbering)
+
     def micro_batch_done(self, event: on.Processed) -> Commands:
         """Writes the step into the books. Sends its output, if the mode allows it at once."""
         self.book(event)
-        return (*self.processed(event), *self._acked_ahead(Stream(event.element)))
+        commands, ahead = self.processed(event), self.books.ack_ahead(Stream(event.element))
+        return (*commands, *self.consumer_acked(ahead)) if ahead is not None else commands
 
     def consumer_acked(self, event: on.Acked) -> Commands:
         """Trims the output queue. During a roll call the ack waits, because it counts in the seqs of an
         earlier life."""
-        if self.roll_open and event.stream in self.wiring.leaving:
-            return self._too_early(event)
-        if (event.stream, event.consumer) in self.numbering.late:
-            return self._too_early(event)
+        if self.books.too_early(event, roll_open=self.roll_open):
+            self.numbering = self.numbering.with_early(event)
+            return ()
         self.ledger, held_from = self.ledger.acked(event)
         if event.tree is not None:
             self.neighbours.acked_with(event.stream, event.consumer, event.tree)
@@ -368,19 +318,6 @@ class Instance:
             asked = self.goes_on_from(event.stream) if event.stream in before.producers else None
             self.neighbours.producer_replaced(event.stream, self.ledger.received(event.stream), asked)
 
-    def _acked_ahead(self, stream: Stream) -> Commands:
-        """Applies an ack that was ahead of the sequencer (an earlier life had got further) once the sequencer
-        reaches it. A consumer that has received everything may never repeat its ack."""
-        queue = self.ledger.queues[stream]
-        if self.numbering.lossy or not queue.acks or queue.trimmed >= min(queue.released_by_all, queue.next):
-            return ()
-        consumer, known = min(queue.acks.items(), key=lambda item: item[1].released)
-        return self.consumer_acked(on.Acked(stream, consumer, 1, known.released, known.epoch))
-
-    def _too_early(self, event: on.Acked) -> Commands:
-        self.numbering = self.numbering.with_early(event)
-        return ()
-
     def _after_roll_call(self) -> Commands:
         """Applies the acks that came early, once the roll call is over and the seqs are settled."""
         if self.roll_open or not self.numbering.early:
@@ -390,30 +327,29 @@ class Instance:
 
     # --- consumers that were lost in the same failure
 
-    def without_the_silent(self, roll: RollCall | None, now: Millis) -> bool:
+    def without_the_silent(self, now: Millis) -> bool:
         """Whether the roll call ends now although some consumers have not answered: they failed together with
         the former primary."""
-        if roll is None or not roll.waited(now, max(WAIT * self.detector.tau, self.roll_patience)):
+        if self.roll is None:
             return False
-        self.numbering = self.numbering.without(roll.silent)
+        self.roll = self.roll.looked_at(now)
+        if not self.roll.waited(now, max(WAIT * self.detector.tau, self.roll_patience)):
+            return False
+        self.numbering = self.numbering.without(self.roll.silent)
         return True
 
     def _late_answer(self, event: on.Subscribed) -> Commands:
         """A late consumer subscribes again, after the seqs were settled without it: serves it as it is, or
         with a shift if its tuples differ."""
         self.numbering = self.numbering.back((event.stream, event.consumer))
-        first, held = self.numbering.diverged_at.get(event.stream), self.ledger.queues[event.stream].held
-        if event.start < held.start if first is None else event.start > first:
+        if self.books.has_other_tuples(event):
             return self.late_consumer_differs(event)
         self.ledger = self.ledger.subscribed(event)
         return self.consumer_heard(event)
 
     def late_consumer_differs(self, event: on.Subscribed) -> Commands:
-        """The late consumer has tuples of the former life under seqs that this life gave to other tuples. The
-        consumer keeps its own count: the seqs of tuples sent to it, and of its acks, are shifted."""
-        reader, first = (event.stream, event.consumer), self.numbering.diverged_at[event.stream]
-        self.numbering = self.numbering.shifted(reader, event.start - first)
-        self.ledger = self.ledger.subscribed(replace(event, start=first))
+        """The late consumer has other tuples than this life under the same seqs: serves it with a shift."""
+        self.books = self.books.with_shift(event)
         return ()
 
     def arrived(self, event: on.Arrived) -> Commands:
@@ -426,10 +362,9 @@ class Instance:
         return (*self.producer_diverges(event), *self._take(event.stream, new))
 
     def producer_diverges(self, event: on.Arrived) -> Commands:
-        """If the producer has diverged from what an earlier life of this subjob received, the output made
-        from its tuples is new, too: marks this life's state as lost."""
-        overlooked, resumed = self._overlooked(event), self.numbering.resumed.get(event.stream)
-        if self.numbering.lossy or event.anew is None or resumed is None or event.anew < resumed:
+        """Marks this life's state as lost if the producer has diverged from what an earlier life received."""
+        overlooked = self._overlooked(event)
+        if not self.books.diverges_with(event):
             return overlooked
         self.numbering = self.numbering.lost_state()
         return (*overlooked, *self._rebase())
@@ -447,13 +382,6 @@ class Instance:
         input that was received but not processed does not go to the target. So a producer that loses its
         state now has to make that input again."""
         return self.ledger.position(stream) if self.moving else self.ledger.received(stream)
-
-    def diverged_for(self, stream: Stream, consumer: Consumer) -> Seq | None:
-        """The seq from which the stream differs from what the consumer's own consumers may have used. None if
-        the stream did not diverge, or if a life of the consumer has released something after the
-        divergence."""
-        known, at = self.ledger.queues[stream].acks.get(consumer), self.numbering.diverged_at.get(stream)
-        return at if known is not None and at is not None and known.released <= at else None
 
     def book(self, event: on.Processed) -> Range:
         """Writes a step into the books: positions, selection, and the tuples that it emitted."""
@@ -485,15 +413,8 @@ class Instance:
         """Continues where the producer can; reports as lost what the producer no longer holds."""
         if not self.missed(event):
             return ()
-        received = self.ledger.received(event.stream)
-        self.ledger, self.numbering = (
-            self.ledger.moved(event.stream, event.start),
-            self.numbering.lost_state(),
-        )
-        lost = self.lost(
-            event.stream, Range(Seq(min(max(event.released, received), event.start)), event.start)
-        )
-        return (*self._rebase(), *lost)
+        self.books, gone = self.books.after_gap(event)
+        return (*self._rebase(), *self.lost(event.stream, gone))
 
     def missed(self, event: on.Resumes) -> bool:
         """Whether input is missing. It is not, if another producer of the stream has sent it already."""
@@ -511,25 +432,12 @@ class Instance:
         return tuple(c for stream in self.wiring.leaving for c in self._rebase_one(stream))
 
     def _rebase_one(self, stream: Stream) -> Commands:
-        """Continues to number after everything that any consumer has received."""
-        queue = self.ledger.queues[stream]
-        furthest = queue.received_by_any
-        if furthest <= queue.next:
-            if self.numbering.resumed and stream not in self.numbering.diverged_at:
-                self.numbering = self.numbering.diverging({stream: queue.next})
-            return ()
-        self.numbering = self.numbering.diverging({stream: furthest})
-        if len(queue.held):
-            return self.renumber(stream, furthest)
-        self.ledger = self.ledger.renumbered(stream, furthest)
-        return ()
+        self.books, first = self.books.after_loss(stream)
+        return self.renumber(stream, first) if first is not None else ()
 
     def send_as_new(self, roll: RollCall) -> Commands:
-        """Renumbers the held tuples, and all that follow, to seqs that no consumer has seen. If every
-        consumer has lost what it received, the seqs stay: consumers must first learn that something is
-        missing."""
-        held_from = {s: self.ledger.queues[s].trimmed for s in self.wiring.leaving}
-        first = {s: roll.furthest(s) or held_from[s] for s in self.wiring.leaving}
+        """Renumbers the held tuples, and all that follow, to seqs that no consumer has seen."""
+        first = self.books.first_unseen(roll)
         self.numbering = self.numbering.diverging(first)
         return tuple(c for s in self.wiring.leaving for c in self.renumber(s, first[s]))
 
@@ -540,11 +448,9 @@ class Instance:
         return (do.Renumber(stream, held, first), self.publish(str(stream)))
 
     def publish(self, element: str, upto: Seq | None = None) -> do.Publish:
-        queue = self.ledger.queues[Stream(element)]
-        limit = queue.next if upto is None else upto
-        return do.Publish(queue.stream, limit, queue.ended and limit == queue.next)
+        return self.books.publish(Stream(element), upto)
 
-    def told_before(self, checkpoint: Checkpoint | None) -> None:
+    def restore_reports(self, checkpoint: Checkpoint | None) -> None:
         """Restores what neighbours had reported to the life that made the checkpoint."""
         self.neighbours.restore(checkpoint)
         self.numbering = self.numbering.with_shifts(checkpoint.shifts if checkpoint else {})
@@ -556,27 +462,6 @@ class Instance:
         return replace(books, trees=trees, marks=marks, shifts=self.numbering.shifts_by_stream)
 
     # --- a live change of mode
-
-    def adopt(self, former: Instance) -> None:
-        """As a primary, continues with the books of an instance that ran another mode."""
-        self.leadership = self.leadership.in_role(former.role)
-        self.same_lease_as(former)
-        self.ledger, self.numbering = former.ledger, replace(former.numbering, early={})
-        self.neighbours = former.neighbours.without_producers()
-        # new states get higher numbers, so that a late confirmation meant for the former mode's state does
-        # not confirm a new one
-        self.number = former.number
-        if self.resuming is not None:
-            self.resuming.adopt(former)
-        self.taken_up()
-
-    def follow_after(self, former: Instance) -> None:
-        """Becomes a standby that has no state of the new mode yet."""
-        self.same_lease_as(former)
-        self.leadership = self.leadership.watching_as(former.detector)
-
-    def same_lease_as(self, former: Instance) -> None:
-        self.leadership = self.leadership.with_lease(former.lease).in_epoch(former.epoch)
 
     def retune(self, like: Instance) -> None:
         """Takes over the settings of an instance of the same mode."""
@@ -629,9 +514,24 @@ class Instance:
         """As a primary: whether a move to this instance can begin."""
         return self.moves.follower == target and not self.roll_open and not self.numbering.late
 
-    def replays_from(self, stream: Stream, told: Told) -> Seq:
+    def replays_from(self, stream: Stream, delivered: DeliveredAcks) -> Seq:
         """As a primary: where on an input a replay would begin if a standby took over now."""
         return self.ledger.position(stream)
+
+    def loses_from(self, stream: Stream) -> Seq | None:
+        """As a primary: from which position on the input would be lost if the subjob failed now. None in
+        modes that lose nothing."""
+        return None
+
+    @property
+    def unanswered(self) -> tuple[Stream, ...]:
+        """Inputs whose producers have not answered a request yet, in modes that ask them for a savepoint."""
+        return ()
+
+    @property
+    def awaits_numbers(self) -> bool:
+        """Whether elements wait for the seqs at which they continue."""
+        return False
 
     def move_state(self) -> Commands:
         """Called when processing has paused: gives the state to the target. A live state has number 0,
@@ -710,15 +610,15 @@ class Instance:
         return ()
 
     TRANSITIONS: ClassVar[Table[State]] = Table(
-        row(State.STANDBY, on.LeaseSeen, lease_seen_following),
+        row(State.STANDBY, on.LeaseSeen, suspicion.lease_seen_following),
         row(State.STANDBY, on.LeaseWon, lease_won),
-        row(State.STANDBY, on.HolderHeard, holder_heard),
-        row(BOTH, on.FirstContact, first_contact),
-        row(BOTH, on.KeepAlive, keep_alive),
-        row(State.STANDBY, on.PeerClosed, peer_closed),
-        row(State.STANDBY, on.PeerUnreachable, peer_unreachable),
+        row(State.STANDBY, on.HolderHeard, suspicion.holder_heard),
+        row(BOTH, on.FirstContact, suspicion.first_contact),
+        row(BOTH, on.KeepAlive, suspicion.keep_alive),
+        row(State.STANDBY, on.PeerClosed, suspicion.peer_closed),
+        row(State.STANDBY, on.PeerUnreachable, suspicion.peer_unreachable),
         row(State.STANDBY, on.HandedOver, handed_over),
-        row(State.STANDBY, on.Tick, tick_following),
+        row(State.STANDBY, on.Tick, suspicion.tick_following),
         ignored(State.STANDBY, "it does not lead", on.NewerEpoch, on.MigrationRequested),
         ignored(State.STANDBY, "it serves no consumers", on.Acked, on.Subscribed, on.RecoveryRequested),
         ignored(State.STANDBY, "it has no secondary", on.SecondaryJoined, on.SecondaryLeft, *OF_A_SECONDARY),
@@ -726,9 +626,9 @@ class Instance:
         ignored(State.STANDBY, "the mode that sent it is not in force any more", *OF_A_PRIMARY),
         row(State.PRIMARY, on.LeaseSeen, lease_seen_leading),
         row(State.PRIMARY, on.LeaseWon, lease_renewed),
-        row(State.PRIMARY, on.HolderHeard, holder_lives),
-        row(State.PRIMARY, on.PeerClosed, former_primary_gone),
-        row(State.PRIMARY, on.PeerUnreachable, former_primary_gone),
+        row(State.PRIMARY, on.HolderHeard, suspicion.holder_lives),
+        row(State.PRIMARY, on.PeerClosed, suspicion.former_primary_gone),
+        row(State.PRIMARY, on.PeerUnreachable, suspicion.former_primary_gone),
         row(State.PRIMARY, on.NewerEpoch, newer_epoch),
         row(State.PRIMARY, on.Tick, tick_leading),
         row(State.PRIMARY, on.Arrived, arrived),

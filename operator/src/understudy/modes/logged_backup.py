@@ -36,12 +36,12 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.determinants import Determinant, Free
 from understudy.protocol.ids import Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.replay import Replay, ReplayLog
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Marks
 
 
@@ -278,7 +278,7 @@ class LoggedBackup(UpstreamBackup):
         replay = self._behind_all()
         return dict(replay.begins) if replay is not None else dict(self._starts)
 
-    def replays_from(self, stream: Stream, told: Told) -> Seq:
+    def replays_from(self, stream: Stream, delivered: DeliveredAcks) -> Seq:
         return self.needed().get(stream, Seq(0))
 
     def _behind_all(self) -> Replay | None:

@@ -1,25 +1,70 @@
-"""What a primary does about a move, in every mode, as a table of transitions.
+"""Operator migration with live state (Brettlecker §4.2): what a primary does about a move, in every mode, as
+a table of transitions.
 
 A move is requested from outside, by the Lease or by an event, or by the primary itself when its backlog keeps
 growing: the instance that lacks a resource is the one that notices.
+
+Until the target leads, the side that moves away stays paused and keeps its state, also when it steps down: if
+the target fails at once, this side can take over from that state. A mode whose secondary runs in parallel
+(active standby) hands over without a pause and never has to withdraw. `protocol.move_limits` says how long
+each phase may take and how a move is given up.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from understudy.modes.migration import Move, Phase
 from understudy.modes.transitions import Table, answer, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Commands
+from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.events import Event
 from understudy.protocol.ids import Millis, Stream
+from understudy.protocol.move_limits import PATIENCE
 
 if TYPE_CHECKING:
     from understudy.modes.instance import Instance
+
+
+class Phase(Enum):
+    NOT_MOVING = "not moving"
+    JOINING = "joining"
+    PAUSING = "pausing"
+    SHIPPING = "shipping"
+    HANDING_OVER = "handing over"
+    WITHDRAWING = "withdrawing"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A migration under way."""
+
+    target: str
+    why: str
+    in_lease: bool = False  # the Lease names the target; when it no longer does, the move ends
+    phase: Phase = Phase.JOINING
+    since: Millis | None = None  # time of the first tick in this phase
+
+    def enters(self, phase: Phase) -> Move:
+        return replace(self, phase=phase, since=None)
+
+    @property
+    def handed(self) -> bool:
+        """Whether the target may take the Lease."""
+        return self.phase in (Phase.HANDING_OVER, Phase.WITHDRAWING)
+
+    def seen(self, now: Millis) -> Move:
+        return self if self.since is not None else replace(self, since=now)
+
+    def overdue(self, now: Millis, tau: int) -> bool:
+        waits = (
+            self.phase is not Phase.WITHDRAWING
+        )  # the Lease decides, however long its store is unreachable
+        return waits and self.since is not None and now - self.since > PATIENCE * tau
 
 
 class Moving:
@@ -27,6 +72,8 @@ class Moving:
         self._core = core
         self.move: Move | None = None  # the move that is under way
         self.follower: str | None = None  # the standby that joined last
+        # as a standby: the order by which a paused primary asked this instance to succeed it
+        self._order: on.HandedOver | None = None
 
     def forget(self) -> None:
         self.move = self.follower = None
@@ -90,6 +137,21 @@ class Moving:
             return ()
         move, self.move = self.move, None
         return (do.Resume(f"{move.target} is fenced off"),)
+
+    # --- the target
+
+    def ordered(self, event: on.HandedOver) -> None:
+        self._order = event
+
+    def forget_order(self) -> None:
+        self._order = None
+
+    def inherited(self, record: LeaseRecord) -> on.HandedOver | None:
+        """The order, if its state is exactly the state in which the former primary paused: the Lease went
+        directly from that primary to this instance. A primary that gives up a move takes the Lease again
+        first, so the epochs then differ by more than one."""
+        order = self._order
+        return order if order is not None and order.lease.epoch + 1 == record.epoch else None
 
     # --- the phases
 

@@ -30,18 +30,18 @@ from dataclasses import replace
 from enum import Enum
 
 from understudy.modes.instance import Instance
-from understudy.modes.migration import Phase
+from understudy.modes.moving import Phase
 from understudy.modes.resuming import Resuming
 from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 RESEND = 8  # intervals after which an unconfirmed checkpoint counts as lost
@@ -57,6 +57,7 @@ class Strategy(Enum):
 
 class PassiveStandby(Instance):
     resuming: Resuming
+    ships_checkpoints = True
 
     def __init__(
         self,
@@ -367,7 +368,7 @@ class PassiveStandby(Instance):
     def secondary(self) -> str | None:
         return self._secondary
 
-    def replays_from(self, stream: Stream, told: Told) -> Seq:
+    def replays_from(self, stream: Stream, delivered: DeliveredAcks) -> Seq:
         """After a take-over, input is replayed from the end of what the secondary's checkpoint covers."""
         found = self._confirmed.covers(stream) if self._confirmed else None
         return found or Seq(0)

@@ -86,3 +86,6 @@ class Numbering:
         consumers keep waiting."""
         waiting = {key: ack for key, ack in self.early.items() if key[:2] in self.late}
         return replace(self, early=waiting), tuple(a for key, a in self.early.items() if key not in waiting)
+
+
+NO_NUMBERING = Numbering()

@@ -15,6 +15,7 @@ from __future__ import annotations
 from understudy.modes.instance import BOTH, Instance
 from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
+from understudy.modes.suspicion import tick_following
 from understudy.modes.transitions import State, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
@@ -167,7 +168,7 @@ class ReplicaBackup(Instance):
         self.leadership = self.leadership.in_epoch(checkpoint.epoch).in_role(Role.PRIMARY)
         self._joined = True
         self.ledger = Ledger.restored(self.wiring, checkpoint)
-        self.told_before(checkpoint)
+        self.restore_reports(checkpoint)
         inputs = tuple(do.ReadInput(s, checkpoint.position(s) or Seq(0)) for s in self.wiring.entering)
         lead = do.Lead(self.epoch, checkpoint, "runs beside the survivor", beside=True)
         return (do.Store(checkpoint), lead, *(self.publish(n) for n in self.wiring.inputs), *inputs)
@@ -255,7 +256,7 @@ class ReplicaBackup(Instance):
     def tick_joining(self, event: on.Tick) -> Commands:
         """Suspects a peer that has been silent for longer than τ. Where there is a Lease, this replica may
         have to take it in the peer's place."""
-        return self.tick_following(event) if self.lease is not None else self.tick_beside(event)
+        return tick_following(self, event) if self.lease is not None else self.tick_beside(event)
 
     def tick_beside(self, event: on.Tick) -> Commands:
         """Suspects a peer that has been silent for longer than τ. Reports this replica's positions, and acks

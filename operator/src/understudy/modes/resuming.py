@@ -30,7 +30,7 @@ class Resuming:
         self.forget()
 
     def forget(self) -> None:
-        self.answers = RollCall(self._core.wiring)  # the subscriptions of consumers to this life
+        self.answers = RollCall.of(self._core.wiring)  # the subscriptions of consumers to this life
         self._differs_from: dict[Stream, Seq] = {}
         """From these seqs on, output that waits for the roll call differs from what the former life sent."""
 
@@ -57,15 +57,18 @@ class Resuming:
         return self._core.roll is not None and stream in self._core.wiring.leaving
 
     def hear(self, event: on.Subscribed) -> Commands:
-        self.answers.heard(event)
-        roll = self._core.roll
-        return self._send_as_new(roll) if roll is not None and roll.complete else ()
+        self.answers = self.answers.heard(event)
+        if self._core.roll is None:
+            return ()
+        self._core.roll = self.answers
+        return self._send_as_new(self.answers) if self.answers.complete else ()
 
     def tick(self, now: Millis) -> Commands:
-        roll = self._core.roll
-        if not self._always_new or roll is None or not self._core.without_the_silent(roll, now):
+        if not self._always_new or self._core.roll is None:
             return ()
-        return self._send_as_new(roll)
+        over = self._core.without_the_silent(now)
+        self.answers = self._core.roll
+        return self._send_as_new(self.answers) if over else ()
 
     def call_roll_if_lossy(self) -> None:
         core = self._core

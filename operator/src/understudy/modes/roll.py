@@ -7,6 +7,9 @@ replacement waits for it a limited time, and then serves those that have answere
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Millis, Seq, Stream
 from understudy.protocol.ledger import Wiring
@@ -14,17 +17,27 @@ from understudy.protocol.ledger import Wiring
 Reader = tuple[Stream, Consumer]
 
 
+@dataclass(frozen=True, slots=True)
 class RollCall:
-    def __init__(self, wiring: Wiring) -> None:
-        inner = set(wiring.inputs)
-        self._heard: dict[Stream, dict[Consumer, on.Subscribed | None]] = {
-            s: dict.fromkeys(c for c in wiring.consumers[s] if c not in inner) for s in wiring.leaving
-        }
-        self._since: Millis | None = None
+    said: Mapping[Stream, Mapping[Consumer, on.Subscribed | None]]
+    """For each stream the answers of its consumers outside the subjob; None: no answer yet."""
+    since: Millis | None = None  # time of the first look at it
 
-    def heard(self, event: on.Subscribed) -> None:
-        if event.consumer in self._heard.get(event.stream, {}):
-            self._heard[event.stream][event.consumer] = event
+    @classmethod
+    def of(cls, wiring: Wiring) -> RollCall:
+        inner = set(wiring.inputs)
+        outside = {s: [c for c in wiring.consumers[s] if c not in inner] for s in wiring.leaving}
+        return cls({s: dict.fromkeys(consumers) for s, consumers in outside.items()})
+
+    def heard(self, event: on.Subscribed) -> RollCall:
+        if event.consumer not in self.said.get(event.stream, {}):
+            return self
+        return replace(
+            self, said={**self.said, event.stream: {**self.said[event.stream], event.consumer: event}}
+        )
+
+    def looked_at(self, now: Millis) -> RollCall:
+        return self if self.since is not None else replace(self, since=now)
 
     @property
     def complete(self) -> bool:
@@ -32,14 +45,13 @@ class RollCall:
 
     @property
     def silent(self) -> set[Reader]:
-        return {(s, c) for s, per in self._heard.items() for c, answer in per.items() if answer is None}
+        return {(s, c) for s, per in self.said.items() for c, answer in per.items() if answer is None}
 
     def waited(self, now: Millis, patience: int) -> bool:
         """Whether the roll call has lasted for longer than `patience`, and each stream has a consumer that
         answered."""
-        self._since = now if self._since is None else self._since
-        answered = all(any(per.values()) for per in self._heard.values())
-        return answered and now - self._since > patience
+        answered = all(any(per.values()) for per in self.said.values())
+        return answered and self.since is not None and now - self.since > patience
 
     def furthest(self, stream: Stream) -> Seq:
         """The end of what any consumer that has answered has received."""
@@ -51,7 +63,7 @@ class RollCall:
 
     @property
     def all(self) -> tuple[on.Subscribed, ...]:
-        return tuple(e for stream in self._heard for e in self._answers(stream))
+        return tuple(e for stream in self.said for e in self._answers(stream))
 
     def _answers(self, stream: Stream) -> list[on.Subscribed]:
-        return [e for e in self._heard[stream].values() if e is not None]
+        return [e for e in self.said[stream].values() if e is not None]

@@ -17,17 +17,17 @@ from __future__ import annotations
 from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
 from understudy.modes.resuming import Resuming
+from understudy.modes.suspicion import lease_seen_following
 from understudy.modes.transitions import State, ignored, row
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint, ElementState
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
-from understudy.protocol.epochs import LeaseRecord
 from understudy.protocol.ids import Consumer, Range, Seq, Stream
 from understudy.protocol.ledger import Ledger, Wiring
 from understudy.protocol.savepoints import Savepoint, Tree, latest
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog
 
 
@@ -84,9 +84,11 @@ class SavepointMode(Instance):
         """Restarts, or becomes primary with the state that was handed over. The first life of the subjob
         starts empty."""
         record = event.record
-        if self._is_handed_over(record):
+        order = self.moves.inherited(record)
+        if order is not None and order.checkpoint is not None:
             return self.lease_won(event)
-        self.leadership, self._handed = self.leadership.renewed(record).not_watching(), None
+        self.moves.forget_order()
+        self.leadership = self.leadership.renewed(record).not_watching()
         return self.started(on.Started(record.epoch, fresh=record.epoch == 1))
 
     def lease_seen_recovering(self, event: on.LeaseSeen) -> Commands:
@@ -94,17 +96,13 @@ class SavepointMode(Instance):
         are no longer meant for this instance."""
         record = event.record
         if record is None or record.epoch <= self.epoch:
-            return self.lease_seen_following(event)
+            return lease_seen_following(self, event)
         why = f"epoch {record.epoch} has begun, ours was {self.epoch}, and we still recovered"
         self.leave_role()
         self.forget()
-        return (do.StepDown(why), *self.lease_seen_following(event))
+        return (do.StepDown(why), *lease_seen_following(self, event))
 
     # --- migration: the primary gives its live state to the target, and no savepoint is needed
-
-    def _is_handed_over(self, record: LeaseRecord) -> bool:
-        handed = self._handed
-        return handed is not None and handed.checkpoint is not None and handed.lease.epoch + 1 == record.epoch
 
     def steps(self) -> dict[Stream, tuple[Step, ...]]:
         return {s: log.steps for s, log in self.logs.items()}
@@ -198,7 +196,7 @@ class SavepointMode(Instance):
         self.resuming.takes_up({s: at[s] for s in self.wiring.entering})
         for said in self._said:
             self.ledger = self.ledger.subscribed(said)
-            self.resuming.answers.heard(said)
+            self.resuming.answers = self.resuming.answers.heard(said)
         starts = tuple(do.ReadInput(s, at[s]) for s in self.wiring.entering)
         recovered = tuple(do.NotifyRecovered(s) for s in self.wiring.leaving)
         return (do.Lead(self.epoch, None, why), *skips, *numbers, *starts, *recovered)
@@ -263,11 +261,11 @@ class SavepointMode(Instance):
         tree = self._sent.get(element)
         return (self._ack(stream, element, tree),) if tree is not None else ()
 
-    def replays_from(self, stream: Stream, told: Told) -> Seq:
+    def replays_from(self, stream: Stream, delivered: DeliveredAcks) -> Seq:
         """The savepoint that would be chosen is the latest among those that the element's predecessors
         hold."""
         (element,) = self.wiring.readers(stream)
-        tree = latest(told.trees.get(s) for s in self.wiring.inputs[element])
+        tree = latest(delivered.trees.get(s) for s in self.wiring.inputs[element])
         return tree.root.selection[stream] if tree is not None else Seq(0)
 
     def step_after(self, stream: Stream, oldest: Seq) -> Step:

@@ -6,13 +6,14 @@ happen; if it does, the core has a defect, and `Impossible` says what led to it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from understudy.protocol.commands import Commands
-from understudy.protocol.events import Event
+from understudy.protocol.events import Event, Tick
 
 SHOWN = 20  # events that an Impossible shows
 LENGTH = 160  # characters shown of each event
@@ -46,7 +47,7 @@ class Rows(Generic[S]):
 
 
 def row(states: S | tuple[S, ...], event: type[E], handler: Callable[[Any, E], Commands]) -> Rows[S]:
-    """An entry whose handler is a method. The method's docstring is the text in the generated table."""
+    """An entry with its handler. The handler's docstring is the text in the generated table."""
     return Rows(states if isinstance(states, tuple) else (states,), (event,), handler)
 
 
@@ -79,6 +80,23 @@ class Table(Mapping[tuple[S, type[Any]], Handler | Ignored]):
         return len(self.entries)
 
 
+class LastEvents:
+    """The events that `Impossible` shows. Of successive ticks only the newest is kept."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque(maxlen=SHOWN)
+
+    def note(self, event: Event) -> None:
+        events = self._events
+        if isinstance(event, Tick) and events and isinstance(events[-1], Tick):
+            events.pop()
+        events.append(event)
+
+    @property
+    def all(self) -> tuple[Event, ...]:
+        return tuple(self._events)
+
+
 class Impossible(Exception):
     """An event came in a state that has no entry for it. The process has to end; its standby takes over."""
 
@@ -95,12 +113,13 @@ class Impossible(Exception):
 
 
 def answer(owner: Any, table: Table[S], state: S, event: Event) -> Commands | None:
-    """Calls the owner's handler for this event; None if the table has no entry. The handler is found by its
-    name: a mode that replaces the method needs no row of its own."""
+    """Calls the owner's handler for this event; None if the table has no entry. A handler is a method of the
+    owner, or a function that gets the owner first."""
     found = table.entries.get((state, type(event)))
     if found is None:
         return None
     if isinstance(found, Ignored):
         return ()
-    commands: Commands = getattr(owner, found.__name__)(event)
+    method = getattr(owner, found.__name__, None)
+    commands: Commands = method(event) if method is not None else found(owner, event)
     return commands

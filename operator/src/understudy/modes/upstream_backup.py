@@ -30,11 +30,11 @@ from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
 from understudy.protocol.commands import Commands
+from understudy.protocol.delivered_acks import DeliveredAcks
 from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Consumer, Epoch, Millis, Range, Seq, Stream
 from understudy.protocol.ledger import Wiring
 from understudy.protocol.timer import due
-from understudy.protocol.told import Told
 from understudy.protocol.watermarks import Step, StepLog, cause, traced
 
 
@@ -82,7 +82,7 @@ class UpstreamBackup(Instance):
         if self.epoch == Epoch(1):
             self._starts = dict.fromkeys(self.wiring.entering, Seq(0))
             return tuple(do.ReadInput(s, Seq(0)) for s in self.wiring.entering)
-        self.roll = RollCall(self.wiring)
+        self.roll = RollCall.of(self.wiring)
         return tuple(do.Replay(s) for s in self.wiring.entering)
 
     def continue_moved(self, checkpoint: Checkpoint) -> Commands:
@@ -110,7 +110,7 @@ class UpstreamBackup(Instance):
         self._silent.discard((event.stream, event.consumer))
         if self.roll is None:
             return ()
-        self.roll.heard(event)
+        self.roll = self.roll.heard(event)
         return self._begin_if_ready()
 
     def _released(self, event: on.Released) -> Commands:
@@ -222,8 +222,8 @@ class UpstreamBackup(Instance):
     def _news(self, event: on.Arrived) -> Seq | None:
         """The seq from which the producer diverges, if it was not in the producer's answer. A divergence
         below what an earlier life has released is left out of the answer on purpose, and here, too: that life
-        has read the same tuples (`diverged_for`). A producer that finds out after its answer diverges later
-        than that."""
+        has read the same tuples (`Books.diverged_for`). A producer that finds out after its answer diverges
+        later than that."""
         if event.anew is None or event.anew < self._had.get(event.stream, Seq(0)):
             return None
         return event.anew if event.stream not in self._others else None
@@ -345,7 +345,7 @@ class UpstreamBackup(Instance):
 
     def lead_tick(self, now: Millis) -> Commands:
         if self.roll is not None:
-            ready = self._knows_its_inputs and self.without_the_silent(self.roll, now)
+            ready = self._knows_its_inputs and self.without_the_silent(now)
             return self._settle(self.roll) if ready else ()
         if not due(self._acked_at, now, self.interval):
             return ()
@@ -399,19 +399,23 @@ class UpstreamBackup(Instance):
         named = ((acks[c], mark) for (s, c), mark in self._named.items() if s == stream and c in acks)
         return (m for known, m in named if m is not None and known.received <= m.stop and self._reaches(m))
 
-    def replays_from(self, stream: Stream, told: Told) -> Seq:
+    def replays_from(self, stream: Stream, delivered: DeliveredAcks) -> Seq:
         """Producers hold the input from the last level-1 ack on. A source is read from the watermarks of the
         hindmost consumer, or else from the stored ack."""
-        released = told.released.get(stream, self._starts.get(stream, Seq(0)))
+        released = delivered.released.get(stream, self._starts.get(stream, Seq(0)))
         if stream not in self.wiring.replayable:
             return released
         had = {
-            s: max(self.ledger.queues[s].received_by_all, told.sent.get(s, Seq(0)))
+            s: max(self.ledger.queues[s].received_by_all, delivered.sent.get(s, Seq(0)))
             for s in self.wiring.leaving
         }
         marks = [self.mark(s, Seq(position)) for s, position in had.items()]
         lows = [m.entering() for m in marks if m is not None]
         return min((low[stream] for low in lows if stream in low), default=released)
+
+    @property
+    def awaits_numbers(self) -> bool:
+        return self.roll_open
 
     @property
     def protected(self) -> bool:

@@ -1,4 +1,7 @@
-"""`GET /status`, `/healthz` and `/readyz` of a process.
+"""`GET /status`, `/metrics`, `/healthz` and `/readyz` of a process.
+
+`/metrics` is the status page as Prometheus reads it. Its library is loaded by the first scrape: a process
+that nobody scrapes does not pay for it.
 
 `/healthz` fails when the process can't do its work any more and only its kubelet may be able to notice it:
 the answer is the reason.
@@ -43,16 +46,25 @@ def _handler(
             match self.path:
                 case "/status":
                     self._answer(200, to_bytes(status()))
+                case "/metrics":
+                    self._metrics()
                 case "/healthz":
                     why = trouble()
                     self._answer(200 if why is None else 503, (why or "ok").encode())
                 case "/readyz":
                     self._answer(200 if ready() else 503, b"ready" if ready() else b"not ready")
                 case _:
-                    self._answer(404, b"try /status, /healthz or /readyz")
+                    self._answer(404, b"try /status, /metrics, /healthz or /readyz")
 
-        def _answer(self, code: int, body: bytes) -> None:
+        def _metrics(self) -> None:
+            from understudy.metrics.exposition import exposition
+
+            self._answer(200, *exposition(status(), self.headers.get("Accept", "")))
+
+        def _answer(self, code: int, body: bytes, kind: str | None = None) -> None:
             self.send_response(code)
+            if kind is not None:
+                self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

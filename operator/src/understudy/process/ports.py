@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 from understudy.model.ha import Driver
@@ -55,6 +56,14 @@ class Surroundings(Protocol):
 
     def ends(self, subjob: str) -> dict[str, int]:
         """The sinks that have done so, with the end of the stream. Raises Unreachable."""
+
+    def identity(self) -> str:
+        """The name of this job, and of no other job of the past: what it keeps elsewhere, such as topics of
+        its own, has names that begin so."""
+
+    def secrets(self) -> Path:
+        """The folder of the Secrets that this process may use: `NAME`, with a file for each key, or
+        `NAME.properties`."""
 
     def start_time(self) -> WallMillis | None:
         """When the job starts (milliseconds since 1970): tuple n of a generator is due n/rate later. None: it

@@ -47,8 +47,6 @@ class Detector:
         return Detector(like.interval, like.misses, like.first, self.heard, self.ticked, grace=like.grace)
 
     def on_keep_alive(self, now: Millis) -> Detector:
-        if self.tau == self.first:
-            return Detector(self.interval, self.misses, self.tau, now, self.ticked, 0, self.grace)
         if self.calm < CALM:
             return Detector(self.interval, self.misses, self.tau, now, self.ticked, self.calm + 1, self.grace)
         tau = max(self.first, int(self.tau / TAU_GROWTH))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from understudy.sinks.disk import Disk
-from understudy.sinks.jsonl import line
+from understudy.sinks.jsonl import columns_of
 from understudy.sinks.port import Writer
+from understudy.streams.jsonvalues import json_objects
 
 
 class ConsoleLog(Writer):
@@ -19,9 +20,9 @@ class ConsoleLog(Writer):
         """Nothing to do: no other process writes to this process's output."""
 
     def write(self, rows: pa.Table) -> None:
-        for row in rows.to_pylist():
+        for line in json_objects(columns_of(rows)).to_pylist():
             with self._disk.step("a write to standard output"):
-                print(line(row), end="", flush=True)
+                print(line, flush=True)
         self.next += rows.num_rows
 
     def commit(self) -> None:

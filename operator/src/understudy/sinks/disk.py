@@ -10,7 +10,7 @@ from itertools import count
 
 import structlog
 
-from understudy.protocol.disk import DiskWatch
+from understudy.protocol.disk_watch import DiskWatch
 from understudy.protocol.ids import Millis
 
 log = structlog.get_logger()

@@ -100,6 +100,17 @@ class Fence:
             raise Superseded(self._why(self._owner())) from None
         sync(self._folder)
 
+    def discard(self, path: Path) -> None:
+        """Removes a file of the folder, durably. Raises Superseded like `publish`: a take that was superseded
+        may not remove what its successor has put into place."""
+        gone = self._own / "discarded"
+        try:
+            os.rename(path, gone)
+        except FileNotFoundError:
+            raise Superseded(self._why(self._owner())) from None
+        sync(self._folder)
+        gone.unlink(missing_ok=True)
+
     def check(self) -> None:
         """Raises Superseded. The file is opened each time: a network file system asks its server then."""
         found = self._owner()

@@ -1,4 +1,5 @@
-"""The sink kind `files`: each tuple a line of JSON, in files of a folder.
+"""The sink kind `files` with format `jsonl`: each tuple a line of JSON, in files of a folder. With format
+`parquet`, the manifest of the files is such a log (`manifest.py`).
 
 The files are their own log: every line contains the tuple's `_seq`. Only the last file, `part-NNNNN.jsonl`
 with the greatest number, is written to, and only at its end; no file is ever truncated. The next file begins
@@ -30,9 +31,11 @@ import pyarrow as pa
 from understudy.process.clock import now_ms
 from understudy.sinks.disk import Disk
 from understudy.sinks.fence import Fence, make
-from understudy.sinks.jsonl import line as json_line
+from understudy.sinks.jsonl import lines as json_lines
 from understudy.sinks.port import Life, Writer
 
+PART: Final = "part"
+MANIFEST: Final = "_manifest"
 PART_BYTES: Final = 8 * 2**20  # a file is copied and parsed at a start: about 0.2 s
 CHUNK_BYTES: Final = 2**20
 SYNC_BYTES: Final = 4 * 2**20  # written and synced at once, so that a slow disk shows progress
@@ -42,15 +45,22 @@ class LineLog(Writer):
     """Tuples as JSON lines in files. Each write is durable when it returns."""
 
     def __init__(
-        self, folder: Path, life: Life, part_bytes: int = PART_BYTES, disk: Disk | None = None
+        self,
+        folder: Path,
+        life: Life,
+        part_bytes: int = PART_BYTES,
+        disk: Disk | None = None,
+        name: str = PART,
     ) -> None:
-        """Raises Superseded if a later life has the folder. `disk` is notified of every step that may
-        hang."""
+        """Raises Superseded if a later life has the folder, and OSError if it holds another format. `disk` is
+        notified of every step that may hang. `name`: what the names of the files begin with."""
         self._folder, self._part_bytes, self._disk = folder, part_bytes, disk or Disk()
-        self._fence = Fence(folder, life)
+        self._base = folder / name
+        self.fence = Fence(folder, life)
         with self._disk.step(f"taking the folder {folder}"):
             make(folder)
-            self._strict = self._fence.take(fresh=not _parts(folder))
+            self._strict = self.fence.take(fresh=not _parts(self._base))
+            _refuse_other_format(self._base)
         self.age_ms = self._age_ms()  # by the clock of the file system
         self._number, self._following, self._end, self._file = self._recover()
         self.next = self._following
@@ -58,7 +68,7 @@ class LineLog(Writer):
     @property
     def path(self) -> Path:
         """The file to which lines are written."""
-        return _part(self._folder, self._number)
+        return _part(self._base, self._number)
 
     def _age_ms(self) -> int | None:
         written = [at.st_mtime for n in self._parts() if (at := self._stat(n)).st_size]
@@ -66,10 +76,10 @@ class LineLog(Writer):
 
     def _parts(self) -> list[int]:
         with self._disk.step(f"a look at the folder {self._folder}"):
-            return _parts(self._folder)
+            return _parts(self._base)
 
     def _stat(self, number: int) -> os.stat_result:
-        path = _part(self._folder, number)
+        path = _part(self._base, number)
         with self._disk.step(f"a look at {path}"):
             return path.stat()
 
@@ -78,27 +88,27 @@ class LineLog(Writer):
         numbers = self._parts()
         number = numbers[-1] if numbers else 0
         with self._stage() as target:
-            following = self._copy(_part(self._folder, number), target) if numbers else None
+            following = self._copy(_part(self._base, number), target) if numbers else None
             end = target.tell()
             with self._disk.step("syncing the copy of the last file"):
                 target.flush()
                 os.fsync(target.fileno())
                 if numbers:  # the time of the copy says nothing about the last write
-                    written = _part(self._folder, number).stat()
+                    written = _part(self._base, number).stat()
                     os.utime(target.fileno(), ns=(written.st_atime_ns, written.st_mtime_ns))
             file = os.dup(target.fileno())
         with self._disk.step("renaming the copy of the last file"):
-            self._fence.publish("part", _part(self._folder, number))
+            self.fence.publish("part", _part(self._base, number))
         if following is None:
             following = next((self._after(n) for n in reversed(numbers[:-1])), 0)
         return number, following, end, file
 
     def _stage(self) -> IO[bytes]:
         with self._disk.step(f"a new file in {self._folder}"):
-            return self._fence.stage("part")
+            return self.fence.stage("part")
 
     def _after(self, number: int) -> int:
-        path = _part(self._folder, number)
+        path = _part(self._base, number)
         with self._disk.step(f"reading the end of {path}"):
             return _after(path)
 
@@ -124,16 +134,25 @@ class LineLog(Writer):
         with self._disk.step(f"reading {path}"):
             return source.readlines(CHUNK_BYTES)
 
+    def last(self) -> bytes | None:
+        """The last line."""
+        for number in reversed(self._parts()):
+            path = _part(self._base, number)
+            with self._open(path) as file, self._disk.step(f"reading the end of {path}"):
+                if found := _last_line(file):
+                    return found
+        return None
+
     def check(self) -> None:
         """Raises Superseded."""
         with self._disk.step(f"looking whose the folder {self._folder} is"):
-            self._fence.check()
+            self.fence.check()
 
     def write(self, rows: pa.Table) -> None:
         """Raises Superseded; then none of these rows count."""
         if not rows.num_rows:
             return
-        text = "".join(json_line(row) for row in rows.to_pylist()).encode()
+        text = json_lines(rows)
         first = rows["_seq"][0].as_py()
         self.check()
         if self._end >= self._part_bytes or (first != self._following and self._end):
@@ -150,7 +169,7 @@ class LineLog(Writer):
     def close(self) -> None:
         os.close(self._file)
 
-    def _write_and_sync(self, text: bytes) -> None:
+    def _write_and_sync(self, text: memoryview) -> None:
         for start in range(0, len(text), SYNC_BYTES):
             with self._disk.step(f"a write to {self.path}"):
                 _write_at(self._file, text[start : start + SYNC_BYTES], self._end + start)
@@ -160,9 +179,9 @@ class LineLog(Writer):
     def _begin_part(self) -> None:
         """Makes a new, empty last file. The content of the former one is synced."""
         with self._disk.step(f"a new file in {self._folder}"):
-            with self._fence.stage("part") as made:
+            with self.fence.stage("part") as made:
                 os.dup2(made.fileno(), self._file)
-            self._fence.publish("part", _part(self._folder, self._number + 1))
+            self.fence.publish("part", _part(self._base, self._number + 1))
         self._number, self._end = self._number + 1, 0
 
     def _see_that_it_is_whole(self) -> None:
@@ -172,18 +191,26 @@ class LineLog(Writer):
             raise OSError(f"{self.path} has {found} bytes, and {self._end} were written")
 
 
-def _write_at(file: int, text: bytes, at: int) -> None:
+def _write_at(file: int, text: memoryview, at: int) -> None:
     while text:
         done = os.pwrite(file, text, at)
         text, at = text[done:], at + done
 
 
-def _part(folder: Path, number: int) -> Path:
-    return folder / f"part-{number:05d}.jsonl"
+def _refuse_other_format(base: Path) -> None:
+    """Otherwise the position would be taken for 0."""
+    other, what = (MANIFEST, "Parquet files") if base.name == PART else (PART, "lines of JSON")
+    if any(path.stat().st_size for path in base.parent.glob(f"{other}-*.jsonl")):
+        raise OSError(f"{base.parent} holds {what} of this sink; give the sink another folder")
 
 
-def _parts(folder: Path) -> list[int]:
-    names = (path.name.removeprefix("part-").removesuffix(".jsonl") for path in folder.glob("part-*.jsonl"))
+def _part(base: Path, number: int) -> Path:
+    return base.with_name(f"{base.name}-{number:05d}.jsonl")
+
+
+def _parts(base: Path) -> list[int]:
+    found = base.parent.glob(f"{base.name}-*.jsonl")
+    names = (path.name.removeprefix(f"{base.name}-").removesuffix(".jsonl") for path in found)
     return sorted(int(name) for name in names if name.isdecimal())
 
 

@@ -36,6 +36,11 @@ class Opening:
     life: Life
     disk: Disk = field(default_factory=Disk)
     """Notified of every step that may hang."""
+    identity: str = ""
+    """The name of this job, and of no other job of the past: what it keeps elsewhere has names that begin
+    so."""
+    secrets: Path = field(default_factory=Path)
+    """The folder of Secrets."""
 
 
 class Writer(ABC):
@@ -74,6 +79,10 @@ class Writer(ABC):
         """The unwritten tuples before `to` were lost, or were given up by a renumbering. When this is called,
         no tuple waits for a commit."""
         self.next = max(self.next, to)
+
+    def stop(self) -> None:  # noqa: B027
+        """The sink is asked to end: a call that waits for a target that is away raises OSError. Called from
+        any thread."""
 
     @abstractmethod
     def close(self) -> None:

@@ -145,6 +145,7 @@ class SinkProcess(Handler):
 
     def stop(self) -> None:
         self._stop.set()
+        self.writer.stop()
 
     def expected(self, stream: str) -> int:
         """Raises Superseded. The answer to a roll call must be durable, so everything before it is."""

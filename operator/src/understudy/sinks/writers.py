@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from understudy.model.sinks import ConsoleSink, FilesSink, KafkaSink
+from understudy.model.sinks import ConsoleSink, FilesSink, KafkaSink, PostgresSink, Roll
 from understudy.sinks.console import ConsoleLog
 from understudy.sinks.files import LineLog
 from understudy.sinks.port import Opening, Writer
 
 
 def writer_of(opening: Opening) -> Writer:
-    """Raises Superseded if a later life of the sink has begun."""
+    """Raises Superseded if a later life of the sink has begun, or another OSError if it can't write. Only
+    sinks that need a client import it."""
     match opening.sink.target:
-        case FilesSink():
+        case FilesSink(lines=True):
             return LineLog(opening.output, opening.life, disk=opening.disk)
+        case FilesSink() as files:
+            from understudy.sinks.parquet import ParquetLog, Rolling
+
+            rolling = Rolling.of(files.roll or Roll())
+            return ParquetLog(opening.output, opening.life, rolling, opening.disk)
         case ConsoleSink():
             return ConsoleLog(opening.disk)
         case KafkaSink():
             raise NotImplementedError("the sink kafka is not available yet")
+        case PostgresSink() as postgres:
+            from understudy.sinks.postgres import PostgresTable
+
+            return PostgresTable(postgres, opening)
         case target:
             assert_never(target)

@@ -13,13 +13,13 @@ from statistics import median
 
 from understudy.cli.terminal import Part, table
 from understudy_lab.bench.core import TARGET, Core
-from understudy_lab.bench.memory import Memory
-from understudy_lab.bench.moving import Moving
+from understudy_lab.bench.move_costs import Moving
 from understudy_lab.bench.overhead import Overhead, Steady
 from understudy_lab.bench.predicting import FACTOR, Predictions
-from understudy_lab.bench.recovery import DETECTION_MS, TARGETS, Recovery
+from understudy_lab.bench.recovery_times import DETECTION_MS, TARGETS, Recovery
 from understudy_lab.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
 from understudy_lab.bench.silence import Silence
+from understudy_lab.bench.sink_memory import Memory
 from understudy_lab.bench.suspicion import Suspicion
 from understudy_lab.bench.throughput import LEAST, Throughput
 

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Final
 
 from understudy.local.folder import Folder
-from understudy.local.report.incidents import Incident, incidents_of
+from understudy.local.report.fault_effects import Incident, incidents_of
 from understudy.model.classes import OperatorClass
 from understudy.model.costs import loads
 from understudy.model.guarantees import PRECISE
@@ -24,7 +24,7 @@ from understudy.model.measured import MICRO_BATCH
 from understudy.model.prediction import predictions
 from understudy.protocol.statuspage import InstancePage, StatusPage
 from understudy_lab.bench.jobs import side_by_side
-from understudy_lab.bench.recovery import gaps
+from understudy_lab.bench.recovery_times import gaps
 from understudy_lab.bench.watching import Failed, KillEach, Say, detections, perform
 
 RATE: Final = 100

@@ -10,9 +10,10 @@ from statistics import median
 from typing import Final
 
 from understudy.local.folder import Folder
-from understudy.local.report.incidents import incidents_of
-from understudy.local.run.decide import Hurt, Observed
-from understudy.local.run.faults import Fault, Target
+from understudy.local.report.fault_effects import incidents_of
+from understudy.local.run.fault_plan import Fault, Target
+from understudy.local.run.intents import Hurt
+from understudy.local.run.observed import Observed
 from understudy.model.ha import Heartbeat, Mode
 from understudy_lab.bench.jobs import two_subjobs
 from understudy_lab.bench.watching import KillEach, Say, detections, perform

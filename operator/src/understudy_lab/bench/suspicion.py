@@ -12,7 +12,8 @@ from typing import Final
 from understudy.local.environment import for_children
 from understudy.local.folder import Folder
 from understudy.local.processes import Child, Reaper
-from understudy.local.run.decide import Hurt, Observed
+from understudy.local.run.intents import Hurt
+from understudy.local.run.observed import Observed
 from understudy.model.ha import Mode
 from understudy_lab.bench.jobs import two_subjobs
 from understudy_lab.bench.watching import Say, perform

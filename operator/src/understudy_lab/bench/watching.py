@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from understudy.local.effective import write
 from understudy.local.folder import Folder
-from understudy.local.report.incidents import Incident
+from understudy.local.report.fault_effects import Incident
 from understudy.local.report.record import Record
-from understudy.local.run.decide import Fail, Hurt, Nemesis, Observed, victim_of
-from understudy.local.run.faults import Fault, Planned, Target
+from understudy.local.run.fault_plan import Fault, Planned, Target
+from understudy.local.run.intents import Fail, Hurt
 from understudy.local.run.members import Kind
+from understudy.local.run.nemesis import Nemesis, victim_of
+from understudy.local.run.observed import Observed
 from understudy.local.run.supervisor import Supervisor
 from understudy.model.job import StreamJob
 from understudy.protocol.statuspage import InstancePage

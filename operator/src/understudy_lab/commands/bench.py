@@ -101,12 +101,12 @@ def _show(text: str) -> None:
 
 
 def _recovery(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
-    from understudy_lab.bench import page, recovery
+    from understudy_lab.bench import page, recovery_times
 
     wanted = [Mode(name) for name in args.mode or ()] or [
-        mode for mode in recovery.TARGETS if mode in AVAILABLE
+        mode for mode in recovery_times.TARGETS if mode in AVAILABLE
     ]
-    found = recovery.measure(wanted, args.runs or 10, folder, say)
+    found = recovery_times.measure(wanted, args.runs or 10, folder, say)
     return found, page.recovery_text(found)
 
 
@@ -128,9 +128,11 @@ def _silence(args: argparse.Namespace, folder: Path, say: Callable[[str], None])
 
 
 def _moves(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
-    from understudy_lab.bench import moving, page
+    from understudy_lab.bench import move_costs, page
 
-    found = moving.measure([Mode(name) for name in args.mode or moving.MODES], args.runs or 10, folder, say)
+    found = move_costs.measure(
+        [Mode(name) for name in args.mode or move_costs.MODES], args.runs or 10, folder, say
+    )
     return found, page.moving_text(found)
 
 
@@ -163,9 +165,11 @@ def _suspicion(args: argparse.Namespace, folder: Path, say: Callable[[str], None
 
 
 def _memory(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
-    from understudy_lab.bench import memory, page
+    from understudy_lab.bench import page, sink_memory
 
-    found = memory.measure([Mode(name) for name in args.mode or memory.MODES], args.runs or 3600, folder, say)
+    found = sink_memory.measure(
+        [Mode(name) for name in args.mode or sink_memory.MODES], args.runs or 3600, folder, say
+    )
     return found, page.memory_text(found)
 
 

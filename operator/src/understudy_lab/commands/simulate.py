@@ -198,7 +198,7 @@ def show(experiment: Experiment, console: Console) -> None:
 
 def _faults(args: argparse.Namespace) -> int:
     from understudy_lab.exploration.explore import explore, has_weather
-    from understudy_lab.exploration.faults import story
+    from understudy_lab.exploration.fault_schedules import story
 
     if args.story:
         print(story(args.first, args.mode, has_weather(args.first)))

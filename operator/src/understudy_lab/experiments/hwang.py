@@ -23,7 +23,7 @@ from understudy_lab.experiments.hwang_node import (
     aggregate,
     measure,
 )
-from understudy_lab.simulation.operators import Aggregate
+from understudy_lab.simulation.made_up_operators import Aggregate
 
 INTERVALS = (25, 50, 100, 150, 200)
 FINE = 10  # advances up to this are felt in the time a tuple takes

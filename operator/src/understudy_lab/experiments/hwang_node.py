@@ -24,7 +24,7 @@ from understudy.protocol.detector import Detector
 from understudy.protocol.ids import Millis
 from understudy.protocol.ledger import Wiring
 from understudy_lab.simulation.cluster import Cluster, Monitor
-from understudy_lab.simulation.operators import Aggregate, Filter, Operator, Union
+from understudy_lab.simulation.made_up_operators import Aggregate, Filter, Operator, Union
 from understudy_lab.simulation.process import Endpoint, Process
 from understudy_lab.simulation.specs import SourceSpec, SubjobSpec
 from understudy_lab.simulation.world import MS, SECOND, Network, World

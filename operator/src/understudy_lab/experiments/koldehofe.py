@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from understudy.modes.client import Client
 from understudy.modes.instance import Instance
 from understudy.modes.savepoint import SavepointMode
+from understudy.modes.sink_client import Client
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.commands import Commands
@@ -23,7 +23,7 @@ from understudy.protocol.events import Event
 from understudy.protocol.ledger import Wiring
 from understudy_lab.experiments.experiment import Experiment, Progress, falls, rises
 from understudy_lab.simulation.cluster import Cluster, Monitor, Source
-from understudy_lab.simulation.operators import Operator, Read, Row
+from understudy_lab.simulation.made_up_operators import Operator, Read, Row
 from understudy_lab.simulation.process import Process
 from understudy_lab.simulation.specs import Build, SourceSpec, SubjobSpec
 from understudy_lab.simulation.world import MS, SECOND, Network, World

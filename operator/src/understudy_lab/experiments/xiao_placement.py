@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from understudy.protocol.placement import Candidate, candidates, elect, network_cost
+from understudy.protocol.clea import Candidate, candidates, elect, network_cost
 from understudy_lab.experiments.experiment import Experiment, Progress, rises
 from understudy_lab.simulation.world import MS, SECOND, Network, World
 

@@ -17,7 +17,7 @@ from understudy.protocol import commands as do
 from understudy.protocol.checkpoint import Checkpoint
 from understudy_lab.experiments.experiment import Experiment, Progress, rises
 from understudy_lab.simulation.cluster import Cluster, Monitor
-from understudy_lab.simulation.operators import Operator, Row
+from understudy_lab.simulation.made_up_operators import Operator, Row
 from understudy_lab.simulation.process import Process
 from understudy_lab.simulation.specs import Build, SourceSpec, SubjobSpec
 from understudy_lab.simulation.world import MS, SECOND, Network, World

@@ -3,7 +3,7 @@
 | module      | holds |
 |-------------|-------|
 | networks    | random jobs |
-| faults      | random fault schedules, and the shortest one that still fails |
+| fault_schedules | random fault schedules, and the shortest one that still fails |
 | weather     | late messages, half-open connections, hung engines and the like |
 | explore     | many seeds, on several cores |
 | recorder    | writes down what happens: the history |
@@ -12,6 +12,6 @@
 | oracle      | what came out, against what had to |
 | survival    | where more failed than a mode survives |
 | validity    | whether a choice is one that there is |
-| losses      | whether every loss was reported |
+| reported_losses | whether every loss was reported |
 | stillness   | whether queues are short and subjobs protected in the end |
 """

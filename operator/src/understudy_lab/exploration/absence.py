@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from understudy_lab.exploration.fault import Fault
-from understudy_lab.exploration.faults import AFTERWARDS, WITH_SINK, Outcome, run, schedule
+from understudy_lab.exploration.fault_schedules import AFTERWARDS, WITH_SINK, Outcome, run, schedule
 from understudy_lab.exploration.networks import Cores, draw
 from understudy_lab.simulation.specs import Job
 from understudy_lab.simulation.world import MS

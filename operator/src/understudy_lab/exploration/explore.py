@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy_lab.experiments.experiment import Progress
-from understudy_lab.exploration.faults import Outcome, run, shrink, tale
+from understudy_lab.exploration.fault_schedules import Outcome, run, shrink, tale
 from understudy_lab.exploration.history import Handled
 from understudy_lab.exploration.networks import Cores
 

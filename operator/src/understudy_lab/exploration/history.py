@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from understudy_lab.simulation.operators import Row
+from understudy_lab.simulation.made_up_operators import Row
 
 # --- lives
 

@@ -19,7 +19,7 @@ from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
 from understudy.modes.synchronized_backup import SynchronizedBackup
 from understudy.modes.upstream_backup import UpstreamBackup
-from understudy_lab.simulation.operators import (
+from understudy_lab.simulation.made_up_operators import (
     Aggregate,
     Filter,
     Join,

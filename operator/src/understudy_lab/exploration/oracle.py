@@ -16,11 +16,11 @@ from understudy_lab.exploration import history as seen
 from understudy_lab.exploration.causes import Causes
 from understudy_lab.exploration.history import Observation, Timed
 from understudy_lab.exploration.lives import Life, Lives
-from understudy_lab.exploration.losses import Losses
+from understudy_lab.exploration.reported_losses import Losses
 from understudy_lab.exploration.stillness import Stillness
 from understudy_lab.exploration.survival import Survival
 from understudy_lab.exploration.validity import in_no_window, rows_of, wrong_choice
-from understudy_lab.simulation.operators import Aggregate, Join, Row, reference
+from understudy_lab.simulation.made_up_operators import Aggregate, Join, Row, reference
 from understudy_lab.simulation.specs import Job, SubjobSpec
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from understudy.protocol.failures import Handling
     from understudy.protocol.ids import Range
     from understudy_lab.simulation.element import Element
-    from understudy_lab.simulation.operators import Row
+    from understudy_lab.simulation.made_up_operators import Row
     from understudy_lab.simulation.process import Process
 
 

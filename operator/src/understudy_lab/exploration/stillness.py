@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from understudy_lab.exploration.history import QueueMeasured, ReadToTheEnd, Sent
 from understudy_lab.exploration.lives import Life, Lives
 from understudy_lab.exploration.survival import Survival
-from understudy_lab.simulation.operators import rowwise
+from understudy_lab.simulation.made_up_operators import rowwise
 from understudy_lab.simulation.specs import Job, SubjobSpec
 
 QUEUE_LIMIT = 40  # tuples in a queue when all is quiet

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from understudy_lab.simulation.operators import (
+from understudy_lab.simulation.made_up_operators import (
     Aggregate,
     Join,
     RandomFilter,

@@ -3,7 +3,7 @@
 | module      | holds |
 |-------------|-------|
 | world       | the clock, the network, machines, the Lease store |
-| operators   | what elements compute, and how much of their input they still need |
+| made_up_operators | what elements compute, and how much of their input they still need |
 | process     | the shell: carries out the core's commands on simulated machines |
 | cluster     | sources, subjobs and sinks on their machines |
 """

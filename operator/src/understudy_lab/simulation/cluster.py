@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from understudy.modes.client import Client
 from understudy.modes.instance import Instance
+from understudy.modes.sink_client import Client
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
@@ -23,8 +23,8 @@ from understudy.protocol.savepoints import Tree
 from understudy_lab.simulation.control import ControlPlane
 from understudy_lab.simulation.element import Shelf
 from understudy_lab.simulation.endpoint import HELD, Endpoint, Subscription
-from understudy_lab.simulation.operators import Operator, Row
-from understudy_lab.simulation.orders import Orders
+from understudy_lab.simulation.made_up_operators import Operator, Row
+from understudy_lab.simulation.planned_moves import Orders
 from understudy_lab.simulation.process import Process
 from understudy_lab.simulation.specs import SourceSpec, SubjobSpec
 from understudy_lab.simulation.world import MS, World

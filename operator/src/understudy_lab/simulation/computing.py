@@ -12,7 +12,7 @@ from understudy.protocol.checkpoint import ElementState
 from understudy.protocol.determinants import Determinant
 from understudy.protocol.ids import Seq, Stream
 from understudy_lab.simulation.element import Element, Shelf
-from understudy_lab.simulation.operators import Row
+from understudy_lab.simulation.made_up_operators import Row
 
 if TYPE_CHECKING:
     from understudy_lab.simulation.process import Process

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from understudy.protocol.determinants import Determinant
-from understudy_lab.simulation.operators import Operator, Row
+from understudy_lab.simulation.made_up_operators import Operator, Row
 
 
 @dataclass(slots=True)

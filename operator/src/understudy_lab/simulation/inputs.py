@@ -11,7 +11,7 @@ from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.savepoints import size as ack_size
 from understudy.protocol.watermarks import Step
 from understudy_lab.simulation.endpoint import HELD, Endpoint
-from understudy_lab.simulation.operators import Row
+from understudy_lab.simulation.made_up_operators import Row
 
 if TYPE_CHECKING:
     from understudy_lab.simulation.cluster import Folder

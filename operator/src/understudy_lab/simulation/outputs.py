@@ -10,7 +10,7 @@ from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.watermarks import Step
 from understudy_lab.simulation.element import Shelf
 from understudy_lab.simulation.endpoint import HELD, LOG, Endpoint, Subscription
-from understudy_lab.simulation.operators import Row
+from understudy_lab.simulation.made_up_operators import Row
 
 if TYPE_CHECKING:
     from understudy_lab.simulation.process import Process
@@ -192,7 +192,7 @@ class Outputs:
         trimmed = int(process.core.ledger.queues[Stream(stream)].trimmed)
         by = self._shift(stream, consumer)
         if start == HELD:
-            found = process.core.diverged_for(Stream(stream), Consumer(consumer))
+            found = process.core.books.diverged_for(Stream(stream), Consumer(consumer))
             anew = Seq(found + by) if found is not None else None
             known = Seq(self._released(stream, consumer) + by)
             process.send(target, "control", 0, "rx_held", stream, start_at + by, process.name, anew, known)

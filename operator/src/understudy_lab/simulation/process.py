@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
-from understudy.modes.upstream_backup import UpstreamBackup
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.checkpoint import Checkpoint
@@ -18,9 +17,9 @@ from understudy_lab.simulation.computing import Computing
 from understudy_lab.simulation.element import Element, Shelf
 from understudy_lab.simulation.endpoint import Endpoint
 from understudy_lab.simulation.engine import Engine
+from understudy_lab.simulation.hand_over import Moves
 from understudy_lab.simulation.inputs import Inputs
 from understudy_lab.simulation.leases import Leases
-from understudy_lab.simulation.moves import Moves
 from understudy_lab.simulation.outputs import Outputs
 from understudy_lab.simulation.peers import Peers
 from understudy_lab.simulation.recovery import Recovery
@@ -208,9 +207,8 @@ class Process(Endpoint):
             self.computing.restore(name, state, saved, shelf.ahead if shelf else {})
             kept = saved["queue"].slice(held.start, held.stop) if saved else []
             self.outputs.restore(name, Shelf(held.start, kept), state.ended)
-        number = isinstance(self.core, UpstreamBackup) and self.core.roll_open
         for element in self.elements.values():
-            element.waiting = number
+            element.waiting = self.core.awaits_numbers
         if checkpoint is not None:
             for name in self.elements:
                 self.computing.feed(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from understudy.modes.savepoint import SavepointMode
 from understudy.protocol import commands as do
 from understudy.protocol import events as on
 from understudy.protocol.ids import Consumer, Stream
@@ -39,9 +38,8 @@ class Recovery:
 
     def _ask_again(self, stream: str, generation: int) -> None:
         """The network may have lost a request; a real connection would have said so."""
-        process, core = self.process, self.process.core
-        unanswered = core.unanswered if isinstance(core, SavepointMode) else ()
-        if process.alive and generation == process.generation and stream in unanswered:
+        process = self.process
+        if process.alive and generation == process.generation and stream in process.core.unanswered:
             self._ask_producers(stream)
 
     def rx_recovery_request(self, stream: str, consumer: Process) -> None:

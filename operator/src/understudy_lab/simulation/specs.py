@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from understudy_lab.simulation.operators import Operator, Row
+from understudy_lab.simulation.made_up_operators import Operator, Row
 from understudy_lab.simulation.world import MS
 
 Elements = tuple[tuple[str, Operator, tuple[str, ...]], ...]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from understudy.local.environment import cores
-from understudy.local.promises import path_of
+from understudy.local.sink_guarantees import path_of
 from understudy.model.ha import Driver, SparkSettings
 from understudy.model.job import StreamJob
 from understudy_lab.verify.check import Reference
@@ -37,11 +37,11 @@ def batch_reference(name: str) -> Iterator[Reference]:
 
 
 def _rows(spark: SparkSession, job: StreamJob, stream: str, ahead: str | None) -> list[Row]:
-    from understudy.sinks.jsonl import as_json
     from understudy_lab.verify.batch_queries import reference
+    from understudy_lab.verify.rows import rows_of
 
     wanted = without_draws(upstream_of(job, stream))
-    return [as_json(row) for row in reference(spark, wanted, Path.cwd(), ahead)[stream].to_pylist()]
+    return rows_of(reference(spark, wanted, Path.cwd(), ahead)[stream])
 
 
 def upstream_of(job: StreamJob, stream: str) -> StreamJob:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from understudy.local.promises import path_of
+from understudy.local.sink_guarantees import path_of
 from understudy.model.classes import OperatorClass, classify
 from understudy.model.elements import Element, elements_of, uses_seq
 from understudy.model.job import Merge, StreamJob

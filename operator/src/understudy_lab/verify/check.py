@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from understudy.local.folder import Folder
-from understudy.local.promises import path_of, promised
 from understudy.local.report.comparison import compare, misnumbered
 from understudy.local.report.verdicts import Verdict, describe
+from understudy.local.sink_guarantees import path_of, promised
 from understudy.model.guarantees import Recovery
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob
@@ -19,7 +19,8 @@ from understudy.model.sinks import Sink
 from understudy_lab.verify.chance import Chance, chance_of
 from understudy_lab.verify.many import References, one_of_many
 from understudy_lab.verify.plain import NotPlain, plain_reference
-from understudy_lab.verify.rows import Row, Torn, alike, read_sink
+from understudy_lab.verify.reading import read_back
+from understudy_lab.verify.rows import Row, Torn, alike
 from understudy_lab.verify.variants import without_draws, without_last_operator
 
 
@@ -80,12 +81,12 @@ def check(run: Run, reference: Reference) -> dict[str, Verdict]:
 
 def _check_sink(run: Run, sink: Sink, reference: Reference) -> Verdict:
     promise = run.promised(sink)
-    if sink.target.folder is None:
-        return Verdict(promise, None, remark="not compared: it keeps no files")
     try:
-        observed = read_sink(run.folder.sink(sink.name))
+        observed = read_back(sink, run.folder)
     except Torn as error:
         return Verdict(promise, None, objection=str(error))
+    if observed is None:
+        return Verdict(promise, None, remark="not compared: it keeps nothing that can be read")
     chance = chance_of(run.job, sink.input)
     expected = reference(run.job, sink.input)
     agreed = second_opinion(run.job, sink.input, expected)

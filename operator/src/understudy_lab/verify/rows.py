@@ -11,7 +11,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = Mapping[str, Any]
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
@@ -20,6 +23,13 @@ DOUBLE = "\0double"  # stands for any double; no text of a tuple begins so
 
 class Torn(ValueError):
     """A sink's file holds something that is not one of its lines; the message says where."""
+
+
+def rows_of(table: pa.Table) -> list[Row]:
+    """Tuples as a sink writes them."""
+    from understudy.sinks.jsonl import lines
+
+    return [json.loads(line) for line in bytes(lines(table)).splitlines()]
 
 
 def read_sink(folder: Path) -> list[dict[str, Any]]:

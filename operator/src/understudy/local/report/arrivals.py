@@ -1,4 +1,5 @@
-"""When tuples reached a sink, seen from outside: its files grow."""
+"""When tuples reached a sink. Where its files are lines, they are seen to grow; where they are not, the sink
+reports how many tuples count."""
 
 from __future__ import annotations
 
@@ -22,10 +23,14 @@ class ArrivalWatch:
 
     def look(self, now_ms: int) -> None:
         """Counts the lines written since the last look."""
-        new = sum(self._new_lines(path) for path in sorted(self._folder.glob("*.jsonl")))
-        if new:
-            self._tuples += new
-            self.arrivals.append(Arrival(now_ms, self._tuples))
+        new = sum(self._new_lines(path) for path in sorted(self._folder.glob("part-*.jsonl")))
+        self.note(now_ms, self._tuples + new)
+
+    def note(self, now_ms: int, tuples: int) -> None:
+        """So many tuples are there now."""
+        if tuples > self._tuples:
+            self._tuples = tuples
+            self.arrivals.append(Arrival(now_ms, tuples))
 
     def _new_lines(self, path: Path) -> int:
         seen = self._read.get(path, 0)

@@ -13,12 +13,12 @@ from understudy.local.effective import cut_at, write
 from understudy.local.environment import for_children
 from understudy.local.folder import Folder
 from understudy.local.processes import Child, Reaper
-from understudy.local.report.incidents import incidents_of
+from understudy.local.report.fault_effects import incidents_of
 from understudy.local.report.page import render
 from understudy.local.report.record import Record
 from understudy.local.report.report import Report, record_to_json, too_late
 from understudy.local.report.verdicts import Verdict, verdict_from_json
-from understudy.local.run.decide import Finish
+from understudy.local.run.intents import Finish
 from understudy.model.job import StreamJob
 from understudy.protocol.ids import WallMillis
 

@@ -9,11 +9,11 @@ from importlib.resources import files
 from string import Template
 
 from understudy import __version__
-from understudy.local.promises import promised, promises
 from understudy.local.report import pictures
 from understudy.local.report.comparison import Comparison, keeps
-from understudy.local.report.incidents import Incident
+from understudy.local.report.fault_effects import Incident
 from understudy.local.report.report import Report, blame, too_late
+from understudy.local.sink_guarantees import promised, promises
 from understudy.model.guarantees import Recovery
 
 Row = Sequence[object]

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from understudy.local.report.arrivals import Arrival
-from understudy.local.run.decide import Done, Fail, Finish, Observed, Seen
+from understudy.local.run.intents import Fail, Finish
+from understudy.local.run.local_moves import Underway
 from understudy.local.run.members import Kind, Process
-from understudy.local.run.moves import Underway
+from understudy.local.run.observed import Done, Observed, Seen
 from understudy.local.run.partitions import Partition
 from understudy.model.job import StreamJob
 from understudy.process.clock import Anchor

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
-from understudy.local.promises import SubjobPromise, path_of, promises
 from understudy.local.report.arrivals import Arrival
 from understudy.local.report.comparison import Comparison
-from understudy.local.report.incidents import Incident
-from understudy.local.report.migrations import Migration, migrations_of
+from understudy.local.report.fault_effects import Incident
+from understudy.local.report.move_costs import Migration, migrations_of
 from understudy.local.report.record import Record
-from understudy.local.run.decide import Finish
+from understudy.local.run.intents import Finish
+from understudy.local.sink_guarantees import SubjobPromise, path_of, promises
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob, Subjob
 from understudy.model.load import to_manifest

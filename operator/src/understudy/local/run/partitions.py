@@ -12,9 +12,9 @@ from random import Random
 from typing import Final
 
 from understudy.faults.cuts import LEASES
-from understudy.local.run.decide import Observed
-from understudy.local.run.faults import Fault, Target, parse_fault, parse_moment
+from understudy.local.run.fault_plan import Fault, Target, parse_fault, parse_moment
 from understudy.local.run.members import Kind
+from understudy.local.run.observed import Observed
 from understudy.model.job import StreamJob
 
 REST: Final = "*"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,37 +21,35 @@ from understudy.local.processes import Child, Reaper, end_all
 from understudy.local.report.arrivals import ArrivalWatch
 from understudy.local.report.record import Record, Stall
 from understudy.local.run.code import finding
-from understudy.local.run.decide import (
-    Done,
+from understudy.local.run.decide import decide, poison_of
+from understudy.local.run.failure_process import run_process
+from understudy.local.run.fault_plan import Fault, Harm, Planned
+from understudy.local.run.intents import (
     Fail,
     Finish,
     Hurt,
     Kill,
     LastResort,
-    Nemesis,
-    Observed,
     Open,
     Resume,
     Retire,
-    Seen,
     StandIn,
     Start,
     Tell,
-    decide,
-    poison_of,
 )
-from understudy.local.run.failure_process import run_process
-from understudy.local.run.faults import Fault, Harm, Planned
 from understudy.local.run.jobfile import JobFile, Refused
+from understudy.local.run.local_moves import Underway, begun, overloaded, steps
 from understudy.local.run.members import Kind, Members, Process
-from understudy.local.run.moves import Underway, begun, overloaded, steps
+from understudy.local.run.nemesis import Nemesis
+from understudy.local.run.observed import Done, Observed, Seen
 from understudy.local.run.orders import tell
-from understudy.local.run.pages import PageReader
+from understudy.local.run.page_reader import PageReader
 from understudy.local.run.partitions import Partition, Partitions
 from understudy.local.surroundings import LocalSurroundings
 from understudy.model.branches import in_use
 from understudy.model.job import StreamJob
 from understudy.process.clock import Anchor
+from understudy.protocol.statuspage import SinkPage
 
 TICK_SECONDS = 0.02
 GRACE_SECONDS = 5.0
@@ -90,7 +89,9 @@ class Supervisor:
         file: JobFile | None = None,
         partitions: tuple[Partition, ...] = (),
         planned: Sequence[Planned] = (),
+        secrets: Path = Path("secrets"),
     ) -> None:
+        """`secrets`: the folder of what Secrets are on Kubernetes."""
         self._folder, self._nemesis, self._audience, self._file = folder, nemesis, audience, file
         self._declared, self._since = job, dict[str, int]()
         self._job, self._members = in_use(job), Members.of(in_use(job))
@@ -99,6 +100,7 @@ class Supervisor:
         self._partitions = Partitions.of(partitions)
         self._planned = planned
         self._surroundings = LocalSurroundings(folder.surroundings)
+        self._surroundings.set_job(f"understudy.local.{job.name}.{uuid.uuid4().hex[:8]}", secrets)
         self._running: list[_Running] = []
         self._watches = {s.name: ArrivalWatch(folder.sink(s.name)) for s in job.sinks}
         self._reaper = Reaper()
@@ -203,8 +205,7 @@ class Supervisor:
 
     def _observe(self) -> Observed:
         now = self.record.clock.wall_now()
-        for watch in self._watches.values():
-            watch.look(now)
+        self._look_at_sinks(now)
         found = {s: lease for s in self._members.subjobs if (lease := self._surroundings.read_lease(s))}
         return Observed(
             now_ms=now,
@@ -220,6 +221,16 @@ class Supervisor:
             killed=frozenset(self._killed),
             moving=frozenset(side for move in self.record.moves for side in move.sides),
         )
+
+    def _look_at_sinks(self, now: int) -> None:
+        for sink in self.record.versions[-1].sinks:
+            watch = self._watches[sink.name]
+            if sink.target.lines:
+                watch.look(now)
+                continue
+            page = self.record.last.get(f"sink-{sink.name}")
+            said = page.tuples if isinstance(page, SinkPage) else 0
+            watch.note(now, max(said, self._surroundings.ends(sink.input).get(sink.name, 0)))
 
     def _see(self, running: _Running, now: int) -> Seen:
         code = running.child.exit_code()
@@ -399,8 +410,8 @@ class Supervisor:
         self._reaper.close()
         for running in self._running:
             running.reader.close()
+        self._look_at_sinks(self.record.ended_ms)
         for name, watch in self._watches.items():
-            watch.look(self.record.ended_ms)
             self.record.arrivals[name] = watch.arrivals
         shutil.rmtree(self._folder.scratch, ignore_errors=True)
 

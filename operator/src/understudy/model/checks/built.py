@@ -14,6 +14,7 @@ from ..operators import Correlate, kind_of
 from ..refusal import Refusal, path, refuse
 from ..sinks import SINKS, SinkKind
 from ..sources import SOURCES, SourceKind
+from ..spark_settings import why_never
 
 
 def sources(job: StreamJob) -> Iterator[Refusal]:
@@ -103,8 +104,10 @@ def _two_readers(name: str, taken: Mapping[str, Choice]) -> str:
 def spark_settings(job: StreamJob) -> Iterator[Refusal]:
     for n, subjob in enumerate(job.subjobs):
         for name in subjob.spark.conf:
+            field = path("spec", "subjobs", n, "spark", "conf", name)
             if not name.startswith("spark."):
-                field = path("spec", "subjobs", n, "spark", "conf", name)
-                yield refuse(
-                    "InvalidSetting", field, f"{name} is no Spark setting; write one that begins with spark."
-                )
+                what = f"{name} is no Spark setting; write one that begins with spark."
+                yield refuse("InvalidSetting", field, what)
+            elif why := why_never(name):
+                what = f"no job may set {name}: {why}, and no chart value allows it; leave it out"
+                yield refuse("NotAllowed", field, what)

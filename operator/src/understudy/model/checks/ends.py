@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Final
@@ -11,8 +12,11 @@ from ..declared import Declared
 from ..job import StreamJob
 from ..refusal import Refusal, did_you_mean, listed, path, refuse
 from ..sql import Malformed, parse_columns
+from ..value import print_duration
 from .expressions import schema_faults
 
+SHORTEST_ROLL: Final = timedelta(milliseconds=100)
+LONGEST_ROLL: Final = timedelta(minutes=10)
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ")
 
 
@@ -65,3 +69,15 @@ def shared_paths(job: StreamJob) -> Iterator[Refusal]:
         if ".." in PurePosixPath(place).parts:
             yield refuse("InvalidPath", field, f"{folder} leads out of its folder; write a path without ..")
         taken[place] = sink.name
+
+
+def rolls(job: StreamJob) -> Iterator[Refusal]:
+    for n, sink in enumerate(job.sinks):
+        field, roll = path("spec", "sinks", n, sink.kind, "roll"), sink.target.roll
+        if roll is not None and sink.target.lines:
+            what = "lines are written when they arrive; leave roll out, or write format parquet"
+            yield refuse("InvalidSetting", field, what)
+        elif roll is not None and not SHORTEST_ROLL <= roll.interval <= LONGEST_ROLL:
+            limits = f"{print_duration(SHORTEST_ROLL)} to {print_duration(LONGEST_ROLL)}"
+            what = f"{print_duration(roll.interval)} is out of bounds; write {limits}"
+            yield refuse("InvalidSetting", f"{field}.interval", what)

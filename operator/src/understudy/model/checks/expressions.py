@@ -122,9 +122,10 @@ def generator_fields(job: StreamJob) -> Iterator[Refusal]:
     for n, source in enumerate(job.sources):
         for name, text in (source.generator.fields if source.generator else {}).items():
             field = path("spec", "sources", n, "generator", "fields", name)
-            yield from (fault.at(field) for fault in row_faults(text, Scope({source.name: ()})))
+            faults = tuple(row_faults(text, Scope({source.name: ()})))
+            yield from (fault.at(field) for fault in faults)
             tree = parse_expression(text)
-            if not isinstance(tree, Malformed) and (why := why_arbitrary(tree, text)):
+            if not faults and not isinstance(tree, Malformed) and (why := why_arbitrary(tree, text)):
                 what = (
                     f"{why}, so tuple n would not be a function of n; write one of _seq, such as hash(_seq)"
                 )

@@ -68,6 +68,16 @@ def reserved_streams(job: StreamJob) -> Iterator[Refusal]:
             )
 
 
+def one_pod_name(job: StreamJob) -> Iterator[Refusal]:
+    """The pods of a subjob are called <subjob>-<number>, or <subjob>-room<number> while they wait for room;
+    that of a sink is called sink-<sink>."""
+    for field, name in _places("sinks", job.sinks):
+        for subjob in job.subjobs:
+            if re.fullmatch(rf"{re.escape(subjob.name)}-(room)?[0-9]+", f"sink-{name}"):
+                what = f"its pod would have the name of a pod of the subjob {subjob.name}"
+                yield refuse("DuplicateName", field, f"{what}; write another name")
+
+
 def too_long(job: StreamJob) -> Iterator[Refusal]:
     most = MAX_TOGETHER - 1 - len(job.name)
     for field, name in [*_places("subjobs", job.subjobs), *_places("sinks", job.sinks)]:
