@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from understudy.model.elements import elements_of
+from understudy.model.job import Subjob
 from understudy.model.operators import Aggregate
-from understudy.model.panes import Mergeable, Whole, mergeable
+from understudy.model.panes import Mergeable, Whole, mergeable, panes_of
 
 
 def split(**select: str) -> Mergeable | Whole:
@@ -58,3 +60,20 @@ def test_columns_share_their_partials() -> None:
 )
 def test_one_aggregate_that_cannot_be_merged_keeps_the_tuples(text: str) -> None:
     assert isinstance(split(n="count(*)", a=text), Whole)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"sample": {"fraction": 0.5}},
+        {"filter": {"where": "rand() < 0.5"}},
+        {"map": {"select": {"x": "now()"}}},
+    ],
+)
+def test_windows_over_what_a_plan_chooses_keep_the_tuples(before: dict[str, object]) -> None:
+    aggregate = {"window": {"on": "_seq", "size": 10, "slide": 5}, "select": {"n": "count(x)"}}
+    subjob = Subjob.model_validate(
+        {"name": "s", "inputs": ["a"], "operators": [before, {"aggregate": aggregate}]}
+    )
+    (element,) = elements_of(subjob)
+    assert isinstance(panes_of(element), Whole)
