@@ -8,7 +8,7 @@ from understudy.modes.active_standby import ActiveStandby
 from understudy.modes.amnesia import Amnesia
 from understudy.modes.instance import Instance
 from understudy.modes.leadership import Role
-from understudy.modes.moving import Phase
+from understudy.modes.moving import Move, Phase
 from understudy.modes.passive_standby import PassiveStandby
 from understudy.modes.replica_backup import ReplicaBackup
 from understudy.modes.savepoint import SavepointMode
@@ -320,3 +320,12 @@ def test_a_standby_whose_primary_dies_in_the_middle_of_a_move_takes_the_lease_wh
     expected = take.condition("job-1")
     assert expected is not None
     assert expected.successor is None
+
+
+def test_a_phase_is_overdue_after_ten_tau_but_not_the_last_one() -> None:
+    """While the Lease decides, nobody knows how long its store stays unreachable."""
+    late = Millis(PATIENCE * 300 + 1)
+    joining = Move("job-1", "planned").seen(Millis(0))
+    assert (joining.overdue(Millis(late - 1), 300), joining.overdue(late, 300)) == (False, True)
+    assert not joining.enters(Phase.WITHDRAWING).seen(Millis(0)).overdue(late, 300)
+    assert not joining.enters(Phase.PAUSING).overdue(late, 300), "nobody has looked at it in this phase yet"

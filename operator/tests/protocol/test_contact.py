@@ -31,6 +31,7 @@ def test_an_answer_or_a_broken_message_is_followed_by_another_attempt() -> None:
 def test_a_closed_connection_is_said_to_the_core_unless_another_secondary_has_the_first_chance() -> None:
     assert next_step(Verdict.CLOSED, leads=False, behind=False) is Step.SAY_CLOSED
     assert next_step(Verdict.CLOSED, leads=False, behind=True) is Step.LOOK_AGAIN
+    assert next_step(Verdict.CLOSED, leads=True, behind=True) is Step.SAY_CLOSED
 
 
 def test_a_replica_loses_its_peer_by_a_refusal_and_a_standby_looks_for_another_primary() -> None:

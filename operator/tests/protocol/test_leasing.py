@@ -37,6 +37,7 @@ class Store:
 
     def answer(self) -> None:
         assert self.found is not None
+        assert self.found.question is not None, "each answer is a write: none without a question"
         self.found = replace(self.found, question=None)
 
     def heard(self, lease: LeaseRecord) -> str | None:
@@ -76,6 +77,11 @@ def test_only_a_holder_that_leads_answers_a_question_that_it_finds() -> None:
     carry_out(do.ReadLease(""), store, "job-0", leads=True)
     assert store.found is not None
     assert store.found.question is None
+
+
+def test_a_holder_that_leads_writes_nothing_into_a_lease_without_a_question() -> None:
+    assert carry_out(do.ReadLease(""), Store(), "job-0", leads=True) == on.LeaseSeen(HELD)
+    assert carry_out(do.ReadLease(""), Store(None), "job-0", leads=True) == on.LeaseSeen(None)
 
 
 def test_a_question_is_written_and_the_lease_read() -> None:

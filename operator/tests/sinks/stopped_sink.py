@@ -17,6 +17,7 @@ import os
 import resource
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -24,16 +25,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from tests.sinks.tables import rows_in, table_of
-from understudy.sinks import database, fence, files, manifest, parquet, postgres
+from understudy.sinks import database, delta, fence, files, manifest, parquet, postgres
+from understudy.sinks.delta import DeltaLog
 from understudy.sinks.files import LineLog
 from understudy.sinks.parquet import ParquetLog
 from understudy.sinks.port import Life, Superseded, Writer
 
-TRACED = {
-    module.__file__ for module in (fence, files, manifest, parquet, database, postgres) if module.__file__
-}
+MODULES = (fence, files, manifest, parquet, delta, database, postgres)
+TRACED = {module.__file__ for module in MODULES if module.__file__}
 PURE = {"<genexpr>", "<dictcomp>"}  # a stop in there is like one before or behind it
 WROTE, SUPERSEDED, FAILED = 0, 10, 11
 STOPPED, SUCCESSOR = Life("run", 1), Life("run", 2)
@@ -108,6 +110,27 @@ def postgres_start(folder: Path, trace: Callable[[], None]) -> None:
     log.check()
 
 
+def delta_write(folder: Path, trace: Callable[[], None]) -> None:
+    log = DeltaLog(folder, STOPPED, "sink")
+    put(log, rows(0, 5, "stopped"))
+    trace()
+    put(log, rows(5, 9, "stopped"))
+
+
+def delta_start(folder: Path, trace: Callable[[], None]) -> None:
+    put(DeltaLog(folder, STOPPED, "sink"), rows(0, 5, "stopped"))
+    trace()
+    log = DeltaLog(folder, STOPPED, "sink")
+    put(log, rows(log.next, max(log.next + 1, 9), "stopped"))
+
+
+def delta_first(folder: Path, trace: Callable[[], None]) -> None:
+    """There is no table yet."""
+    trace()
+    log = DeltaLog(folder, STOPPED, "sink")
+    put(log, rows(log.next, max(log.next + 1, 9), "stopped"))
+
+
 def put(log: Writer, table: pa.Table) -> None:
     log.write(table)
     log.commit()
@@ -115,7 +138,11 @@ def put(log: Writer, table: pa.Table) -> None:
 
 SCENES = {
     context.__name__: context
-    for context in (plain_write, write_in_pieces, write_of_a_new_part, start, parquet_file, parquet_start)
+    for context in (
+        *(plain_write, write_in_pieces, write_of_a_new_part, start),
+        *(parquet_file, parquet_start),
+        *(delta_write, delta_start, delta_first),
+    )
 }
 TABLES = {context.__name__: context for context in (postgres_write, postgres_start)}
 
@@ -156,6 +183,9 @@ def child(context: str, folder: Path, line: int) -> int:
 def held(context: str, folder: Path) -> list[tuple[int, str]]:
     if context in TABLES:
         return rows_in(folder)
+    if context.startswith("delta"):
+        table = DeltaTable(str(folder)).to_pyarrow_table().sort_by("_seq")
+        return list(zip(table["_seq"].to_pylist(), table["by"].to_pylist(), strict=True))
     if found := sorted(folder.glob("*.parquet")):
         table = pa.concat_tables(pq.read_table(path) for path in found)
         assert table.num_rows == list(manifest.entries(folder))[-1].next, "a file is not in the manifest"
@@ -167,23 +197,44 @@ def held(context: str, folder: Path) -> list[tuple[int, str]]:
 def log_of(context: str, folder: Path, life: Life) -> Writer:
     if context in TABLES:
         return table_of(folder, life)
+    if context.startswith("delta"):
+        return DeltaLog(folder, life, "sink")
     if context.startswith("parquet"):
         return ParquetLog(folder, life)
     return LineLog(folder, life, SMALL if context == write_of_a_new_part.__name__ else 1_000_000)
 
 
 def play(context: str, folder: Path, line: int) -> bool:
-    """False when the child came to its end before that line."""
+    """False when the child came to its end before that line. The successor is a process of its own, too: a
+    child of a process that has used Delta can't use it."""
     pid = child(context, folder, line)
     if not os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]):
         return False
+    ended, tell = os.pipe()
+    beside = os.fork()
+    if not beside:
+        try:
+            succeed(context, folder, line, pid, ended)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os.kill(pid, signal.SIGCONT)
+            os._exit(1)
+    os.write(tell, bytes([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])]))
+    assert not os.waitpid(beside, 0)[1], f"line {line}"
+    os.close(tell)
+    os.close(ended)
+    return True
+
+
+def succeed(context: str, folder: Path, line: int, pid: int, ended: int) -> None:
     later = log_of(context, folder, SUCCESSOR)
     began = later.next
     put(later, rows(began, 15, "successor"))
     put(later, rows(15, 20, "successor"))
     before = held(context, folder)
     os.kill(pid, signal.SIGCONT)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    (code,) = os.read(ended, 1)
     allowed = (WROTE, SUPERSEDED, FAILED) if context == write_in_pieces.__name__ else (WROTE, SUPERSEDED)
     assert code in allowed, f"line {line}: the one that was stopped ended with {code}"
     assert code != WROTE or began == 9, f"line {line}: it counts tuples that its successor did not find"
@@ -194,8 +245,6 @@ def play(context: str, folder: Path, line: int) -> bool:
     last = log_of(context, folder, Life("run", 3))
     assert last.next == 25
     last.close()
-    later.close()
-    return True
 
 
 def main(context: str, folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
+from deltalake import DeltaTable
 
 from tests.instance.in_process import InProcessJob
 from tests.sinks.killed_sink import HA, assert_exact, kill_often
@@ -44,4 +45,15 @@ def test_parquet_files_are_exact_after_kills(running: InProcessJob, tmp_path: Pa
     at_the_end = kill_often(running, tmp_path, target, count)
     table = ds.dataset(folder, format="parquet").to_table().sort_by("_seq")
     assert table.num_rows == at_the_end
+    assert_exact(list(zip(table["_seq"].to_pylist(), table["n"].to_pylist(), strict=True)))
+
+
+def test_a_delta_table_is_exact_after_kills(running: InProcessJob, tmp_path: Path) -> None:
+    folder = str(tmp_path / "out")
+
+    def count() -> int:
+        return DeltaTable(folder).count() if DeltaTable.is_deltatable(folder) else 0
+
+    kill_often(running, tmp_path, "delta: {path: out, roll: {interval: 100ms}}", count)
+    table = DeltaTable(folder).to_pyarrow_table().sort_by("_seq")
     assert_exact(list(zip(table["_seq"].to_pylist(), table["n"].to_pylist(), strict=True)))

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from tests.streams.rows import rows
 from understudy.sinks.files import LineLog
 from understudy.sinks.manifest import Damaged, entries
-from understudy.sinks.parquet import ParquetLog, Rolling
+from understudy.sinks.parquet import ParquetLog
 from understudy.sinks.port import Life, Superseded
+from understudy.sinks.rolling import Rolling
 
 
 def written(folder: Path, *batches: tuple[int, int], life: Life | None = None) -> ParquetLog:

@@ -1,4 +1,4 @@
-"""From a manifest to a job that may run, or to the reasons why not."""
+"""Decides whether a manifest is a job that may run, or gives the reasons why not."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from understudy.model.validate import check
 
 
 def admit(manifest: Mapping[str, object], allowed: Allowed = NOTHING_MORE) -> StreamJob | tuple[Refusal, ...]:
-    """The job with every mode decided: `auto` is what it was planned to be, so that an upgrade does not
-    change it."""
+    """The job with every mode decided. `auto` is replaced by the mode that the plan chose, so that an upgrade
+    of the operator does not change it."""
     job = from_manifest(manifest)
     if not isinstance(job, StreamJob):
         return tuple(job)
@@ -26,13 +26,13 @@ def admit(manifest: Mapping[str, object], allowed: Allowed = NOTHING_MORE) -> St
 
 
 def plans_of(job: StreamJob | None) -> Mapping[str, SubjobPlan]:
-    """Of a job that was admitted."""
+    """The plans of a job that was admitted."""
     plans = plan(job) if job else {}
     return plans if isinstance(plans, Mapping) else {}
 
 
 def shared_volumes(job: StreamJob) -> tuple[Refusal, ...]:
-    """A sink's volume is its folder: two that share one would write the same file."""
+    """A sink's volume is its folder: two sinks that share one would write the same file."""
     volumes = [(n, sink.target.pod_volume) for n, sink in enumerate(job.sinks) if sink.target.pod_volume]
     return tuple(
         refuse(

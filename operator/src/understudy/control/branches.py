@@ -2,10 +2,10 @@
 
 | what is declared | what is done | until |
 |---|---|---|
-| an alternative | it stands in: the subjob's pods are made with its query and resources | there is room for it (`room`), or the job is edited |
-| a process | its Job is made, once for each epoch | |
-| nothing | the conditions say what is wrong | |
-"""  # noqa: E501
+| an alternative | pods get the alternative's query and resources | a node has room (`room`), or an edit |
+| a failure process | its Job is made, once for each epoch | |
+| nothing | the conditions of the StreamJob say what is wrong | |
+"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan_branches(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, 
 
 
 def _again(seen: Observed, subjob: str, failed_in: int) -> str | None:
-    """Why the subjob itself may be tried again."""
+    """Why the subjob itself is tried again."""
     if failed_in != seen.generation:
         return "the job was edited"
     return "there is room for it" if has_room(seen, subjob) else None
@@ -57,7 +57,7 @@ def _give_up(seen: Observed, view: SubjobView) -> tuple[Intent, ...]:
 
 
 def _no_place(seen: Observed, view: SubjobView) -> str | None:
-    """Why no node can take any instance, if that has been so for long."""
+    """Why no node can take any instance, if that has lasted long enough."""
     if not view.pods:
         return None
     since, declared = seen.status_since("Ready", "False"), view.subjob.ha.on_permanent_failure
@@ -79,8 +79,8 @@ def _stand_in(seen: Observed, subjob: str, alternative: str, why: str) -> tuple[
 
 
 def _process(seen: Observed, subjob: Subjob, view: SubjobView, why: str) -> tuple[Intent, ...]:
-    """Once for each epoch. Made first and recorded then: its name is taken, so making it again does no
-    harm."""
+    """The failure process, once for each epoch. It is made first and recorded after that: the name of its Job
+    is the same each time, so making it again does no harm."""
     epoch, declared = view.lease.epoch if view.lease else 0, subjob.ha.on_permanent_failure
     run = seen.run or Run()
     if declared is None or declared.process is None or run.processes.get(subjob.name) == epoch:

@@ -1,8 +1,8 @@
-"""Whether a watch on one of our kinds still speaks: what a list shows must have been heard, if not now then
-soon.
+"""Whether the watch on one kind of object still works: an object that a list shows must also have been
+reported by the watch, at once or soon.
 
-A job whose loop runs is looked at regularly, whatever the watches do. A silent watch would only hide new and
-edited jobs; so they are listed from time to time and compared with what was heard.
+The operator looks at a running job regularly, so a broken watch would hide only new and edited jobs. So the
+operator lists them from time to time and compares the list with what the watch reported.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Key = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class Canary:
     unheard: Mapping[Key, int] = field(default_factory=dict)
-    """Job → in how many looks in a row its newest generation had not been heard of."""
+    """Job → in how many looks in a row the watch had not reported its newest generation."""
 
     def look(self, listed: Mapping[Key, int], heard: Mapping[Key, int]) -> Canary:
-        """Both: job → generation."""
+        """`listed` and `heard`: job → generation."""
         missing = [job for job, generation in listed.items() if heard.get(job, 0) < generation]
         return Canary({job: self.unheard.get(job, 0) + 1 for job in missing})
 
     @property
     def silent(self) -> str | None:
-        """Why the watch must be taken for dead."""
+        """Why the watch counts as broken."""
         overdue = sorted(job for job, looks in self.unheard.items() if looks >= PATIENCE)
         return f"the watch has not told of {'/'.join(overdue[0])}, which the list shows" if overdue else None

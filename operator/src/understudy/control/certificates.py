@@ -1,11 +1,11 @@
 """The certificates by which a job's pods know each other: when one is issued, and which one a new pod gets.
 
-A process keeps the certificate that it was started with. So a new one replaces the pods like changed settings
-do: the standby first, then, by a take-over, the primary. The job's authority stays, so old and new trust each
-other meanwhile.
+A process keeps the certificate that it was started with. So a new certificate replaces pods in the same way
+as changed settings: first the standby, then the primary, by a take-over. The job's authority stays the same,
+so pods with the old and the new certificate trust each other.
 
-Whether a job has certificates is settled when it is first seen: pods with and without could not speak to each
-other.
+Whether a job has certificates is decided when the operator first sees it: pods with and without certificates
+could not talk to each other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def certificate_for(seen: Observed) -> int:
 
 
 def plan_certificate(seen: Observed) -> tuple[Intent, ...]:
-    """Before anything else is recorded: a job whose record has no certificate has none."""
+    """Issues the first certificate before anything else is recorded: a job whose record names no certificate
+    has none."""
     if seen.run is not None and not _due(seen):
         return _worn_out(seen)
     number = certificate_for(seen)
@@ -50,7 +51,7 @@ def _due(seen: Observed) -> bool:
 
 
 def _worn_out(seen: Observed) -> tuple[Intent, ...]:
-    """Certificates that no pod has any more."""
+    """Certificates that no pod uses any longer."""
     run = seen.run
     if run is None or run.certificate_from >= run.certificate:
         return ()

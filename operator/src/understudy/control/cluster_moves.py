@@ -1,13 +1,14 @@
-"""Planned moves on a cluster: ordered by a person or a Migration; because the primary's node is to be
-emptied, or it is overloaded.
+"""Planned moves on a cluster. A person or a Migration orders a move; the operator itself moves a primary that
+is overloaded, or whose node is to be emptied.
 
 | seen | done |
 |---|---|
-| an order, no move under way | the target is found or made, the move written down, the order taken away |
-| a move under way whose order still stands | that is taken away |
-| a move under way | the steps of `planned_move` are carried out |
+| an order, no move under way | finds or makes the target, records the move, removes the order |
+| a move under way, and its order | removes the order |
+| a move under way | carries out the steps of `planned_move` |
 
-Cut anywhere, it goes on: what was not written down is ordered still, and what was is seen through.
+An operator that is restarted in between continues: a move that was not recorded is still ordered, and a
+recorded move is completed.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ REST_MS: Final = 120_000  # between two moves because of overload: the new place
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """Where to, and whose order it is; `dropped`: it stands on the StreamJob until it is taken away."""
+    """Where the move goes, and who ordered it. `dropped`: the order is still on the StreamJob and has to be
+    removed."""
 
     why: str
     node: str | None = None
@@ -72,7 +74,7 @@ class _Goal:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What source and target have told of a move."""
+    """What source and target have reported about a move."""
 
     arrival: TakeOver | None = None
     departure: Departure | None = None
@@ -89,7 +91,8 @@ def plan_moves(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Intent
 
 
 def is_to_move(seen: Observed, view: SubjobView) -> bool:
-    """Or moves already: one instance more may be the target, written down or not."""
+    """Whether a move of the subjob is ordered or under way: then one instance more may be its target,
+    recorded or not."""
     goal = _goal(seen, view)
     return (seen.run is not None and view.subjob.name in seen.run.moves) or (
         goal is not None and goal.where is Where.ANYWHERE
@@ -181,7 +184,8 @@ def _write_down(
 def _make_target(
     seen: Observed, job: StreamJob, view: SubjobView, primary: Pod, goal: _Goal
 ) -> tuple[Intent, ...]:
-    """On the node that is asked for; else wherever pods are taken, away from its peers if that can be."""
+    """Makes the target on the node that the order names; otherwise on any node that takes pods, if possible
+    away from the subjob's other instances."""
     subjob, run = view.subjob, seen.run or Run()
     number = max([run.next.get(subjob.name, 0), *(names.number_of(pod.name) + 1 for pod in view.pods)])
     name = names.instance(seen.name, subjob.name, number)
@@ -218,8 +222,8 @@ def _make_target(
 
 
 def _take_away(seen: Observed, view: SubjobView, move: Move) -> tuple[Intent, ...]:
-    """Whoever wrote the move down may not have come to that; the order would be carried out again
-    afterwards."""
+    """Removes the order of a recorded move: the operator may have stopped before it did so, and the order
+    would be carried out a second time."""
     order = seen.orders.get(view.subjob.name)
     taken = order is not None and move.ordered and (_ordered(order), order.by) == (move.why, move.by)
     return (DropOrder(view.subjob.name, "its move is under way"),) if taken else ()

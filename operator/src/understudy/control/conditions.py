@@ -1,4 +1,4 @@
-"""The conditions of a StreamJob. Each is worked out from the observations alone and carries a sentence.
+"""The conditions of a StreamJob. Each follows from the observations alone and has a sentence as its message.
 
 | condition | True means |
 |---|---|
@@ -61,7 +61,7 @@ def conditions_of(seen: Observed, views: Sequence[SubjobView]) -> list[Finding]:
 
 
 def stamped(seen: Observed, found: Sequence[Finding]) -> list[Condition]:
-    """With the time of the last change, which stays while the status stays."""
+    """The finding with the time of its last change. The time stays as long as the status stays."""
     return [_stamp(seen, c) for c in found]
 
 
@@ -132,7 +132,7 @@ def sink_runs(seen: Observed, pod: Pod | None) -> bool:
 
 
 def stall_of(seen: Observed, pod: Pod | None) -> str | None:
-    """Why the disk of this sink stands still."""
+    """Why the disk of this sink counts as stalled."""
     page = seen.sink_page(pod.name) if pod is not None and fresh(seen, pod.name) else None
     return page.stalled if page is not None and page.state is State.STALLED else None
 

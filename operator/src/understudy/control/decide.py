@@ -1,7 +1,6 @@
 """Observed → intents: the whole controller in one function.
 
-The order matters only in that each intent rests on those before it. Whoever carries them out may stop
-anywhere.
+An intent may rely on the intents before it. Carrying them out may stop after any of them.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ def _tell(seen: Observed) -> tuple[Intent, ...]:
 
 
 def _worth_writing(seen: Observed, status: Mapping[str, Any]) -> bool:
-    """What a person waits for is written at once; figures from time to time, and less often while they stand
-    still."""
+    """Whether the status is written now. Changes that a person waits for are written at once. Figures are
+    written from time to time, and less often while they do not change."""
     if not same_but_for_figures(seen.status, status):
         return True
     measured = millis(seen.status.get("measuredAt"))

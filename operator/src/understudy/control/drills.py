@@ -1,13 +1,13 @@
-"""FailoverDrills: when the fault is made, to which pod, and whether what followed was what was expected.
+"""FailoverDrills: when the fault is made, in which pod, and whether the take-over met the expectations.
 
 | phase | until |
 |---|---|
-| Pending | it is time; then the drill says what it will hurt, and only then does it |
-| Running | the take-over is told by an Incident with a later epoch, or it has taken too long |
-| Pending again | the one that was to be hurt had been succeeded by then; until the job is protected anew |
+| Pending | it is time: the drill first records its victim, then makes the fault |
+| Running | an Incident with a later epoch reports the take-over, or the time is over |
+| Pending again | the victim no longer led when the fault was due; lasts until the job is protected again |
 | Passed, Failed | for a schedule, its next moment |
 
-Cut anywhere, it goes on: a fault is made again only while the one that it was meant for still leads.
+A restarted operator continues: it repeats a fault only while the recorded victim still leads.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PARTITION_SECONDS: Final = 20.0
 THROTTLE_SECONDS: Final = 60.0
 
 ORDERED: Final = (Fault.PROCESS_STOP, Fault.PARTITION, Fault.OVERLOAD, Fault.ENGINE_HANG)
-"""What a pod does to itself when it is told to."""
+"""Faults that a pod makes in itself when it is ordered to."""
 
 Json = Mapping[str, Any]
 
@@ -53,14 +53,14 @@ class SeenDrill:
     job: Json | None
     """The StreamJob's status; None: there is no such job."""
     pods: tuple[Pod, ...]
-    """Of the job."""
+    """The pods of the job."""
     incidents: tuple[IncidentSeen, ...]
     certified: bool
-    """Whether the job's pods have certificates: without, they take no orders."""
+    """Whether the job's pods have certificates: pods without them take no orders."""
     watching: frozenset[str] = frozenset()
-    """The subjobs that watch for overloads."""
+    """The subjobs that watch for overload."""
     engine_timeout_ms: int = 0
-    """That is in force at the pod that is to be hurt, by its status page; 0 where that is not known."""
+    """The engine timeout in force at the victim, from its status page; 0 if unknown."""
 
     @property
     def subjob(self) -> Json | None:
@@ -73,21 +73,21 @@ class SeenDrill:
 
 @dataclass(frozen=True, slots=True)
 class WriteDown:
-    """The drill's new status."""
+    """Write the drill's new status."""
 
     status: FailoverDrillStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """These pods, at once and without a goodbye; none of the same name that came after them."""
+    """Kill these pods at once. Later pods with the same names are left alone."""
 
     pods: tuple[Pod, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """All processes of this pod stop for some seconds."""
+    """Stop all processes of this pod for some seconds."""
 
     pod: Pod
     seconds: float
@@ -95,7 +95,7 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """The JVM of this pod stops for some seconds, and nothing else."""
+    """Stop the JVM of this pod for some seconds, and nothing else."""
 
     pod: Pod
     seconds: float
@@ -103,7 +103,7 @@ class Hang:
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """No packet of another pod reaches this one for some seconds."""
+    """Drop all packets between this pod and other pods for some seconds."""
 
     pod: Pod
     seconds: float
@@ -111,7 +111,7 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """All processes of this pod get a fifth of the processor for some seconds."""
+    """Give all processes of this pod a fifth of the processor for some seconds."""
 
     pod: Pod
     seconds: float
@@ -179,7 +179,8 @@ def _begin(seen: SeenDrill) -> tuple[Step, ...]:
 
 
 def _begins_anew(seen: SeenDrill) -> bool:
-    """It was allowed before: what is not ready now may be in a moment."""
+    """Whether the drill is about to begin a second time. It was allowed the first time, so a job that is not
+    ready now may be ready soon."""
     began = millis(seen.status.started_at) if seen.status.phase is DrillPhase.PENDING else None
     return began is not None and seen.now_ms - began < TOO_LONG_MS
 
@@ -196,7 +197,7 @@ def _is_time(seen: SeenDrill) -> bool:
 
 
 def _is_behind(seen: SeenDrill) -> bool:
-    """There was a take-over that the job's status does not tell of yet: whom it names leads no more."""
+    """Whether the status is older than a take-over: the primary that it names no longer leads."""
     return seen.subjob is not None and _incident(seen, seen.subjob.get("epoch") or 0) is not None
 
 
@@ -218,8 +219,9 @@ def _refusal(seen: SeenDrill) -> str | None:
 
 
 def _risk(seen: SeenDrill, subjob: Json, target: Pod) -> str | None:
-    """Why the fault would be more than the job is ready for. Protected speaks of the standbys that are asked
-    for only: a subjob that asks for none has nobody to take over, and a node may hold both of a pair."""
+    """Why the job may not survive the fault. The condition Protected covers only standbys that are asked for:
+    a subjob that asks for none has no instance that could take over, and one node may hold both instances of
+    a pair."""
     conditions: Iterable[Json] = (seen.job or {}).get("conditions") or ()
     protected: Json = next((c for c in conditions if c.get("type") == "Protected"), {})
     if protected.get("status") != "True":
@@ -311,7 +313,8 @@ def _hang_seconds(seen: SeenDrill) -> int:
 
 
 def _incident(seen: SeenDrill, before: int, since: int = 0) -> IncidentSeen | None:
-    """The first take-over with a later epoch that gave output: one that was succeeded itself never will."""
+    """The first later take-over that gave output; if none did, the first one. A new primary that is itself
+    replaced may never give output."""
     taken_over = [i for i in seen.incidents if "epoch" in i.spec and i.spec.get("subjob") == seen.spec.subjob]
     later = [i for i in taken_over if i.spec["epoch"] > before]
     later = [i for i in later if (millis(i.status.get("detected")) or since) >= since]
@@ -352,7 +355,7 @@ def _measured(incident: IncidentSeen) -> Measured:
 
 
 def _misses(spec: FailoverDrillSpec, measured: Measured | None) -> list[str]:
-    """Where what was measured is worse than what was expected; what was not measured was not kept."""
+    """Where a measured figure is worse than expected. A figure that was not measured counts as missed."""
     if measured is None:
         return ["nothing was measured"]
     found = []

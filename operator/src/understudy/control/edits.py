@@ -1,5 +1,5 @@
-"""What an edit of a running job needs. One table for everybody: `understudy run` takes what can be changed
-live."""
+"""What an edit of a running job requires, in one table: for the operator, and for `understudy run`, which
+accepts the edits that can be made live."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Edit:
 
 
 def edits(before: StreamJob, after: StreamJob) -> tuple[Edit, ...]:
-    """Every place where the manifests differ."""
+    """Every field in which the manifests differ."""
     return tuple(_differences(_plain(before), _plain(after)))
 
 

@@ -1,10 +1,10 @@
-"""Which of several operators acts: the holder of a Lease of their own.
+"""Which of several operators acts: the one that holds the operators' Lease.
 
-Clocks of two machines are never compared. A candidate takes the Lease when it has not seen it change for
-LEASE_MS by its own clock; the holder counts itself out GIVE_UP_MS after it sent its last renewal that was
-accepted. The second is shorter, so there is never a moment with two leaders, and at most LEASE_MS and a look
-without one. A leadership that was interrupted is another term when it goes on: what was decided in an earlier
-term is not carried out.
+Clocks of two machines are never compared. A candidate takes the Lease if the Lease has not changed for
+LEASE_MS on the candidate's own clock. The holder stops acting GIVE_UP_MS after it sent the last renewal that
+was accepted. GIVE_UP_MS is shorter, so two operators never act at the same time, and none acts for at most
+LEASE_MS plus the time between two looks. If leadership is interrupted, a new term begins: decisions of an
+earlier term are not carried out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LOOK_MS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LeaseRead:
     """The Lease as it was read."""
 
     holder: str | None
@@ -29,23 +29,24 @@ class Sight:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     me: str
-    seen: Sight | None = None
+    seen: LeaseRead | None = None
     since_ms: int = 0
-    """When the Lease was first seen like this."""
+    """When the Lease was first read with this content."""
     renewed_ms: int | None = None
-    """When the newest renewal that was accepted had been sent."""
+    """When the newest accepted renewal was sent."""
     term: int = 0
-    """Counts the times that we began to lead."""
+    """How often this operator has begun to lead."""
 
-    def look(self, seen: Sight, now_ms: int) -> Candidate:
+    def look(self, seen: LeaseRead, now_ms: int) -> Candidate:
         return self if seen == self.seen else replace(self, seen=seen, since_ms=now_ms)
 
-    def renewed(self, seen: Sight, sent_ms: int) -> Candidate:
+    def renewed(self, seen: LeaseRead, sent_ms: int) -> Candidate:
         term = self.term + (not self.leads(sent_ms))
         return replace(self, seen=seen, since_ms=sent_ms, renewed_ms=sent_ms, term=term)
 
     def may_write(self, now_ms: int) -> bool:
-        """Ours, nobody's, or not renewed for so long that its holder has counted itself out."""
+        """Whether this operator may write the Lease: it is its own, nobody's, or was not renewed for so long
+        that its holder has stopped acting."""
         if self.seen is None:
             return False
         return self.seen.holder in (None, self.me) or now_ms - self.since_ms >= LEASE_MS
@@ -55,5 +56,5 @@ class Candidate:
         return holds and self.renewed_ms is not None and now_ms - self.renewed_ms < GIVE_UP_MS
 
     def leads_since(self, term: int, now_ms: int) -> bool:
-        """Still, and without a break."""
+        """Whether this operator leads, and has led without a break since this term began."""
         return self.term == term and self.leads(now_ms)

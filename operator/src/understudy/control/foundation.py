@@ -1,5 +1,5 @@
-"""What pods need first: an account, the manifest, a Service and a Lease per subjob; and what an edit left
-over."""
+"""What pods need before they are made: an account, the manifest, a Service and a Lease for each subjob. Also
+removes what an edit left over."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _access(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
 
 
 def _manifest(seen: Observed) -> tuple[Intent, ...]:
-    """The manifest is there before the record names it; pods are made only after that."""
+    """Makes the manifest before the record names it. Pods are made after that."""
     revision = seen.revision
     plan: list[Intent] = []
     if revision not in seen.manifests:
@@ -85,14 +85,16 @@ def _safeguards(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
 
 
 def _budgets(seen: Observed, job: StreamJob) -> frozenset[str]:
-    """Every primary moves before its node is emptied, also one without a standby."""
+    """Protects every primary from eviction, also one without a standby: it moves before its node is
+    emptied."""
     if seen.safeguards.budgets is None:
         return frozenset()
     return frozenset(names.budget(seen.name, s.name) for s in job.subjobs)
 
 
 def _lease(seen: Observed, subjob: str) -> EnsureLease:
-    """Epochs never go back: a Lease that somebody deleted counts on from what is known of it."""
+    """Makes the Lease. Epochs never decrease: if somebody deleted the Lease, the new one continues from the
+    highest known epoch."""
     pages = [(page.epoch, pod) for pod in seen.instances(subjob) if (page := seen.instance_page(pod.name))]
     leading = [(epoch, pod) for epoch, pod in pages if (p := seen.instance_page(pod.name)) and p.leads]
     newest = max([seen.before(subjob).get("epoch") or 0, *(epoch for epoch, _ in pages)])
@@ -108,7 +110,7 @@ def _lease(seen: Observed, subjob: str) -> EnsureLease:
 
 
 def plan_leftovers(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
-    """Pods first: a Lease or manifest goes only when no pod uses it any more."""
+    """Removes pods first: a Lease or a manifest goes only when no pod uses it."""
     parts = {subjob.name for subjob in job.subjobs}
     sinks = {sink.name for sink in job.sinks}
     stray = [pod for pod in seen.pods if pod.part not in (sinks if pod.is_sink else parts)]

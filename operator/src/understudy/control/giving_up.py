@@ -27,20 +27,21 @@ from understudy.protocol.failures import (
 from understudy.protocol.poison import Kills, Place
 
 CRASHES: Final = 2
-"""So many processes that ended before they were ready are given up."""
+"""After so many processes that ended before they were ready, the subjob is given up."""
 STUCK: Final = 3
-"""So many primaries that ended, and came no further than those before them, are given up."""
+"""After so many primaries that ended without getting further than their predecessors, the subjob is given
+up."""
 
 
 def means_of(subjob: Subjob, node: str | None = None) -> Means:
-    """`node`: one that could take an instance."""
+    """What can be done about a failed instance. `node`: a node that could take it."""
     declared = subjob.ha.on_permanent_failure
     return Means(node, declared.alternative, declared.process is not None) if declared else Means(node)
 
 
 def give_up(why: str, *, started: bool, covered: bool, means: Means) -> Handling:
-    """What is done about a subjob of which an instance has failed for good. `started`: its stream has begun;
-    `covered`: another instance serves, or could at once."""
+    """Decides what is done about a subjob if one of its instances has failed for good. `started`: its stream
+    has begun; `covered`: another instance serves, or could at once."""
     phase = Phase.RUNNING if started else Phase.ACTIVATION
     found = handle(Permanent(why), phase, owes=True, means=means)
     if covered and not isinstance(found, ActivateElsewhere | MigrateFromBackup):
@@ -53,21 +54,21 @@ def give_up(why: str, *, started: bool, covered: bool, means: Means) -> Handling
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One process of a subjob, and the last that it said of itself."""
+    """One process of a subjob, with the last state that it reported."""
 
     name: str
     ended: str | None = None
-    """How it ended by itself; None: it lives, or somebody ended it."""
+    """How it ended by itself. None: it is alive, or the run ended it."""
     was_ready: bool = False
     led: bool = False
     processed: bool = False
-    """As a primary, or as a standby that runs in parallel."""
+    """Whether it processed input, as a primary or as a standby that runs in parallel."""
     caught_up: bool = False
-    """With what its predecessor had before it."""
+    """Whether it has processed everything that its predecessor had."""
     reached: Mapping[str, int] = field(default_factory=dict)
-    """How far it came on its inputs and with its output."""
+    """Its positions on inputs and output."""
     out_of_memory: bool = False
-    """The kernel killed it, as far as can be told."""
+    """Whether the kernel seems to have killed it for lack of memory."""
     place: Place = field(default_factory=dict)
 
 
@@ -79,7 +80,7 @@ class GivenUp:
 
 
 def why_given_up(attempts: Sequence[Attempt]) -> GivenUp | None:
-    """`attempts`: all of a subjob, or of a sink, oldest first."""
+    """`attempts`: all processes of a subjob or of a sink, oldest first."""
     crashed = [attempt for attempt in attempts if attempt.ended is not None and not attempt.was_ready]
     if len(crashed) >= CRASHES:
         last, how = crashed[-1], "before it was ready, not the first to"
@@ -91,7 +92,7 @@ def why_given_up(attempts: Sequence[Attempt]) -> GivenUp | None:
 
 
 def _stuck(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """The primaries that ended by themselves since one of the subjob last came further than all before it."""
+    """The primaries that ended by themselves since one of the subjob last got further than all before it."""
     furthest: dict[str, int] = {}
     found: list[Attempt] = []
     for attempt in (a for a in attempts if a.led):

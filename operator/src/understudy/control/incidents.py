@@ -1,5 +1,5 @@
-"""Every failure leaves an Incident. Of a take-over: what was lost, and when each step of the recovery was
-reached; what else can be lost is told by `losses`."""
+"""Records every take-over after a failure as an Incident: what was lost, and when each step of the recovery
+was reached. `losses` decides about failures without a take-over."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _incident(seen: Observed, view: SubjobView) -> RecordIncident | None:
 
 
 def _overload(seen: Observed, view: SubjobView, taken: TakeOver) -> str | None:
-    """Why the former primary had to move, if its machine could not carry it."""
+    """Why the former primary had to move, if it was overloaded."""
     run, subjob = seen.run, view.subjob.name
     found = (run.moves.get(subjob) or run.moved.get(subjob)) if run else None
     return found.why if found is not None and found.resource and found.source == taken.gone else None
@@ -93,8 +93,8 @@ def _moment(at: int | None) -> str | None:
 
 
 def _class(seen: Observed, view: SubjobView, taken: TakeOver) -> FailureClass:
-    """Resource: it moved away from an overload. Permanent: pod or node are gone. False suspicion: the same
-    process spoke since. Else it died and comes back."""
+    """Resource: the primary moved because of an overload. Permanent: its pod or node is gone. False
+    suspicion: the same process has answered since. Otherwise temporary: the process died and comes back."""
     if taken.planned:
         return FailureClass.RESOURCE
     old = seen.pod(taken.gone)

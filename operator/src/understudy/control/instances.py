@@ -1,7 +1,8 @@
-"""The instances of one subjob: remove what is lost, make what is missing, replace what an edit outdated.
+"""The instances of one subjob: removes lost pods, makes missing ones, and replaces those that an edit has
+outdated.
 
-Cut anywhere, the plan is safe: a number is written down before its pod is made, so it is never given twice; a
-surplus pod is removed later; nothing here moves a role, the Lease does.
+The plan is safe if it stops in between: the number of a pod is recorded before the pod is made, so it is
+never used twice; a surplus pod is removed later; roles change only by the Lease.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def _remove(pod: Pod, loss: Loss) -> tuple[Intent, ...]:
 
 
 def _outdated(view: SubjobView, *wanted: Digests) -> dict[str, Loss]:
-    """Pods that an edit makes go now. A changed query: all at once. Changed settings: the standby, then the
-    primary; while nobody serves, whoever has not begun."""
+    """Pods that are removed now because of an edit. If the query changed, all at once. If settings changed,
+    the standby first and then the primary; while no primary serves, the pods that have not begun."""
     old_query = [pod for pod in view.live if pod.digests.query not in {digests.query for digests in wanted}]
     if old_query:
         return {pod.name: Loss("the query was changed") for pod in old_query}
@@ -86,7 +87,7 @@ def _outdated(view: SubjobView, *wanted: Digests) -> dict[str, Loss]:
 
 
 def _changes(seen: Observed, view: SubjobView, live: Sequence[Pod]) -> tuple[Intent, ...]:
-    """Instances that were not told yet how the manifest wants their subjob kept alive."""
+    """Instances that have not received the new high-availability settings of the manifest yet."""
     ha = view.subjob.ha
     pages = [(pod, page) for pod in live if fresh(seen, pod.name) and (page := seen.instance_page(pod.name))]
     why = f"the manifest keeps {view.subjob.name} alive by {ha.mode}, with other settings than before"
@@ -98,7 +99,7 @@ def _changes(seen: Observed, view: SubjobView, live: Sequence[Pod]) -> tuple[Int
 
 
 def _surplus(view: SubjobView, live: Sequence[Pod]) -> tuple[Pod, ...]:
-    """The primary does not go."""
+    """Surplus instances. The primary is never one."""
     if view.page is None:
         return ()
     standbys = [pod for pod in live if pod in view.standbys]
@@ -170,7 +171,7 @@ def _must_wait(
 
 
 def _taking_over(seen: Observed, view: SubjobView) -> bool:
-    """A take-over is under way and has not had its time: a replacement would only take the processor from
+    """Whether a take-over is under way and still has time: a replacement would only take processor time from
     it."""
     if view.failing_over:
         lost_at = seen.status_since("Ready", "False")

@@ -1,4 +1,5 @@
-"""What the operator is about to do. Each says why, in a sentence; carrying one out twice does no harm."""
+"""What the operator can be asked to do. Each intent has its reason, as a sentence. Carrying an intent out
+twice does no harm."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class EnsureServiceAccount:
 class EnsureRole:
     leases: frozenset[str]
     executors: bool
-    """Whether drivers make pods for executors."""
+    """Whether drivers may make pods for executors."""
     why: str
 
 
@@ -33,7 +34,7 @@ class EnsureRoleBinding:
 
 @dataclass(frozen=True, slots=True)
 class EnsureManifest:
-    """The ConfigMap with the job as it was accepted; it never changes."""
+    """Make the ConfigMap with the job as it was accepted. It never changes."""
 
     revision: str
     why: str
@@ -47,7 +48,7 @@ class EnsureService:
 
 @dataclass(frozen=True, slots=True)
 class EnsureBudget:
-    """The subjob's primary is not evicted when nodes are drained: it moves first."""
+    """Make the PodDisruptionBudget that keeps the subjob's primary from being evicted: it moves first."""
 
     subjob: str
     why: str
@@ -60,7 +61,7 @@ class EnsureNetworkPolicy:
 
 @dataclass(frozen=True, slots=True)
 class IssueCertificate:
-    """Also the job's authority if it has none."""
+    """Issue a certificate for the job's pods, and make the job's authority if there is none."""
 
     number: int
     until_ms: int
@@ -69,7 +70,7 @@ class IssueCertificate:
 
 @dataclass(frozen=True, slots=True)
 class EnsureLease:
-    """Never touches a Lease that exists. A new one counts on from `epoch`."""
+    """Make the Lease if there is none. The epochs of a new one continue from `epoch`."""
 
     subjob: str
     holder: str | None
@@ -80,7 +81,7 @@ class EnsureLease:
 
 @dataclass(frozen=True, slots=True)
 class NameSuccessor:
-    """Write into the subjob's Lease to whom its holder should move, if it still is this one."""
+    """Write into the subjob's Lease where its holder should move, if the holder is still the same."""
 
     subjob: str
     holder: str
@@ -90,7 +91,7 @@ class NameSuccessor:
 
 @dataclass(frozen=True, slots=True)
 class WithdrawSuccessor:
-    """Take this successor out of the subjob's Lease, if it still stands there."""
+    """Remove this successor from the subjob's Lease, if the Lease still names it."""
 
     subjob: str
     instance: str
@@ -99,7 +100,7 @@ class WithdrawSuccessor:
 
 @dataclass(frozen=True, slots=True)
 class DropOrder:
-    """Take the order to move the subjob off the StreamJob."""
+    """Remove the order to move the subjob from the StreamJob."""
 
     subjob: str
     why: str
@@ -107,7 +108,7 @@ class DropOrder:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Write these entries into the ConfigMap `JOB-run`; None takes one away."""
+    """Write these entries into the ConfigMap `JOB-run`. None removes an entry."""
 
     entries: Mapping[str, str | None]
     why: str
@@ -122,7 +123,7 @@ class CreateInstance:
     avoid: frozenset[str]
     """Nodes that must not be used."""
     prefer: str | None
-    """The node that was elected; another will do if it has no room."""
+    """The elected node. Another node is used if this one has no room."""
     digests: Digests
     revision: str
     certificate: int
@@ -131,14 +132,14 @@ class CreateInstance:
 
 @dataclass(frozen=True, slots=True)
 class CreateTrial:
-    """A pod that waits for the room that an instance needs."""
+    """Make a pod that waits until there is room for an instance."""
 
     name: str
     subjob: str
     avoid: frozenset[str]
     """Nodes that must not be used."""
     asks: str
-    """Another one for another request."""
+    """What the trial asks for, as a text. A trial for another request has another text."""
     why: str
 
 
@@ -147,9 +148,9 @@ class CreateSink:
     name: str
     sink: str
     life: int
-    """Greater than that of every pod of this sink before."""
+    """A number higher than those of all earlier pods of this sink."""
     avoid: frozenset[str]
-    """Nodes that are used only if its volume is nowhere else."""
+    """Nodes that are used only if the sink's volume exists nowhere else."""
     digests: Digests
     revision: str
     certificate: int
@@ -158,7 +159,7 @@ class CreateSink:
 
 @dataclass(frozen=True, slots=True)
 class ChangeInstance:
-    """Tell a running instance how the manifest wants its subjob kept alive."""
+    """Send a running instance the new high-availability settings of the manifest."""
 
     pod: str
     ip: str
@@ -169,7 +170,7 @@ class ChangeInstance:
 
 @dataclass(frozen=True, slots=True)
 class RunProcess:
-    """Make the Job that a subjob declares for the case that it has failed for good."""
+    """Make the Job that a subjob declares as its failure process."""
 
     name: str
     template: Mapping[str, Any]
@@ -212,7 +213,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class RecordIncident:
-    """Create the Incident or bring it up to date."""
+    """Create or update the Incident."""
 
     name: str
     spec: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Events: what a new status says that the old one did not."""
+"""Events: the differences between a new status and the old one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from understudy.control.observed import Observed
 Json = Mapping[str, Any]
 
 OF_THEIR_OWN: Final = {str(r): r for r in (Reason.TUPLES_LOST, Reason.ENGINE_STALLED, Reason.SINK_STALLED)}
-"""Reasons of Degraded that an event has, too."""
+"""Reasons of Degraded that also get an event."""
 
 
 def news(seen: Observed, status: Json) -> tuple[Emit, ...]:
@@ -75,7 +75,7 @@ def _of_failover(old: Json, new: Json) -> Iterator[Emit]:
 
 
 def _of_change(old: Json, new: Json) -> Iterator[Emit]:
-    """When it is known for how long there was no output."""
+    """The event of a planned change. It waits until it is known how long there was no output."""
     last, before = new.get("lastChange") or {}, old.get("lastChange") or {}
     pause = last.get("pauseSeconds")
     if pause is None or (before.get("epoch"), before.get("pauseSeconds") is None) == (last["epoch"], False):

@@ -125,7 +125,7 @@ def _summary(seen: Observed, found: Sequence[SubjobView]) -> Summary:
 
 
 def _worst(found: Sequence[SubjobView]) -> str | None:
-    """Over all subjobs; None while one of them does not know."""
+    """The worst value of all subjobs. None if it is unknown for one of them."""
     costs = [view.page.if_it_failed_now if view.page else None for view in found]
     known = [cost for cost in costs if cost]
     if not known or len(known) < len(costs):
@@ -134,7 +134,7 @@ def _worst(found: Sequence[SubjobView]) -> str | None:
 
 
 def _attention(seen: Observed, found: Sequence[SubjobView]) -> str:
-    """The first of these that does not hold says it."""
+    """The message: the first of these conditions that is not met."""
     good = {ConditionType.DEGRADED: ConditionStatus.FALSE}
     wanted = (ConditionType.ACCEPTED, ConditionType.READY, ConditionType.DEGRADED, ConditionType.PROTECTED)
     findings = {f.type: f for f in conditions_of(seen, found)}
@@ -200,7 +200,8 @@ def _state(seen: Observed, view: SubjobView) -> SubjobState:
 
 
 def _target(view: SubjobView) -> str | None:
-    """Who should lead: the target of a move, who does, or else the standby that is about to."""
+    """The instance that should lead: the target of a move, else the primary, else the standby that is about
+    to take over."""
     if view.lease is not None and view.lease.successor:
         return view.lease.successor
     if view.primary:
@@ -224,14 +225,15 @@ def _replica(seen: Observed, view: SubjobView, pod: Pod) -> Replica:
 
 
 def _edges(seen: Observed, job: StreamJob, view: SubjobView) -> tuple[Edge, ...]:
-    """While nobody leads, the figures stay as they were."""
+    """While no instance leads, the figures stay as they were."""
     if view.page is None:
         return tuple(Edge.model_validate(edge) for edge in seen.before(view.subjob.name).get("edges") or ())
     return tuple(_edge(seen, job, view, name) for name in view.subjob.inputs)
 
 
 def _edge(seen: Observed, job: StreamJob, view: SubjobView, name: str) -> Edge:
-    """How far the subjob is on one input. A source is read where it is used, so its queue is what is due."""
+    """How far the subjob is on one input. A source is read inside the subjob, so its queue is the input that
+    is due."""
     here = view.page.inputs.get(name, Input()) if view.page else Input()
     lease = seen.lease(name) if job.subjob(name) else None
     page = seen.instance_page(lease.holder) if lease else None
@@ -243,7 +245,7 @@ def _edge(seen: Observed, job: StreamJob, view: SubjobView, name: str) -> Edge:
 
 
 def last_failover(seen: Observed, view: SubjobView) -> Failover | None:
-    """From the page of the one who took over; after that, what was known of it."""
+    """From the page of the primary, if it took over after a failure; otherwise from the former status."""
     page = view.page
     taken = page.take_over if page and page.leads else None
     if page is None or taken is None or not taken.promoted or is_planned(seen, taken):
@@ -263,7 +265,7 @@ def last_failover(seen: Observed, view: SubjobView) -> Failover | None:
 
 
 def last_change(seen: Observed, view: SubjobView) -> LastChange | None:
-    """The take-over from a primary that was removed on purpose; a move is told by `lastMove`."""
+    """The newest take-over from a primary that was removed on purpose. Moves are in `lastMove`."""
     page = view.page
     taken = page.take_over if page and page.leads else None
     why = reason_to_go(seen, taken.gone) if taken and not taken.planned else None
@@ -307,7 +309,8 @@ def _sink(seen: Observed, sink: Sink, found: Sequence[SubjobView]) -> SinkStatus
 
 
 def _lag(sink: Sink, found: Sequence[SubjobView]) -> Lag | None:
-    """What the primary of its producer says: a sink that hangs says nothing. None while nobody leads."""
+    """As the primary of the producer reports it: a sink that hangs reports nothing. None while no instance
+    leads."""
     page = next((view.page for view in found if view.subjob.name == sink.input), None)
     queue = page.outputs.get(sink.input) if page else None
     consumer = queue.consumers.get(sink_consumer(sink.name)) if queue else None

@@ -79,7 +79,7 @@ def _killed(view: SubjobView, counted: Counted) -> Iterator[Pod]:
 
 
 def _count(seen: Observed, view: SubjobView, counted: Counted, pod: Pod) -> Counted:
-    """Deaths of pods that are gone need not be remembered: none of theirs is seen again."""
+    """The new count. Deaths of pods that no longer exist are left out: they cannot be seen again."""
     here = {each.uid for each in view.pods}
     deaths = {uid: n for uid, n in counted.deaths.items() if uid in here} | {pod.uid: pod.restarts}
     page = seen.instance_page(pod.name)

@@ -17,8 +17,8 @@ START_UNPROTECTED_MS: Final = 180_000  # a standby that finds no node for so lon
 
 
 def plan_start(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> tuple[Intent, ...]:
-    """Once, when every instance and sink is ready: the stream must not begin with the backlog of a cold
-    start."""
+    """Starts the streams once every instance and every sink is ready: otherwise they would begin with the
+    backlog of a cold start."""
     if seen.started or not _sinks_ready(seen, job):
         return ()
     entries = {"startTime": str(seen.now_ms)}
@@ -31,13 +31,13 @@ def plan_start(seen: Observed, job: StreamJob, views: Sequence[SubjobView]) -> t
 
 
 def _coming(view: SubjobView) -> bool:
-    """A standby is on its way, however slowly."""
+    """Whether a standby is on its way, however slowly."""
     return any(pod.phase is Phase.RUNNING and pod.trouble is None for pod in view.standbys)
 
 
 def plan_end(seen: Observed) -> tuple[Intent, ...]:
-    """Write it down first; then the subjobs' pods go. Sink pods stay: they have ended, and their logs can be
-    read."""
+    """Records the end of the job, then removes the pods of subjobs. Pods of sinks stay: they have ended, and
+    their logs can be read."""
     if not seen.completed:
         return (Record({"completed": str(seen.now_ms)}, "every sink has written its whole stream"),)
     pods = [pod.name for pod in seen.pods if not pod.is_sink and not pod.terminating]

@@ -1,15 +1,16 @@
-"""The loss of a standby or of a sink leaves an Incident, too, though nobody takes over.
+"""The loss of a standby or of a sink is recorded as an Incident, too, although there is no take-over.
 
-Noticed is what the status as it stands does not know yet:
+A loss is new if the present status does not show it yet:
 
-| it speaks of | now | class |
+| the status shows | now | class |
 |---|---|---|
-| a pod that lives | it is lost or gone, unwanted (see `retirement`) | permanent: another pod is made |
-| so many restarts | there are more | temporary: the container is started where it was |
-| a sink that runs | its disk stands still | temporary: the kubelet starts its container again |
+| a living pod | it is lost or gone, not on purpose (see `retirement`) | permanent: another pod is made |
+| a number of restarts | there are more | temporary: the container is started where it was |
+| a running sink | its disk has stalled | temporary: the kubelet starts its container again |
 
-Until the subjob is protected again, or the sink writes again, what fails there belongs to the same Incident.
-The pod of a former primary belongs to the take-over from it until then, also when it comes back as a standby.
+Until the subjob is protected again, or the sink writes again, further failures there belong to the same
+Incident. Until then the pod of a former primary belongs to the Incident of the take-over, also when it comes
+back as a standby.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class _Failure:
     cause: str
     at_ms: int | None = None
     stays: bool = False
-    """Whether the same pod goes on."""
+    """Whether the same pod continues."""
 
 
 def plan_losses(seen: Observed, views: Sequence[SubjobView]) -> tuple[RecordIncident, ...]:
@@ -78,7 +79,7 @@ def _is_open(incident: IncidentSeen) -> bool:
 
 
 def _has_spoken(seen: Observed, pod: str | None, since: str | None) -> bool:
-    """A page from before the failure may still look well."""
+    """Whether the pod has answered since the failure. A page from before the failure may still look well."""
     page = seen.pages.get(pod or "")
     return page is not None and not page.silent and page.at_ms > (millis(since) or 0)
 
@@ -86,7 +87,7 @@ def _has_spoken(seen: Observed, pod: str | None, since: str | None) -> bool:
 def _failure(
     seen: Observed, before: Json, pod: Pod | None, loss: Loss | None, life: str = ""
 ) -> _Failure | None:
-    """What has become of a pod since the status spoke of it; None: nothing, or what somebody wanted."""
+    """How a pod has failed since the status was written. None: it has not, or it was removed on purpose."""
     name, known = before["pod"], before.get("restarts")
     if pod is None:
         sent_away = is_emptied(seen, before.get("node"))
@@ -154,7 +155,7 @@ def _standby_failures(seen: Observed, view: SubjobView) -> Iterator[_Failure]:
 
 
 def _is_told(view: SubjobView) -> bool:
-    """The page of the one that leads says from whom it took over."""
+    """Whether the primary's page is of the present epoch: then it shows from which instance it took over."""
     return (
         view.page is not None
         and view.page.leads
@@ -163,7 +164,7 @@ def _is_told(view: SubjobView) -> bool:
 
 
 def _is_as_before(seen: Observed, view: SubjobView) -> bool:
-    """The one that leads is the one that did when the status was written, and served."""
+    """Whether the primary is the same as when the status was written, and serves."""
     before, lease = seen.before(view.subjob.name), view.lease
     if lease is None or before.get("state") != SubjobState.SERVING:
         return False
@@ -171,7 +172,7 @@ def _is_as_before(seen: Observed, view: SubjobView) -> bool:
 
 
 def _was_taken_over_from(seen: Observed, view: SubjobView, pod: str) -> bool:
-    """The newest take-over was from this pod, and the subjob has not been protected since."""
+    """Whether the newest take-over was from this pod, and the subjob has not been protected since."""
     epoch = view.lease.epoch if view.lease else 0
     name = names.incident(seen.name, view.subjob.name, epoch)
     told = seen.incident(name)

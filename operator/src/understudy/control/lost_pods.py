@@ -1,14 +1,14 @@
-"""Which pods still count. A pod that does not is replaced; why not is a sentence.
+"""Which pods are lost. A lost pod is replaced; the reason is a sentence.
 
 | a pod is lost when | what is certain |
 |---|---|
-| it is being deleted, has failed, or has ended | its process is or will be gone |
-| its node is gone or not ready | nothing: it may still run, but epochs fence it |
+| it is being deleted, has failed, or has ended | its process is gone, or will be soon |
+| its node is gone or not ready | nothing: its process may still run, but a newer epoch fences it off |
 | its page answered once and then not for SILENCE_MS | nothing: the same |
-| it is a sink, and nobody on its node has answered for QUIET_MS | nothing: a later life fences it |
-| it cannot start; an instance crashes again and again | another node may serve it better, or a later image |
+| it is a sink, and no pod on its node has answered for QUIET_MS | nothing: a later life fences it off |
+| it cannot start, or an instance crashes again and again | another node, or a later image, may be better |
 
-A container that crashes once is not lost: the kubelet restarts it where it is, and it comes back as a
+A pod whose container crashes once is not lost: the kubelet restarts the container, and it comes back as a
 standby.
 """
 
@@ -32,7 +32,7 @@ NO_ROOM_MS: Final = 20_000  # how long an instance may wait for a node of its ow
 class Loss:
     why: str
     suspect: bool = False
-    """Whether its node is better avoided."""
+    """Whether its node should be avoided."""
     unreachable: bool = False
     """Whether its kubelet may never confirm a deletion."""
 
@@ -64,7 +64,8 @@ def _silence(seen: Observed, pod: Pod) -> Loss | None:
 
 
 def _quiet(seen: Observed, pod: Pod) -> Loss | None:
-    """A sink that is silent alone may only be slow."""
+    """A sink is lost if all pods on its node are silent, too. A sink that alone is silent may only be
+    slow."""
     if not pod.is_sink or pod.node is None or pod.phase is not Phase.RUNNING:
         return None
     here = [p.name for p in seen.pods if p.node == pod.node and p.phase is Phase.RUNNING]
@@ -78,8 +79,8 @@ def _quiet(seen: Observed, pod: Pod) -> Loss | None:
 
 
 def _stuck(seen: Observed, pod: Pod) -> Loss | None:
-    """A sink may go back to the same node, since its volume may be there; one that crashes stays where it
-    is."""
+    """Whether the pod cannot start, or crashes again and again. A sink may go back to the same node, since
+    its volume may be there; a sink that crashes stays there."""
     if pod.trouble is None or pod.node is None:
         return None
     if pod.restarts >= CRASHES and not pod.is_sink:
@@ -89,7 +90,7 @@ def _stuck(seen: Observed, pod: Pod) -> Loss | None:
 
 
 def no_room(seen: Observed, pod: Pod) -> bool:
-    """It waits for a node other than its peer's, and there is none with room."""
+    """Whether the pod waits for a node other than its peer's, and no such node has room."""
     waited = seen.now_ms - pod.created_ms
     return pod.unschedulable is not None and pod.spread is Spread.REQUIRED and waited >= NO_ROOM_MS
 

@@ -1,15 +1,15 @@
-"""Migrations: an order to the job, and what became of it.
+"""Migrations: each orders a move, and reports how the move ended.
 
 | phase | until |
 |---|---|
-| Pending | the job is there and the subjob is not ordered elsewhere; then it says that it runs, and only then orders |
-| Running | the job's record tells how the move that this Migration asked for ended, or it could not begin within the limit of `protocol.move_limits` |
+| Pending | the job exists, and the subjob has no other order |
+| Running | the job's record shows how the move ended, or the move began too late (`protocol.move_limits`) |
 | Completed, Failed | |
 
-The job itself carries it out (`cluster_moves`). An order that is still to be given is given again: the record,
-which is written first and read last, says whether it was. One that could not be begun in time is taken back first; only
-then has the Migration failed. A move that has begun has the same limit of its own.
-"""  # noqa: E501
+The status says Running before the order is given. `cluster_moves` carries the move out. An order that may
+not have been given is given again: the job's record shows whether it was. If a move does not begin in time,
+the order is removed first; then the Migration fails. A move that has begun has the same limit.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SeenMigration:
     job: Json | None
     """The StreamJob's status; None: there is no such job."""
     orders: Mapping[str, Order]
-    """On the StreamJob."""
+    """Subjob → its order on the StreamJob."""
     moves: Mapping[str, str]
     """Subjob → the Migration whose move is under way."""
     moved: Mapping[str, Moved]
@@ -53,7 +53,7 @@ class WriteDown:
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """This order to the job."""
+    """Write this order into the StreamJob."""
 
     subjob: str
     node: str
@@ -61,7 +61,7 @@ class Give:
 
 @dataclass(frozen=True, slots=True)
 class TakeBack:
-    """The order to move this subjob."""
+    """Remove the order to move this subjob."""
 
     subjob: str
 
@@ -125,7 +125,8 @@ def _go_on(seen: SeenMigration) -> tuple[Step, ...]:
 
 
 def _never_began(seen: SeenMigration, started: int | None) -> tuple[Step, ...]:
-    """The job may have begun it while the order was taken back: then its record says so before the limit."""
+    """Fails the Migration if its move did not begin in time. The move may have begun while the order was
+    being removed: then the record shows it before the limit."""
     late = is_overdue(started or seen.now_ms, seen.now_ms)
     return _failed(seen, f"{seen.spec.subjob} could not begin to move: {too_late()}") if late else ()
 

@@ -1,4 +1,4 @@
-"""How the objects of a job are called and labelled. Other programs rely on these."""
+"""The names and labels of the objects of a job. Other programs rely on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADDRESS: Final = "understudy.dev/address"  # on a Lease: where its holder listen
 QUESTION: Final = "understudy.dev/question"  # on a Lease: asked by a standby that does not hear the holder
 SUCCESSOR: Final = "understudy.dev/successor"  # on a Lease: the instance that its holder should move to
 ENDED: Final = "ended.understudy.dev/"
-"""Before the name of a sink that has written its stream to the end."""
+"""Stands before the name of a sink that has written its stream to the end."""
 ACKS: Final = "understudy.dev/acks"  # on a Lease: what the subjob has acked to the sources that it reads
 REVISION: Final = "understudy.dev/revision"  # on a pod: the manifest that it was started with
 QUERY: Final = "understudy.dev/query"  # on a pod: a digest of what it computes
@@ -57,7 +57,7 @@ def instance(job: str, subjob: str, number: int) -> str:
 
 
 def trial(job: str, subjob: str, number: int) -> str:
-    """No instance is called so: their names end with a number alone."""
+    """The name of a trial. No instance can have it: instances end with a number only."""
     return f"{job}-{subjob}-room{number}"
 
 
@@ -72,7 +72,7 @@ def sink(job: str, name: str) -> str:
 
 
 def stall(pod: str, tuples: int, life: str) -> str:
-    """An Incident: after so many tuples the disk of this pod stood still."""
+    """The Incident of a sink whose disk stalled after so many tuples."""
     return f"{pod}-{life}-stalled-{tuples}"
 
 
@@ -100,12 +100,12 @@ def certificate(job: str, number: int) -> str:
 
 
 def failure_process(job: str, subjob: str, epoch: int) -> str:
-    """The Job that is run when a subjob has failed for good."""
+    """The Job that runs when a subjob has failed for good."""
     return f"{job}-{subjob}-failed-{epoch}"
 
 
 def incident(job: str, subjob: str, epoch: int) -> str:
-    """Of a take-over."""
+    """The Incident of a take-over."""
     return f"{job}-{subjob}-epoch-{epoch}"
 
 

@@ -1,4 +1,4 @@
-"""Everything that a decision rests on, as one frozen value. Nothing else may influence it."""
+"""Everything that a decision may depend on, as one frozen value."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Spread(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """How a container ended that was started again."""
+    """The end of a container that was started again."""
 
     why: str
     """In Kubernetes' words: `OOMKilled`, `Error: …`."""
     at_ms: int | None = None
     out_of_memory: bool = False
-    """The kernel killed it, because of its memory limit."""
+    """Whether the kernel killed it because of its memory limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Pod:
     part: str
     """The subjob or sink that it belongs to."""
     role: Role | None
-    """As its label says; None if that says something else."""
+    """From its label; None if the label has another value."""
     phase: Phase
     created_ms: int
     node: str | None = None
@@ -69,7 +69,7 @@ class Pod:
     uid: str = ""
     """Tells this pod from another of the same name."""
     evicted: bool = False
-    """Somebody empties its node, or wants it elsewhere, and asked politely."""
+    """Whether it is being evicted: its node is emptied, or an autoscaler wants it on another node."""
     death: Death | None = None
     """How its container ended last."""
     memory_limit: str = ""
@@ -81,7 +81,8 @@ class Pod:
 
     @property
     def has_finished(self) -> bool:
-        """By itself: a pod that is being deleted was asked to stop, whatever it ended with."""
+        """Whether it ended by itself. A pod that is being deleted was asked to stop, whatever its exit
+        code."""
         return self.phase is Phase.SUCCEEDED and not self.terminating
 
 
@@ -115,7 +116,7 @@ class Node:
     ready: bool = True
     schedulable: bool = True
     cordoned: bool = False
-    """Somebody wants it empty."""
+    """Whether new pods are kept away from the node, because it is to be emptied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,9 @@ class Order:
     """A move that was asked for on the StreamJob."""
 
     node: str | None = None
-    """Where to; None: to its standby."""
+    """The node to move to; None: to the standby."""
     by: str = ""
-    """The Migration that asks."""
+    """The Migration that gave the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +140,9 @@ class Move:
     by: str = ""
     from_node: str = ""
     resource: bool = False
-    """Because of an overload."""
+    """Whether an overload caused the move."""
     ordered: bool = False
-    """From outside: it is wanted whoever leads."""
+    """Whether the move was ordered from outside: then it is wanted whichever instance leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class Moved:
     bytes: int | None = None
     lost: int | None = None
     failure: str | None = None
-    """Why it did not take place."""
+    """Why the move did not take place; None if it did."""
     resource: bool = False
 
     @property
@@ -181,12 +182,13 @@ class Seen:
     page: StatusPage
     at_ms: int
     silent: bool = False
-    """It did not answer the newest question; `at_ms` is then when it first did not."""
+    """Whether the pod did not answer the newest question. `at_ms` is then the time of the first question
+    without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """A pod that goes because somebody wants it to."""
+    """A pod that is removed on purpose."""
 
     uid: str
     why: str = ""
@@ -194,7 +196,8 @@ class Retired:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the operator wrote down (ConfigMap `JOB-run`), so that it survives the operator and the status."""
+    """What the operator has recorded (ConfigMap `JOB-run`), so that it survives the operator and the
+    status."""
 
     start_ms: int | None = None
     completed_ms: int | None = None
@@ -209,20 +212,21 @@ class Run:
     made_ms: Mapping[str, int] = field(default_factory=dict)
     """Subjob → when its newest instance was made."""
     failed: Mapping[str, int] = field(default_factory=dict)
-    """Subjobs that no node could take, so that another stands in → the generation of the spec then."""
+    """Subjobs that no node could take and whose alternative runs → the generation of the spec when they
+    failed."""
     processes: Mapping[str, int] = field(default_factory=dict)
     """Subjob → the epoch after which its failure process was run."""
     moves: Mapping[str, Move] = field(default_factory=dict)
-    """Subjob → its move that is under way; written before anything is done for it that matters."""
+    """Subjob → its move that is under way; recorded before the move changes anything."""
     moved: Mapping[str, Moved] = field(default_factory=dict)
-    """Subjob → its last move that is over."""
+    """Subjob → its last completed or failed move."""
     certificate: int = 0
     """The number of the certificate that new pods get; 0: the job has none."""
     certificate_until_ms: int = 0
     certificate_from: int = 1
     """Certificates before this one were removed."""
     retired: Mapping[str, Retired] = field(default_factory=dict)
-    """Pods that go because somebody wants them to; written before they are removed."""
+    """Pods that are removed on purpose; recorded before they are removed."""
     kills: Mapping[str, str] = field(default_factory=dict)
     """Subjob → how often it was OOM-killed since an instance last caught up, and where (`control.kills`)."""
 
@@ -249,13 +253,12 @@ class Placement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Safeguards:
-    """What a job's pods are guarded by."""
+    """What protects a job's pods."""
 
     budgets: frozenset[str] | None = None
-    """PodDisruptionBudgets that exist; None where the operator is not to make any."""
+    """PodDisruptionBudgets that exist; None if the operator must not make any."""
     policy: bool | None = None
-    """Whether the NetworkPolicy is there as it would be made now; None where the operator is not to make
-    one."""
+    """Whether the NetworkPolicy exists with its present content; None if the operator must not make one."""
     tls: bool = False
     """Whether new jobs get certificates."""
     certificate_ms: int = 30 * 86_400_000
@@ -278,15 +281,15 @@ class Observed:
     generation: int
     created_ms: int
     wanted: StreamJob | tuple[Refusal, ...]
-    """What the spec asks for now, or why that is refused."""
+    """The job that the spec asks for now, or why it is refused."""
     running: StreamJob | None = None
     """The job of the revision that was accepted last."""
     plans: Mapping[str, SubjobPlan] = field(default_factory=dict)
-    """Of the job that should run."""
+    """The plans of the job that should run."""
     run: Run | None = None
     deleted: bool = False
     remains: tuple[str, ...] = ()
-    """Objects of an earlier job of the same name that are not gone yet."""
+    """Objects of an earlier job of the same name that still exist."""
     pods: tuple[Pod, ...] = ()
     trials: tuple[Trial, ...] = ()
     leases: tuple[Lease, ...] = ()
@@ -305,10 +308,10 @@ class Observed:
     elsewhere: Mapping[str, tuple[Seen, ...]] = field(default_factory=dict)
     """Node → the pages of other jobs' pods there."""
     orders: Mapping[str, Order] = field(default_factory=dict)
-    """Subjob → where to it should move, as annotations of the StreamJob say."""
+    """Subjob → the order to move it, from the annotations of the StreamJob."""
     incidents: tuple[IncidentSeen, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
-    """The status as it stands."""
+    """The present status."""
     jobs: int = 1
     """How many jobs the operator looks at."""
 
@@ -318,7 +321,7 @@ class Observed:
 
     @property
     def declared(self) -> StreamJob | None:
-        """What is asked for, or what was accepted before if that is refused."""
+        """The job that the spec asks for, or the one that was accepted before if the spec is refused."""
         return self.wanted if isinstance(self.wanted, StreamJob) else self.running
 
     @property
@@ -327,7 +330,7 @@ class Observed:
 
     @property
     def job(self) -> StreamJob | None:
-        """What should run: what is declared, with those who stand in for others."""
+        """The job that should run: the declared job, with alternatives in place of failed subjobs."""
         return in_use(self.declared, self.failed) if self.declared else None
 
     @property
@@ -343,7 +346,7 @@ class Observed:
         return self.run is not None and self.run.completed_ms is not None
 
     def condition(self, kind: str) -> Mapping[str, Any] | None:
-        """A condition of the status as it stands."""
+        """A condition of the present status."""
         return next((c for c in self.status.get("conditions") or () if c.get("type") == kind), None)
 
     def status_since(self, kind: str, status: str) -> int | None:
@@ -352,7 +355,7 @@ class Observed:
         return millis(found.get("lastTransitionTime")) if found and found.get("status") == status else None
 
     def before(self, subjob: str) -> Mapping[str, Any]:
-        """What the status as it stands says of a subjob."""
+        """What the present status says about a subjob."""
         return next((s for s in self.status.get("subjobs") or () if s.get("name") == subjob), {})
 
     def lease(self, subjob: str) -> Lease | None:
@@ -377,11 +380,12 @@ class Observed:
         return next((incident for incident in self.incidents if incident.name == name), None)
 
     def has_told(self, subjob: str, epoch: int) -> bool:
-        """Whether the status speaks of the take-over that began this epoch as the last one."""
+        """Whether the status shows the take-over that began this epoch as the last one."""
         return (self.before(subjob).get("lastFailover") or {}).get("epoch") == epoch
 
     def silent_ms(self, pod: str) -> int | None:
-        """For how long the pod's page has not answered; None if it never did."""
+        """Milliseconds since the pod's page last answered, or since it fell silent. None if it has never
+        answered."""
         seen = self.pages.get(pod)
         return self.now_ms - seen.at_ms if seen else None
 

@@ -1,5 +1,5 @@
-"""Where a new instance goes: never on its peer's node if another can take it; among those, by CLEA to the
-nearest."""
+"""Where a new instance goes: never on the node of the subjob's other instance if another node can take it. Of
+several nodes, CLEA elects the nearest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def usable_nodes(seen: Observed) -> set[str]:
 
 
 def nodes_to_avoid(seen: Observed, peers: Iterable[Pod], suspects: Iterable[Pod]) -> frozenset[str]:
-    """Nodes where an instance just failed, unless nothing but those is left."""
+    """Nodes on which an instance failed a short time ago, unless there are no others."""
     suspected = {pod.node for pod in suspects if pod.node}
     taken = {peer.node for peer in peers}
     return frozenset(suspected) if usable_nodes(seen) - taken - suspected else frozenset()
@@ -65,7 +65,7 @@ def elect_node(
 
 
 def _ends(seen: Observed, job: StreamJob, subjob: str, peers: Sequence[Pod]) -> dict[str, str]:
-    """Where the streams of the subjob come from and go to, and where its peer is: pod → node."""
+    """The pods at the other end of the subjob's streams, and its other instance: pod → node."""
     read = next((found.inputs for found in job.subjobs if found.name == subjob), ())
     beside = [found.name for found in job.subjobs if found.name in read or subjob in found.inputs]
     leaders = [pod for name in beside if (lease := seen.lease(name)) and (pod := seen.pod(lease.holder))]
@@ -74,8 +74,8 @@ def _ends(seen: Observed, job: StreamJob, subjob: str, peers: Sequence[Pod]) -> 
 
 
 def _nearest(seen: Observed, free: Sequence[str], ends: Mapping[str, str]) -> tuple[str | None, str]:
-    """CLEA: the least mean latency to upstream, peer and downstream. Nodes that nobody measured are not in
-    it."""
+    """CLEA: the node with the least mean latency to producers, the other instance and consumers. Nodes
+    without a measurement are left out."""
     targets = tuple(ends.values())
     known = {**seen.distances, **{(node, node): 0.0 for node in free}}
     nodes = [node for node in free if all((node, target) in known for target in targets)]

@@ -1,12 +1,13 @@
-"""A planned move of a subjob's primary (Brettlecker §4.2), decided for every place: the operator,
-`understudy run` and the simulator each say what they see (`MoveView`), ask `next_steps`, and carry the steps
-out.
+"""A planned move of a subjob's primary (Brettlecker §4.2), decided for every place: the operator, `understudy
+run` and the simulator each report what they observe (`MoveView`), ask `next_steps`, and carry the steps out.
 
-A primary has one standby at a time. So the target gets warm first; then the standby before it goes; then the
-Lease names the target as successor, and the primary does the rest (`modes.moving`). A move has failed only
-when it can't take place any more: when the Lease no longer names its target.
+A primary has one standby at a time. So the target first warms up; then the former standby is stopped; then
+the Lease names the target as successor, and the primary does the rest (`modes.moving`). A move has failed
+only when it can no longer take place: when the Lease no longer names its target.
 
-Cut anywhere, it goes on: each step follows from what is seen, and carrying one out twice does no harm."""
+A place that is restarted in between continues: each step follows from the observations, and carrying one out
+twice does no harm.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from understudy.protocol.move_limits import is_overdue, too_late
 from understudy.protocol.statuspage import State
 
 FIGURES_MS: Final = 15_000
-"""How long a move that is over waits for its figures."""
+"""How long the figures of a completed move are waited for."""
 WARM: Final = (State.WAITING, State.READY, State.FINISHED)
 """The states in which a target can take what it lacks of the primary's state."""
 
@@ -34,7 +35,7 @@ class Where(Enum):
 
 
 class Standby(Enum):
-    """What stands by where the move may go."""
+    """Which standbys the move can go to."""
 
     READY = "a standby is ready"
     WARMING = "a standby will be ready"
@@ -48,7 +49,7 @@ class MoveTo:
 
 @dataclass(frozen=True, slots=True)
 class MakeTarget:
-    """A new instance is made, and the move goes there."""
+    """Make a new instance as the target of the move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def begin(where: Where, ready: Sequence[str], warming: Sequence[str]) -> Beginni
 
 @dataclass(frozen=True, slots=True)
 class MoveView:
-    """A move that is under way, and what its place sees of it. Instances go by their names."""
+    """A move that is under way, as its place observes it. Instances are given by their names."""
 
     now_ms: int
     began_ms: int
@@ -92,18 +93,18 @@ class MoveView:
     target: str
     why: str
     ordered: bool
-    """It is wanted whoever leads; else only the source was to leave."""
+    """Whether the move is wanted whichever instance leads. If not, only the source was to leave."""
     holder: str | None
-    """Of the Lease, dead or alive."""
+    """The holder of the Lease, alive or not."""
     successor: str | None
     """The instance that the Lease names."""
     living: Sequence[str]
     warm: bool
     """Whether the state of the target is one of `WARM`."""
     told: bool
-    """Whether source and target have told what the move cost, or can't any more."""
+    """Whether source and target have reported what the move cost, or no longer can."""
     arrived_ms: int
-    """Since when the figures are waited for, once the target holds the Lease."""
+    """Once the target holds the Lease: since when the figures are waited for."""
 
     @property
     def others(self) -> Sequence[str]:
@@ -111,7 +112,7 @@ class MoveView:
 
 
 class Phase(Enum):
-    """How far the move is, by the Lease."""
+    """How far the move is, judged by the Lease."""
 
     PREPARING = "the Lease does not name the target"
     NAMED = "the Lease names the target as successor"
@@ -181,7 +182,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Take the target out of the Lease, if that still names it."""
+    """Remove the target from the Lease, if the Lease still names it."""
 
     target: str
     why: str
@@ -189,7 +190,7 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """The source of the move is this instance from now on."""
+    """Record that the source of the move is now this instance."""
 
     source: str
     why: str
@@ -197,14 +198,14 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The move has failed, and can't take place any more."""
+    """Record that the move has failed: it can no longer take place."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The move has taken place."""
+    """Record that the move has taken place."""
 
 
 Step = Retire | Name | Withdraw | Follow | Fail | Finish

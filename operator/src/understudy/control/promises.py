@@ -18,8 +18,8 @@ class Promise:
 
 
 def promise_of(seen: Observed, view: SubjobView) -> Promise:
-    """What the mode gives the class of operators. It holds from the first tuple on: until a standby is ready,
-    upstream keeps everything that a restart would need."""
+    """The guarantee that the mode gives for this class of operators. It holds from the first tuple on: until
+    a standby is ready, upstream keeps everything that a restart would need."""
     plan = seen.plans.get(view.subjob.name)
     if plan is None:
         return Promise(OperatorClass.ARBITRARY, Guarantee.GAP, "the job could not be planned")

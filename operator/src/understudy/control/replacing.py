@@ -1,4 +1,5 @@
-"""The instances of a subjob: which are too many; and where few can start at once, which are next."""
+"""The instances of a subjob: which of them are too many, and which start next where only a few can start at
+once."""
 
 from __future__ import annotations
 
@@ -15,22 +16,23 @@ TOO_MANY: Final = "there is one instance more than is needed"
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Of one subjob; they go by their names."""
+    """The instances of one subjob, by their names."""
 
     wanted: int
     living: int
-    """With the primary."""
+    """Includes the primary."""
     standbys: Sequence[str]
-    """Those that live beside the primary, oldest first."""
+    """The living instances beside the primary, oldest first."""
     secondary: str | None
-    """The standby that the primary has accepted, as its page says."""
+    """The standby that the primary has accepted, from its page."""
     mode: Mode
-    """In force: an edit takes effect a little later."""
+    """The mode in force: an edit takes effect a little later."""
 
 
 def surplus(instances: Instances) -> Sequence[str]:
-    """More than needed beside a primary that serves, as when a node that was given up returns, or a move has
-    failed: the newest go. The secondary stays, unless none is wanted and the mode in force does without."""
+    """The instances beside a serving primary that are too many, newest first. There are some when a node that
+    was given up returns, or when a move has failed. The secondary stays, unless no standby is wanted and the
+    mode in force does not need one."""
     keeps_one = instances.wanted > 1 or instances.mode is not Mode.AMNESIA
     kept = instances.secondary if keeps_one else None
     spare = [name for name in instances.standbys if name != kept]
@@ -40,7 +42,7 @@ def surplus(instances: Instances) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Post(Generic[Owner]):
-    """So many processes of an owner (a subjob or a sink) must live."""
+    """How many processes an owner (a subjob or a sink) must have."""
 
     owner: Owner
     count: int
@@ -54,20 +56,20 @@ class Crew:
 
     living: int
     made: int
-    """So far, the living too."""
+    """How many were made so far, including the living ones."""
 
 
 def next_starts(
     posts: Sequence[Post[Owner]], crews: Mapping[Owner, Crew], free: int, running: bool
 ) -> Iterator[Owner]:
     """The owners whose processes are started now. `posts`: most urgent first. `free`: how many more sessions
-    may be starting. `running`: the streams have begun; then a subjob without a living process waits for no
-    other, because its stream stands still."""
+    may start at the same time. `running`: the streams have begun. Then a subjob without a living process does
+    not wait for others, because its stream stands still."""
     living = {owner: crew.living for owner, crew in crews.items()}
 
     def urgency(post: Post[Owner]) -> tuple[bool, int]:
         """Least first: an owner without a living process, then the one with the fewest starts so far. So no
-        owner waits for ever behind the others."""
+        owner waits for ever."""
         return (living[post.owner] > 0, crews[post.owner].made) if running else (False, 0)
 
     for post in sorted(posts, key=urgency):

@@ -1,13 +1,12 @@
-"""Pods that go because somebody wants them to: so that nobody takes them for lost when they are gone.
+"""Pods that are removed on purpose. They are recorded, so that their end does not count as a failure.
 
-| who wants it | how it is known |
+| who removes the pod | how it is known |
 |---|---|
 | the operator: edit, move, certificate, room elsewhere, surplus | the plan removes a pod that is not lost |
 | a person or an autoscaler that empties a node | the pod is being evicted, or its node is cordoned |
 
-It is written down with the reason before the pod is removed. It is forgotten when no status speaks of the pod
-any more and nobody is about to take over from it, or has: a take-over from such a pod is a planned change and
-no failure.
+The pod is recorded with the reason before it is removed. A take-over from such a pod is a planned change, no
+failure. So the entry is kept until no status names the pod and no take-over from it can follow.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from understudy.protocol.statuspage import InstancePage, StatusPage, TakeOver
 
 
 def retire(seen: Observed, plan: Sequence[Intent]) -> tuple[Intent, ...]:
-    """The plan, with what it removes written down first."""
+    """The plan, with the record of the pods that it removes before it."""
     if seen.run is None or seen.completed:
         return tuple(plan)
     wanted = _retired(seen, {intent.name: intent.why for intent in plan if isinstance(intent, DeletePod)})
@@ -33,19 +32,19 @@ def retire(seen: Observed, plan: Sequence[Intent]) -> tuple[Intent, ...]:
 
 
 def is_retired(seen: Observed, name: str, uid: str | None = None) -> bool:
-    """`uid`: this one of the pods of that name."""
+    """`uid`: the pod with this uid, of all pods with this name."""
     written = seen.run.retired.get(name) if seen.run else None
     return written is not None and uid in (None, written.uid)
 
 
 def reason_to_go(seen: Observed, name: str) -> str | None:
-    """Why somebody wanted this pod to go; None if nobody did."""
+    """Why the pod was removed on purpose; None if it was not."""
     written = seen.run.retired.get(name) if seen.run else None
     return (written.why or "it was removed on purpose") if written is not None else None
 
 
 def is_planned(seen: Observed, taken: TakeOver) -> bool:
-    """Whether the former primary handed over, or was removed because somebody wanted it to go."""
+    """Whether the former primary handed over, or was removed on purpose."""
     return taken.planned or is_retired(seen, taken.gone)
 
 
@@ -54,7 +53,8 @@ def is_evicted(seen: Observed, pod: Pod) -> bool:
 
 
 def is_emptied(seen: Observed, node: str | None) -> bool:
-    """Somebody wants the node empty, and it is well: what is gone from there was sent away."""
+    """Whether the node is being emptied although it is healthy: then pods that are gone from it were removed
+    on purpose."""
     found = seen.node(node) if node else None
     return found is not None and found.ready and found.cordoned
 
@@ -69,14 +69,15 @@ def _retired(seen: Observed, removed: Mapping[str, str]) -> dict[str, Retired]:
 
 
 def _goes(seen: Observed, pod: Pod, removed: Mapping[str, str]) -> str | None:
-    """Why it goes; None if it stays, or is lost."""
+    """Why the pod is removed; None if it stays or is lost."""
     if is_evicted(seen, pod):
         return f"{pod.node} is to be empty" if is_emptied(seen, pod.node) else "it is evicted"
     return removed.get(pod.name) if loss_of(seen, pod) is None else None
 
 
 def _is_going(seen: Observed, name: str, uid: str) -> bool:
-    """It has been asked to, or is gone and that is not told yet. One that lives on may fail later."""
+    """Whether the pod was asked to stop, or is gone and no status says so yet. A pod that still lives may
+    fail later."""
     pod = seen.pod(name)
     if pod is not None and pod.uid == uid:
         return pod.terminating

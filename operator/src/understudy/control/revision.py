@@ -1,4 +1,4 @@
-"""What of a running job an edit changes. A pod carries the digests of what it was started with.
+"""Which pods of a running job an edit outdates. A pod carries the digests of what it was started with.
 
 Only what the manifest says is digested, not defaults: an upgrade of the operator must not look like an edit.
 Which field is in which digest is the table of `edits`.
@@ -9,8 +9,8 @@ Which field is in which digest is the table of `edits`.
 | query | what the pod computes, from which inputs | the pod is replaced at once |
 | settings | readers, Spark settings, resources, certificate | the standby is replaced, then the primary |
 
-How a subjob is kept alive is in neither: its instances are told of it, and say in their pages what they were
-told last.
+The high-availability settings are in neither digest: running instances receive them, and report the newest
+ones in their pages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_DIGESTS = Digests("", "")
 
 
 def revision_of(declared: StreamJob, failed: Iterable[str] = ()) -> str:
-    """`failed`: the subjobs that others stand in for."""
+    """`failed`: the subjobs that are replaced by an alternative."""
     gone = sorted(failed)
     return _digest([_plain(declared), gone] if gone else _plain(declared))
 
@@ -52,8 +52,8 @@ def digests_of(job: StreamJob, subjob: Subjob, certificate: int = 0) -> Digests:
 
 
 def digests_before_live_edits(job: StreamJob, subjob: Subjob, certificate: int = 0) -> Digests:
-    """Of pods that an operator made when `ha` still needed new ones. Such pods cannot be told of an edit,
-    either."""
+    """The digests of pods from an operator that made new pods for every change of `ha`. Such pods cannot
+    receive an edit."""
     fields = _plain(subjob)
     settings = [fields.pop(name, None) for name in ("ha", "spark")]
     query = [fields, str(subjob.ha.mode), _sources(job, subjob)]
@@ -72,7 +72,7 @@ def _sources(job: StreamJob, subjob: Subjob) -> list[Any]:
 
 
 def _numbered(certificate: int) -> list[int]:
-    """Pods of a job without certificates have the digests that they always had."""
+    """Pods of a job without certificates keep the digests that they always had."""
     return [certificate] if certificate else []
 
 

@@ -1,15 +1,15 @@
-"""Room: whether a node could take an instance, found out without giving anything up.
+"""Room: whether a node could take an instance. Trials find it out without stopping anything.
 
-A trial is a pod that asks for what an instance would ask for, and does nothing. It waits in the scheduler's queue, where
-an autoscaler sees it, too; once it runs there is room, and it makes way.
+A trial is a pod that asks for what an instance would ask for, and does nothing. It waits in the scheduler's
+queue, where an autoscaler sees it, too; once it runs, there is room, and the trial is removed.
 
-| what is wished for | trials | when they all run |
+| what room is wanted for | trials | when they all run |
 |---|---|---|
-| the subjob itself, where another stands in for it | as many as it has instances | it is tried again (`branches`) |
-| another node for a standby that shares its primary's | one, on a node without an instance | that standby is removed, and the next is made there |
+| a subjob whose alternative runs | as many as it has instances | the subjob is tried again (`branches`) |
+| a standby on its primary's node | one, on a node without an instance | the next standby is made there |
 
-Cut anywhere, it goes on: a trial that nobody wishes for any more is removed.
-"""  # noqa: E501
+A trial that is no longer needed is removed.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from understudy.model.job import StreamJob, Subjob
 @dataclass(frozen=True, slots=True)
 class _Wish:
     subjob: Subjob
-    """As it is declared, whoever stands in for it."""
+    """The subjob as it is declared, also while its alternative runs."""
     asks: str
     trials: int
     avoid: frozenset[str]
-    """Nodes that would not do."""
+    """Nodes that are not suitable."""
     why: str
 
     def names(self, job: str) -> set[str]:
@@ -49,7 +49,7 @@ def plan_room(seen: Observed, views: Sequence[SubjobView]) -> tuple[Intent, ...]
 
 
 def has_room(seen: Observed, subjob: str) -> bool:
-    """All its instances could run at the same time: it is tried with as many."""
+    """Whether all instances of the subjob could run at the same time: there is a trial for each."""
     declared = seen.declared.subjob(subjob) if seen.declared else None
     running = [trial for trial in seen.trials if trial.subjob == subjob and trial.runs]
     return declared is not None and len(running) >= declared.ha.instances

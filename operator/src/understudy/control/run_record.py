@@ -9,13 +9,13 @@
 | next.SUBJOB | the number of the subjob's next instance |
 | next.sink.SINK | the number of the sink's next pod |
 | made.SUBJOB | when its newest instance was made, milliseconds since 1970 |
-| failed.SUBJOB | another stands in for it: the generation of the spec then |
+| failed.SUBJOB | its alternative runs: the generation of the spec when it failed |
 | process.SUBJOB | the epoch after which its failure process was run |
 | move.SUBJOB | a move that is under way, as JSON |
 | moved.SUBJOB | the last one that is over, as JSON |
 | certificate | the certificate that new pods get |
 | certificateUntil | when it ends, milliseconds since 1970 |
-| retired.POD | it goes because somebody wants it to: its uid, and the reason as a sentence |
+| retired.POD | it is removed on purpose: its uid, and the reason as a sentence |
 | kills.SUBJOB | how often it was OOM-killed since an instance last caught up, and where, as JSON |
 | certificateFrom | the oldest certificate that was not removed |
 """

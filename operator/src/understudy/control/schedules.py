@@ -1,8 +1,8 @@
 """Schedules: cron lines of five fields in a time zone, read by `cronsim`, which asks no clock.
 
-They mean what they mean to Debian's cron. Days and days of the week that are both restricted: one of them is
-enough. A moment that a time zone skips in spring comes right after it; one that it has twice in autumn comes
-once.
+They have the same meaning as in Debian's cron. If both the day of the month and the day of the week are
+restricted, one of them has to match. A time that the change to summer time skips comes right after the
+change; a time that occurs twice in autumn comes once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def refusal(line: str, zone: str | None) -> str | None:
-    """Why this is no schedule, in a sentence."""
+    """Why the text is no schedule, in a sentence."""
     if (where := _zone(zone)) is None:
         return f"there is no time zone {zone!r}; write one such as Europe/Berlin, or leave it out for UTC"
     why = _error(line, where)
@@ -28,7 +28,7 @@ def refusal(line: str, zone: str | None) -> str | None:
 
 
 def is_due(line: str, zone: str | None, after_ms: int, until_ms: int) -> bool:
-    """Whether a moment of the schedule is in (after, until]."""
+    """Whether a time of the schedule is in (after, until]."""
     after = at(after_ms)
     later = (
         moment for moment in CronSim(line, after.astimezone(_zone(zone))) if moment.astimezone(UTC) > after
@@ -47,7 +47,7 @@ def _error(line: str, zone: tzinfo) -> str | None:
 
 
 def _zone(name: str | None) -> tzinfo | None:
-    """None: there is no such time zone."""
+    """None if there is no such time zone."""
     try:
         return ZoneInfo(name or "UTC")
     except (

@@ -1,7 +1,8 @@
-"""The sink pods: one each, always under the same name, so an old one must be gone before a new one is made.
+"""The pods of sinks: one for each sink, always under the same name, so the old pod must be gone before a new
+one is made.
 
-Gone for Kubernetes, that is: a pod that was removed by force may still run on a node that was cut off. So
-each gets a number that is written down before, and the greatest one writes.
+Gone means gone for Kubernetes: a pod that was removed by force may still run on a node that was cut off. So
+each pod gets a number, which is recorded first, and only the pod with the highest number may write.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def plan_sinks(seen: Observed, job: StreamJob) -> tuple[Intent, ...]:
 
 
 def finished(seen: Observed, job: StreamJob) -> bool:
-    """Every sink has ended by itself: its stream has ended and everything is written."""
+    """Whether every sink has ended by itself: its stream has ended and all tuples are written."""
     pods = [seen.sink_pod(sink.name) for sink in job.sinks]
     return bool(pods) and all(pod is not None and pod.has_finished for pod in pods)
 
@@ -40,15 +41,15 @@ def _plan_sink(seen: Observed, job: StreamJob, sink: Sink) -> tuple[Intent, ...]
 
 
 def _let_go(seen: Observed, pod: Pod) -> tuple[Intent, ...]:
-    """A kubelet that is gone never confirms; its node tells."""
+    """Deletes the pod by force if its node is gone: then no kubelet will ever confirm the deletion."""
     node = seen.node(pod.node) if pod.node and seen.nodes else None
     stranded = bool(seen.nodes) and pod.node is not None and (node is None or not node.ready)
     return _remove(pod, f"its node {pod.node} is not there to let it go", force=True) if stranded else ()
 
 
 def _elsewhere(seen: Observed, sink: Sink, pod: Pod, loss: Loss) -> tuple[Intent, ...]:
-    """At once: to the scheduler the node may look well, and later nobody remembers that it does not
-    answer."""
+    """Makes the sink's pod on another node, at once: the scheduler may still think that this node is well,
+    and later no observation shows that it does not answer."""
     return (
         _create(seen, sink, frozenset({pod.node})) if loss.suspect and loss.unreachable and pod.node else ()
     )

@@ -1,4 +1,5 @@
-"""What the observations say of one subjob: who leads, who stands by, whether a loss now would be covered."""
+"""What the observations say about one subjob: who leads, who stands by, and whether a standby could take over
+now."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class SubjobView:
     pods: tuple[Pod, ...]
     losses: dict[str, Loss]
     primary: Pod | None
-    """The Lease's holder, if its pod still counts."""
+    """The holder of the Lease, if its pod still counts."""
     page: InstancePage | None
     """The primary's page, if it is fresh."""
     ready_standbys: tuple[Pod, ...]
@@ -38,7 +39,7 @@ class SubjobView:
 
     @property
     def mode(self) -> Mode:
-        """In force: an edit takes effect a little later."""
+        """The mode in force: an edit takes effect a little later."""
         return Mode(self.page.mode) if self.page is not None and self.page.mode else self.subjob.ha.mode
 
     @property
@@ -59,7 +60,7 @@ class SubjobView:
 
     @property
     def protected(self) -> bool:
-        """Whether a standby that is there and ready has what it needs to take over."""
+        """Whether a ready standby has what it needs to take over."""
         if self.wanted == 1:
             return self.serving
         ready = {pod.name for pod in self.ready_standbys}
@@ -75,7 +76,7 @@ class SubjobView:
 
     @property
     def failing_over(self) -> bool:
-        """The holder of the Lease is lost and somebody stands ready."""
+        """Whether the holder of the Lease is lost and a standby is ready."""
         held = self.lease is not None and self.lease.holder is not None
         return held and self.primary is None and bool(self.ready_standbys)
 
@@ -97,7 +98,8 @@ def views(seen: Observed, job: StreamJob) -> tuple[SubjobView, ...]:
 
 
 def _stands_by(seen: Observed, pod: Pod, mode: Mode) -> bool:
-    """A replica leads beside the other one."""
+    """Whether the instance counts as a standby. In replicaBackup the other replica leads, too, and counts as
+    one."""
     page = seen.instance_page(pod.name) if fresh(seen, pod.name) else None
     if page is None or not page.state.serves:
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from understudy.control.election import LEASE_MS, LOOK_MS, Candidate, Sight
+from understudy.control.election import LEASE_MS, LOOK_MS, Candidate, LeaseRead
 from understudy.control.times import iso_ms
 from understudy.kubernetes.api import Api, ApiError, Conflict, NotFound
 from understudy.kubernetes.writes import Mandate
@@ -68,7 +68,7 @@ class Election:
             lease = self._api.get(self._path())
         except NotFound:
             lease = self._api.request("POST", self._path(named=False), self._made())
-        self._candidate = self._candidate.look(_sight(lease), _now())
+        self._candidate = self._candidate.look(_lease_read(lease), _now())
         if self._candidate.may_write(_now()):
             self._write(lease, self._candidate.me)
 
@@ -82,7 +82,7 @@ class Election:
             written = self._api.request("PUT", self._path(), _held(lease, holder))
         except Conflict:
             return
-        self._candidate = self._candidate.renewed(_sight(written), sent)
+        self._candidate = self._candidate.renewed(_lease_read(written), sent)
 
     def _path(self, named: bool = True) -> str:
         leases = f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases"
@@ -98,8 +98,8 @@ def _now() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-def _sight(lease: Json) -> Sight:
-    return Sight(
+def _lease_read(lease: Json) -> LeaseRead:
+    return LeaseRead(
         (lease.get("spec") or {}).get("holderIdentity") or None, lease["metadata"]["resourceVersion"]
     )
 

@@ -18,6 +18,9 @@ Json = Mapping[str, Any]
 # Reasons of waiting that end by themselves.
 OOM_KILLED: Final = "OOMKilled"  # exit code 137 alone may be any SIGKILL: a liveness probe, a drill, a drain
 
+# Taints of nodes that Karpenter and the Cluster Autoscaler are about to remove.
+_REMOVAL: Final = ("karpenter.sh/disrupted", "karpenter.sh/disruption", "ToBeDeleted")
+
 _PATIENCE: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
 
@@ -158,12 +161,14 @@ def lease_of(raw: Json) -> Lease:
 
 def node_of(raw: Json) -> Node:
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
-    closed = any(taint.get("effect") in ("NoSchedule", "NoExecute") for taint in spec.get("taints") or ())
+    taints = spec.get("taints") or ()
+    closed = any(taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints)
+    going = any(str(taint.get("key")).startswith(_REMOVAL) for taint in taints)
     return Node(
         name=raw["metadata"]["name"],
         ready=_condition(status, "Ready").get("status") == "True",
-        schedulable=not spec.get("unschedulable") and not closed,
-        cordoned=bool(spec.get("unschedulable")),
+        schedulable=not spec.get("unschedulable") and not closed and not going,
+        cordoned=bool(spec.get("unschedulable")) or going,
     )
 
 

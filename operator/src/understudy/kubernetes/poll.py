@@ -8,6 +8,8 @@ alive, and nothing else is known of it.
 from __future__ import annotations
 
 import http.client
+import io
+import socket
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
@@ -98,12 +100,38 @@ class Poller:
 
 
 def ask(pod: Pod) -> StatusPage | NotUnderstood | None:
-    """None if it does not answer."""
-    connection = http.client.HTTPConnection(pod.ip or "", names.STATUS_PORT, timeout=TIMEOUT)
+    """None if it does not answer, or not wholly in time."""
     try:
-        connection.request("GET", "/status")
-        return from_bytes(connection.getresponse().read(LARGEST))
+        answer = http.client.HTTPResponse(_Received(_exchange(pod.ip or "")), method="GET")  # type: ignore[arg-type]
+        answer.begin()
+        return from_bytes(answer.read())
     except (OSError, http.client.HTTPException):
         return None
-    finally:
-        connection.close()
+
+
+def _exchange(ip: str) -> bytes:
+    """The whole answer. TIMEOUT is for all of it: a pod that sends byte by byte holds no thread for
+    longer."""
+    deadline, received = steady_ms() + TIMEOUT * 1000, bytearray()
+    with socket.create_connection((ip, names.STATUS_PORT), TIMEOUT) as connection:
+        connection.sendall(f"GET /status HTTP/1.0\r\nHost: {ip}\r\n\r\n".encode())
+        while len(received) <= LARGEST:
+            left = (deadline - steady_ms()) / 1000
+            if left <= 0:
+                raise TimeoutError
+            connection.settimeout(left)
+            part = connection.recv(65_536)
+            if not part:
+                return bytes(received)
+            received += part
+    raise OSError(f"the page is larger than {LARGEST} bytes")
+
+
+class _Received:
+    """What was received, as the socket that http.client reads."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def makefile(self, mode: str) -> io.BytesIO:
+        return io.BytesIO(self._content)

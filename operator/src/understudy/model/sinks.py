@@ -23,8 +23,8 @@ class SinkFormat(StrEnum):
 
 
 class Roll(Value):
-    """When the tuples that a sink has collected become a file. Until then they wait, in the sink's memory and
-    in the queue of their subjob."""
+    """When the tuples that a sink has collected become a file or a commit. Until then they wait, in the
+    sink's memory and in the queue of their subjob."""
 
     size: Annotated[Size, Field(pattern="^([1-9]|[1-5][0-9]|6[0-4])Mi$")] = "32Mi"
     """The size of its tuples in memory, at most 64Mi. Default: 32Mi."""
@@ -85,18 +85,11 @@ class SinkKind(Value):
         return True
 
 
-class FilesSink(SinkKind):
-    """Files of JSON lines or Parquet: the tuple's columns plus `_seq`, its place on the stream. Each tuple
-    once. Parquet files appear whole; the files that count are in the manifest beside them."""
+class FolderSink(SinkKind):
+    """A sink that writes to a folder."""
 
     path: Path
     """The folder to write to; two sinks may not share one."""
-
-    format: SinkFormat = SinkFormat.JSONL
-    """Default: jsonl."""
-
-    rolled: Annotated[Roll | None, Field(alias="roll")] = None
-    """Format parquet only: when a file is complete. Default: 32Mi or 10s."""
 
     volume: Mapping[str, Any] | None = None
     """On Kubernetes: the pod volume source for the path, such as a persistentVolumeClaim. Without one, or on
@@ -105,14 +98,6 @@ class FilesSink(SinkKind):
     @property
     def folder(self) -> str:
         return self.path
-
-    @property
-    def roll(self) -> Roll | None:
-        return self.rolled if self.lines else self.rolled or Roll()
-
-    @property
-    def lines(self) -> bool:
-        return self.format is SinkFormat.JSONL
 
     @property
     def pod_volume(self) -> Mapping[str, Any] | None:
@@ -131,6 +116,37 @@ class FilesSink(SinkKind):
 
     def continues(self, in_place: bool) -> bool:
         return in_place or (self.volume is not None and not TIED & self.volume.keys())
+
+
+class FilesSink(FolderSink):
+    """Files of JSON lines or Parquet: the tuple's columns plus `_seq`, its place on the stream. Each tuple
+    once. Parquet files appear whole; the files that count are in the manifest beside them."""
+
+    format: SinkFormat = SinkFormat.JSONL
+    """Default: jsonl."""
+
+    rolled: Annotated[Roll | None, Field(alias="roll")] = None
+    """Format parquet only: when a file is complete. Default: 32Mi or 10s."""
+
+    @property
+    def roll(self) -> Roll | None:
+        return self.rolled if self.lines else self.rolled or Roll()
+
+    @property
+    def lines(self) -> bool:
+        return self.format is SinkFormat.JSONL
+
+
+class DeltaSink(FolderSink):
+    """A Delta table: the tuple's columns plus `_seq`, its place on the stream. Each tuple once: a commit
+    contains the position of its tuples."""
+
+    rolled: Annotated[Roll | None, Field(alias="roll")] = None
+    """When a commit is made. Default: 32Mi or 10s."""
+
+    @property
+    def roll(self) -> Roll:
+        return self.rolled or Roll()
 
 
 class ConsoleSink(SinkKind):
@@ -176,17 +192,18 @@ class PostgresSink(SinkKind):
         return self.secret_name
 
 
-Target = FilesSink | ConsoleSink | KafkaSink | PostgresSink
+Target = FilesSink | ConsoleSink | KafkaSink | PostgresSink | DeltaSink
 SINKS: Final[Mapping[str, type[SinkKind]]] = {
     "files": FilesSink,
     "console": ConsoleSink,
     "kafka": KafkaSink,
     "postgres": PostgresSink,
+    "delta": DeltaSink,
 }
 
 
 class Sink(OneOf):
-    """Takes one stream out of the job: exactly one of files, console, kafka, postgres."""
+    """Takes one stream out of the job: exactly one of files, console, kafka, postgres, delta."""
 
     one_of: ClassVar = tuple(SINKS)
     model_config = ConfigDict(json_schema_extra=one_of_rule(*one_of))
@@ -204,6 +221,8 @@ class Sink(OneOf):
     kafka: KafkaSink | None = None
 
     postgres: PostgresSink | None = None
+
+    delta: DeltaSink | None = None
 
     @property
     def kind(self) -> str:

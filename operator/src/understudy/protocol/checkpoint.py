@@ -71,6 +71,6 @@ class Checkpoint:
 def missing(wanted: Range, stored: Range | None) -> Range:
     """The part of `wanted` that a receiver needs if it has `stored`. Queues and tails grow only at their
     end."""
-    if stored is None or stored.stop < wanted.start or stored.start > wanted.start:
+    if stored is None or stored.start > wanted.start:
         return wanted
     return wanted.from_(stored.stop)

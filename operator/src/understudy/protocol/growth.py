@@ -29,8 +29,7 @@ class Growth:
         return self._marks[-1][0] if self._marks else Seq(-1)
 
     def _forget(self, trimmed: Seq) -> None:
-        if self._marks and self._marks[0][0] <= trimmed:
-            self._marks = [mark for mark in self._marks if mark[0] > trimmed]
+        self._marks = [mark for mark in self._marks if mark[0] > trimmed]
         if len(self._marks) > MANY:
             self._marks, self._apart = self._marks[::2], self._apart * 2
         elif len(self._marks) <= FEW:

@@ -43,8 +43,7 @@ class LeaseStore(Protocol):
 def carry_out(order: Order, store: LeaseStore, me: str, *, leads: bool) -> News:
     match order:
         case do.TryLease(expected):
-            asked = expected is not None and expected.question is not None
-            by = store.heard(expected) if asked and expected is not None else None
+            by = store.heard(expected) if expected is not None and expected.question is not None else None
             return on.HolderHeard(by) if by is not None else _try(order, store, me, leads)
         case do.AskHolder(expected):
             store.ask(expected)

@@ -75,7 +75,7 @@ class Waiting(Wire):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRefused(Wire):
-    """A subscription is refused."""
+    """The answer to a subscription that the producer does not accept."""
 
     why: str
     replaced: bool = False

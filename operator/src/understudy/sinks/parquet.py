@@ -17,37 +17,19 @@ its name never disappears, unless a crash of the machine has damaged it before i
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from understudy.model.sinks import Roll
 from understudy.sinks.disk import Disk
 from understudy.sinks.fence import sync
 from understudy.sinks.files import CHUNK_BYTES, SYNC_BYTES
 from understudy.sinks.jsonl import columns_of
 from understudy.sinks.manifest import Entry, Manifest
 from understudy.sinks.port import Life, Writer
+from understudy.sinks.rolling import Rolling
 from understudy.sinks.waiting import Waiting
-
-MIB: Final = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Rolling:
-    """When a file is complete."""
-
-    bytes: int = 32 * MIB
-    """Of its tuples in memory."""
-
-    ms: int = 10_000
-
-    @classmethod
-    def of(cls, roll: Roll) -> Self:
-        return cls(roll.mebibytes * MIB, round(roll.interval.total_seconds() * 1000))
 
 
 class ParquetLog(Writer):

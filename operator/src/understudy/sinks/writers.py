@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from understudy.model.sinks import ConsoleSink, FilesSink, KafkaSink, PostgresSink, Roll
+from understudy.model.sinks import ConsoleSink, DeltaSink, FilesSink, KafkaSink, PostgresSink
 from understudy.sinks.console import ConsoleLog
 from understudy.sinks.files import LineLog
 from understudy.sinks.port import Opening, Writer
+from understudy.sinks.rolling import Rolling
 
 
 def writer_of(opening: Opening) -> Writer:
@@ -17,10 +18,14 @@ def writer_of(opening: Opening) -> Writer:
         case FilesSink(lines=True):
             return LineLog(opening.output, opening.life, disk=opening.disk)
         case FilesSink() as files:
-            from understudy.sinks.parquet import ParquetLog, Rolling
+            from understudy.sinks.parquet import ParquetLog
 
-            rolling = Rolling.of(files.roll or Roll())
-            return ParquetLog(opening.output, opening.life, rolling, opening.disk)
+            return ParquetLog(opening.output, opening.life, Rolling.of(files.roll), opening.disk)
+        case DeltaSink() as delta:
+            from understudy.sinks.delta import DeltaLog
+
+            name = f"{opening.identity or opening.job.name}.sink.{opening.sink.name}"
+            return DeltaLog(opening.output, opening.life, name, Rolling.of(delta.roll), opening.disk)
         case ConsoleSink():
             return ConsoleLog(opening.disk)
         case KafkaSink():

@@ -20,6 +20,8 @@ from understudy_lab.bench.recovery_times import DETECTION_MS, TARGETS, Recovery
 from understudy_lab.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
 from understudy_lab.bench.silence import Silence
 from understudy_lab.bench.sink_memory import Memory
+from understudy_lab.bench.sink_speed import MESSAGE, Sinks
+from understudy_lab.bench.sink_speed import TARGETS as SINK_TARGETS
 from understudy_lab.bench.suspicion import Suspicion
 from understudy_lab.bench.throughput import LEAST, Throughput
 
@@ -184,6 +186,21 @@ def core_text(found: Core) -> str:
     rows = [(f"in Arrow batches of {found.batch:,}", f"{found.per_second:,.0f}", f"{TARGET:,}")]
     said = f"{found.tuples:,} tuples on one core; every tenth batch arrived twice."
     return _table(("tuples per second", "measured", "to reach"), rows) + said
+
+
+def sinks_text(found: Sinks) -> str:
+    rows = [
+        (
+            kind,
+            f"{speed.per_second:,.0f}",
+            f"{speed.per_core:,.0f}",
+            f"{SINK_TARGETS[kind]:,}" if kind in SINK_TARGETS else "",
+        )
+        for kind, speed in found.kinds.items()
+    ]
+    count = next(iter(found.kinds.values())).rows
+    said = f"{count:,} rows of four columns, in messages of {MESSAGE:,}. {found.left_out}".rstrip()
+    return _table(("sink", "rows per second", "per second of one core", "to reach"), rows) + said
 
 
 def _spread(values: Sequence[int]) -> Row:

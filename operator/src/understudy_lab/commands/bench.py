@@ -11,6 +11,7 @@ bytes        what is sent so that a failure can be survived: checkpoint strategi
              savepoint against Spark's checkpoint; the machine may be busy
 suspicion    take-overs that nothing called for, with two busy processes for each core beside the job
 memory       output queues and processes while a sink is dead and an hour's worth of tuples is made
+sinks        rows per second that a sink of each kind writes; no Spark
 core         tuples per second through output queue, duplicate filter and acks alone: no Spark, no network
 
 Exit code 1 if a target is not reached. Nothing else should run on the machine meanwhile.
@@ -49,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="kills, stops or moves (10; plan: 3 of each subjob), seconds (overhead 60, bytes 30, "
-        "suspicion 600, memory 3600), million tuples (20)",
+        "suspicion 600, memory 3600), million tuples (20; sinks 1)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
@@ -57,7 +58,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.what != "core" and (missing := lacking()):
+    if args.what not in ("core", "sinks") and (missing := lacking()):
         print(f"understudy bench: {missing}", file=sys.stderr)
         return 3
     if args.what != "plan" and Mode.AMNESIA in (args.mode or ()):
@@ -173,6 +174,13 @@ def _memory(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) 
     return found, page.memory_text(found)
 
 
+def _sinks(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy_lab.bench import page, sink_speed
+
+    found = sink_speed.measure((args.runs or 1) * 1_000_000, folder, say)
+    return found, page.sinks_text(found)
+
+
 def _core(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
     from understudy_lab.bench import core, page
 
@@ -190,6 +198,7 @@ MEASUREMENTS = {
     "bytes": _bytes,
     "suspicion": _suspicion,
     "memory": _memory,
+    "sinks": _sinks,
     "core": _core,
 }
 

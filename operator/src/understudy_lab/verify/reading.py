@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from understudy.local.folder import Folder
 from understudy.local.surroundings import LocalSurroundings
-from understudy.model.sinks import ConsoleSink, FilesSink, KafkaSink, PostgresSink, Sink
+from understudy.model.sinks import ConsoleSink, DeltaSink, FilesSink, KafkaSink, PostgresSink, Sink
 from understudy.streams.jsonvalues import as_json
 from understudy_lab.verify.rows import Row, Torn, read_sink, rows_of
 
@@ -22,6 +22,8 @@ def read_back(sink: Sink, run: Folder) -> Sequence[Row] | None:
             return read_sink(folder)
         case FilesSink():
             return read_parquet(folder)
+        case DeltaSink():
+            return read_delta(folder)
         case PostgresSink() as postgres:
             return read_table(postgres, at.secrets(), at.identity())
         case ConsoleSink() | KafkaSink():
@@ -42,6 +44,19 @@ def read_table(postgres: PostgresSink, secrets: Path, job: str) -> list[Row] | N
         return asyncio.run(_rows_of_job(settings, postgres.table, job))
     except OSError as error:
         raise Torn(f"the table {postgres.table} can't be read: {error}") from error
+
+
+def read_delta(folder: Path) -> list[Row]:
+    """The newest version. Raises Torn."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        if not DeltaTable.is_deltatable(str(folder)):
+            return []
+        return rows_of(DeltaTable(str(folder)).to_pyarrow_table().sort_by("_seq"))
+    except (DeltaError, OSError) as error:
+        raise Torn(f"the Delta table {folder.name} can't be read: {error}") from error
 
 
 async def _rows_of_job(settings: dict[str, Any], table: str, job: str) -> list[Row] | None:
