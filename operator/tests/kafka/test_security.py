@@ -43,7 +43,7 @@ def test_a_local_run_may_have_a_file_of_properties(tmp_path: Path) -> None:
 )
 def test_a_secret_can_change_no_promise_and_run_no_program(tmp_path: Path, key: str) -> None:
     (tmp_path / "kafka.properties").write_text(f"{key}=x\n")
-    with pytest.raises(NoSecret, match=f"the key {key}; write client properties that begin with"):
+    with pytest.raises(NoSecret, match=f"the key {key}; write client properties out of"):
         security_of(tmp_path, "kafka")
 
 

@@ -280,6 +280,31 @@ def test_only_the_pod_of_the_sink_that_needs_a_secret_has_it_and_only_to_read(
     assert identity.startswith("understudy.apps.demo.")
 
 
+def test_a_pod_gets_only_the_keys_of_a_secret_that_its_source_is_made_for(fake: FakeApi, api: Api) -> None:
+    """So nobody reads another Secret of the namespace, such as a token, by its name in a manifest."""
+    kafka = {
+        "bootstrapServers": "kafka:9092",
+        "topic": "ticks",
+        "schema": "v bigint",
+        "security": {"secret": "token"},
+    }
+    submit(fake, manifest(sources=[{"name": "ticks", "kafka": kafka}]))
+    Reconciler(api, SETTINGS).reconcile("apps", "demo")
+    mounted = [
+        volume["secret"]
+        for (kind, _, _), pod in fake.objects.items()
+        if kind == "pods"
+        for volume in pod["spec"]["volumes"]
+        if volume.get("secret", {}).get("secretName") == "token"
+    ]
+    assert mounted
+    for secret in mounted:
+        keys = {item["key"] for item in secret["items"]}
+        assert keys
+        assert all(key.startswith(("security.", "sasl.", "ssl.", "enable.ssl.")) for key in keys)
+        assert secret["optional"], "a key that the Secret lacks does not hold the pod up"
+
+
 def test_each_pod_of_a_sink_has_a_greater_number_than_the_one_before(fake: FakeApi, api: Api) -> None:
     """The one before may still run on a node that was cut off."""
     submit(fake, manifest())

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
+from understudy.model.brokers import SECURITY_KEYS
 from understudy.process.secrets import NoSecret, read_secret
-
-ALLOWED: Final = ("security.protocol", "sasl.", "ssl.", "enable.sasl.", "enable.ssl.")
-REFUSED: Final = ("sasl.kerberos.kinit.cmd", "ssl.engine.", "ssl.providers")
-"""The client would run a program or load a library."""
 
 
 def security_of(secrets: Path, name: str | None) -> Mapping[str, str]:
@@ -19,9 +15,9 @@ def security_of(secrets: Path, name: str | None) -> Mapping[str, str]:
         return {}
     found = read_secret(secrets, name)
     for key in found:
-        if not key.startswith(ALLOWED) or key.startswith(REFUSED):
+        if key not in SECURITY_KEYS:
             raise NoSecret(
-                f"the Secret {name} has the key {key}; write client properties that begin with "
-                f"{', '.join(ALLOWED)}"
+                f"the Secret {name} has the key {key}; write client properties out of "
+                f"{', '.join(SECURITY_KEYS)}"
             )
     return found

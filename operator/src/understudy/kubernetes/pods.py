@@ -13,8 +13,8 @@ from understudy.kubernetes.objects import Owner, source_folder
 from understudy.kubernetes.settings import PodSettings
 from understudy.model.elements import functions_of
 from understudy.model.job import StreamJob, Subjob
-from understudy.model.sinks import Sink
-from understudy.model.sources import Source
+from understudy.model.sinks import Sink, SinkKind
+from understudy.model.sources import Source, SourceKind
 from understudy.model.status import Role
 from understudy.model.value import mebibytes
 from understudy.process.credentials import FOLDER
@@ -65,8 +65,7 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
     _give_code(spec, subjob)
-    read = {s.origin.secret for s in job.sources if s.name in subjob.inputs}
-    _give_secrets(owner, spec, sorted(name for name in read if name is not None))
+    _give_secrets(owner, spec, [s.origin for s in job.sources if s.name in subjob.inputs])
     _give_credentials(owner, spec, intent.certificate)
     if subjob.spark.executors.instances:
         (container,) = spec["containers"]
@@ -115,7 +114,7 @@ def sink_pod(owner: Owner, job: StreamJob, intent: CreateSink, settings: PodSett
         spec["initContainers"] = [_give_away(settings)]
         spec["securityContext"].pop("runAsNonRoot")
     _give_credentials(owner, spec, intent.certificate)
-    _give_secrets(owner, spec, [sink.target.secret] if sink.target.secret is not None else [])
+    _give_secrets(owner, spec, [sink.target])
     return _pod(owner, intent.name, labels, _annotations(intent, settings), spec)
 
 
@@ -154,14 +153,17 @@ def _give_code(spec: Json, subjob: Subjob) -> None:
     container["env"].append({"name": "PYTHONPATH", "value": ":".join(folders.values())})
 
 
-def _give_secrets(owner: Owner, spec: Json, wanted: Sequence[str]) -> None:
-    """Mounts the user's Secrets that this pod needs, and tells it the identity of the job."""
+def _give_secrets(owner: Owner, spec: Json, kinds: Sequence[SourceKind | SinkKind]) -> None:
+    """Mounts the keys that these sources or sinks need of the user's Secrets, and tells the pod the identity
+    of the job. A key that its Secret lacks is left out; the process says what it lacks."""
     (container,) = spec["containers"]
     identity = f"understudy.{owner.namespace}.{owner.name}.{owner.uid[:8]}"
     container["env"].append({"name": names.IDENTITY, "value": identity})
-    for place, name in enumerate(wanted):
+    wanted = {kind.secret: kind.secret_keys for kind in kinds if kind.secret is not None}
+    for place, (name, keys) in enumerate(sorted(wanted.items())):
         volume, where = f"secret-{place}", f"{names.SECRETS}/{name}"
-        secret = {"secretName": name, "defaultMode": 0o440}
+        items = [{"key": key, "path": key} for key in keys]
+        secret = {"secretName": name, "defaultMode": 0o440, "items": items, "optional": True}
         spec["volumes"].append({"name": volume, "secret": secret})
         container["volumeMounts"].append({"name": volume, "mountPath": where, "readOnly": True})
 

@@ -20,12 +20,39 @@ Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 
 
+SECURITY_KEYS: Final = (
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.mechanisms",
+    "sasl.username",
+    "sasl.password",
+    "sasl.oauthbearer.method",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.extensions",
+    "sasl.oauthbearer.token.endpoint.url",
+    "ssl.ca.pem",
+    "ssl.ca.location",
+    "ssl.certificate.pem",
+    "ssl.certificate.location",
+    "ssl.key.pem",
+    "ssl.key.location",
+    "ssl.key.password",
+    "ssl.cipher.suites",
+    "ssl.endpoint.identification.algorithm",
+    "enable.ssl.certificate.verification",
+)
+"""The client properties of TLS and login: none of them changes a promise, runs a program or loads a library.
+A pod gets these keys of the Secret and no other."""
+
+
 class Security(Value):
     """Where the settings of TLS and login are."""
 
     secret: SecretName
-    """The Secret whose keys are client properties: `security.protocol`, `sasl.mechanism`, `sasl.username`,
-    `sasl.password`, `ssl.ca.pem` and others that begin so. A local run reads the file
+    """The Secret whose keys are client properties of TLS and login, such as `security.protocol`,
+    `sasl.mechanism`, `sasl.username`, `sasl.password` and `ssl.ca.pem`. A local run reads the file
     `NAME.properties`, or the folder `NAME` with a file for each key, in `--secrets` (default: `secrets`
     beside the manifest)."""
 

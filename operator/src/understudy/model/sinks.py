@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field
 
-from .brokers import Security, Servers, Topic, out_of_range
+from .brokers import SECURITY_KEYS, Security, Servers, Topic, out_of_range
 from .refusal import Fault
 from .value import Column, Duration, Name, OneOf, Path, Size, Value, mebibytes, one_of_rule
 
@@ -78,6 +78,11 @@ class SinkKind(Value):
     def secret(self) -> str | None:
         """The Secret that its pod needs."""
         return None
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        """The keys of the Secret that the pod gets, as far as the Secret has them."""
+        return ()
 
     @property
     def roll(self) -> Roll | None:
@@ -222,6 +227,10 @@ class KafkaSink(SinkKind):
     def secret(self) -> str | None:
         return self.security.secret if self.security is not None else None
 
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        return SECURITY_KEYS
+
 
 class PostgresSink(SinkKind):
     """A PostgreSQL table: the tuple's columns, and `_seq` and `_job` if the table has them. Each tuple once:
@@ -241,6 +250,10 @@ class PostgresSink(SinkKind):
     @property
     def secret(self) -> str:
         return self.secret_name
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        return ("uri", "host", "port", "dbname", "username", "password", "sslmode", "ca.crt")
 
 
 Target = FilesSink | ConsoleSink | KafkaSink | PostgresSink | DeltaSink

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from .brokers import OF_THE_RECORD, Security, Servers, Topic, out_of_range
+from .brokers import OF_THE_RECORD, SECURITY_KEYS, Security, Servers, Topic, out_of_range
 from .declared import Declared
 from .refusal import Fault
 from .scope import Columns
@@ -92,6 +92,11 @@ class SourceKind(Value):
     def secret(self) -> str | None:
         """The Secret that each pod that reads it needs."""
         return None
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        """The keys of the Secret that the pod gets, as far as the Secret has them."""
+        return ()
 
     @property
     def read_from(self) -> str | None:
@@ -318,6 +323,10 @@ class KafkaSource(SourceKind):
     @property
     def secret(self) -> str | None:
         return self.security.secret if self.security is not None else None
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        return SECURITY_KEYS
 
     @property
     def endless(self) -> bool:
