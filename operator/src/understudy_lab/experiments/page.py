@@ -12,6 +12,7 @@ from pathlib import Path
 from understudy_lab.experiments.experiment import Cell, Experiment
 from understudy_lab.experiments.plot import draw
 
+INDEX = "README"
 CLOSE = 0.15  # how far a figure may be from the paper's before it is marked
 
 
@@ -22,6 +23,12 @@ def write(experiment: Experiment, folder: Path, made: str) -> Path:
     path.write_text(_page(experiment, made), encoding="utf-8")
     draw(read(path), folder)
     return path
+
+
+def redraw(folder: Path) -> list[Path]:
+    """Draws the plots of all pages there again."""
+    pages = [page for page in sorted(folder.glob("*.md")) if page.stem != INDEX]
+    return [draw(read(page), folder) for page in pages]
 
 
 def read(path: Path) -> Experiment:
@@ -58,7 +65,7 @@ def write_index(experiments: Iterable[Experiment], folder: Path, made: str) -> P
         near = f"{sum(is_close(c) for c in known)} of {len(known)}" if known else "the paper has no table"
         held = f"{sum(c.holds for c in one.checks)} of {len(one.checks)}"
         lines.append(f"| [{one.name}]({one.name}.md) | {near} | {held} |")
-    path = folder / "README.md"
+    path = folder / f"{INDEX}.md"
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return path
 
