@@ -71,26 +71,21 @@ def draw(experiment: Experiment, folder: Path) -> Path:
 
 def _panel(axes: Axes, experiment: Experiment, metric: str, colours: Mapping[str, str]) -> None:
     cells = [c for c in experiment.cells if c.metric == metric]
-    rows = list(dict.fromkeys(c.row for c in cells))
     columns = list(dict.fromkeys(c.column for c in cells))
     numbers = _numbers(columns)
-    at = dict(zip(columns, numbers or range(len(columns)), strict=True))
-    named = numbers is None
-    aside = min(ASIDE, 1 / (len(rows) + 1)) if named else 0.0
-    shown: list[Artist | Container] = []
-    for place, row in enumerate(rows):
-        shift = aside * (place - (len(rows) - 1) / 2)
-        own = [c for c in cells if c.row == row]
-        broader = 0.0 if named else 0.4 * (len(rows) - 1 - place)  # two rows that coincide are both seen
-        shown.append(
-            _series(axes, own, [at[c.column] + shift for c in own], colours[row], broader, joined=not named)
-        )
+    if numbers is None:
+        shown = _side_by_side(axes, cells, columns, colours)
+        axes.set_xticks(range(len(columns)), columns)
+        axes.set_xlim(-0.5, len(columns) - 0.5)
+    else:
+        shown = _joined(axes, cells, dict(zip(columns, numbers, strict=True)), colours)
+        axes.locator_params(axis="x", integer=True)
+        axes.set_xlabel(experiment.x, loc="right")
     if any(c.paper is not None for c in cells):
         shown += axes.plot([], [], "D", color="black", fillstyle="none", label=experiment.against)
     axes.set_title(metric)
-    _x_axis(axes, columns, experiment.x, named=named)
     _y_axis(axes, cells)
-    axes.legend(handles=shown, loc="upper left", bbox_to_anchor=(0, -0.1 if named else -0.2))
+    axes.legend(handles=shown, loc="upper left", bbox_to_anchor=(0, -0.1 if numbers is None else -0.2))
 
 
 def _numbers(columns: Sequence[str]) -> list[float] | None:
@@ -105,8 +100,36 @@ def _many(cells: Sequence[Cell]) -> bool:
     return len(columns) > MANY and _numbers(columns) is None
 
 
+def _side_by_side(
+    axes: Axes, cells: Sequence[Cell], columns: Sequence[str], colours: Mapping[str, str]
+) -> list[Artist | Container]:
+    rows = _rows(cells)
+    aside = min(ASIDE, 1 / (len(rows) + 1))
+    shown: list[Artist | Container] = []
+    for place, (row, own) in enumerate(rows.items()):
+        shift = aside * (place - (len(rows) - 1) / 2)
+        shown.append(_series(axes, own, [columns.index(c.column) + shift for c in own], colours[row], "o"))
+    return shown
+
+
+def _joined(
+    axes: Axes, cells: Sequence[Cell], at: Mapping[str, float], colours: Mapping[str, str]
+) -> list[Artist | Container]:
+    """The first row is the broadest, so that rows that coincide are all seen."""
+    rows = _rows(cells)
+    shown: list[Artist | Container] = []
+    for place, (row, own) in enumerate(rows.items()):
+        broader = 0.4 * (len(rows) - 1 - place)
+        shown.append(_series(axes, own, [at[c.column] for c in own], colours[row], "o-", broader))
+    return shown
+
+
+def _rows(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    return {row: [c for c in cells if c.row == row] for row in dict.fromkeys(c.row for c in cells)}
+
+
 def _series(
-    axes: Axes, cells: Sequence[Cell], at: Sequence[float], colour: str, broader: float, *, joined: bool
+    axes: Axes, cells: Sequence[Cell], at: Sequence[float], colour: str, marks: str, broader: float = 0.0
 ) -> Container:
     known = [math.nan if c.paper is None else c.paper for c in cells]
     axes.plot(at, known, "D", color=colour, fillstyle="none", markersize=7)
@@ -114,7 +137,7 @@ def _series(
         at,
         [c.measured for c in cells],
         [c.error or math.nan for c in cells],
-        fmt="o-" if joined else "o",
+        fmt=marks,
         color=colour,
         linewidth=1.2 + broader,
         markersize=4 + broader,
@@ -122,15 +145,6 @@ def _series(
         capsize=3,
         label=cells[0].row,
     )
-
-
-def _x_axis(axes: Axes, columns: Sequence[str], label: str, *, named: bool) -> None:
-    if named:
-        axes.set_xticks(range(len(columns)), columns)
-        axes.set_xlim(-0.5, len(columns) - 0.5)
-    else:
-        axes.locator_params(axis="x", integer=True)
-        axes.set_xlabel(label, loc="right")
 
 
 def _y_axis(axes: Axes, cells: Sequence[Cell]) -> None:
