@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +22,7 @@ from pyspark.sql.window import Window as Over
 from understudy.engine.compile import sampled
 from understudy.engine.frame import Frame, named, quoted
 from understudy.engine.function import called
-from understudy.engine.lane import ORIGIN
+from understudy.engine.lane import ORIGIN, PROGRESS
 from understudy.engine.schemas import stream_schemas
 from understudy.engine.sql import query
 from understudy.model.elements import Element, elements_of
@@ -38,24 +39,32 @@ from understudy.model.operators import (
     Union,
     WindowOn,
 )
-from understudy.model.sources import Generator, Source
+from understudy.model.sources import Generator, KafkaSource, Source
 from understudy.protocol.ids import Seq
 from understudy.protocol.selection import micros
 from understudy.sources.port import Opening, Reader
 from understudy.sources.readers import reader_of
+from understudy_lab.verify.topics import NOWHERE, Elsewhere, taken_from
+
+CONTROL: Final = ("_seq", "_ts", "_pos", "_wm", "_greatest")
 
 POLL_SECONDS = 0.001
 
 
 def reference(
-    spark: SparkSession, job: StreamJob, folder: Path, ahead: str | None = None
+    spark: SparkSession,
+    job: StreamJob,
+    folder: Path,
+    ahead: str | None = None,
+    elsewhere: Elsewhere = NOWHERE,
 ) -> dict[str, pa.Table]:
     """Stream that a sink reads → its tuples in order, with `_seq`. Every generator needs a limit.
 
     Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes
     first."""
     schemas = stream_schemas(spark, job)
-    streams = {s.name: _source(spark, s, schemas[s.name], folder) for s in job.sources}
+    openings = {s.name: Opening(s.name, schemas[s.name], folder, **elsewhere._asdict()) for s in job.sources}
+    streams = {s.name: _source(spark, s, openings[s.name]) for s in job.sources}
     waiting = [element for subjob in job.subjobs for element in elements_of(subjob)]
     while waiting:
         ready = [e for e in waiting if all(name in streams for name in e.inputs)]
@@ -69,7 +78,7 @@ def reference(
     return {name: streams[name].drop("_ts").orderBy("_seq").toArrow() for name in wanted}
 
 
-def _source(spark: SparkSession, source: Source, schema: pa.Schema, folder: Path) -> DataFrame:
+def _source(spark: SparkSession, source: Source, opening: Opening) -> DataFrame:
     match source.origin:
         case Generator(rate=rate, limit=int(limit), fields=fields):
             at = f"{ORIGIN}L + cast(floor(id * 1000000D / {float(rate)!r}D) AS bigint)"
@@ -81,10 +90,12 @@ def _source(spark: SparkSession, source: Source, schema: pa.Schema, folder: Path
                 .withColumn("ts", F.col("_ts"))
             )
             return rows.selectExpr("_seq", "_ts", *named(fields))
+        case KafkaSource() as kafka:
+            return spark.createDataFrame(taken_from(kafka, opening))
         case origin if origin.endless:
             raise ValueError(f"source {source.name} has no end; give its generator a limit")
         case origin:
-            return spark.createDataFrame(_all_rows(reader_of(origin, Opening(source.name, schema, folder))))
+            return spark.createDataFrame(_all_rows(reader_of(origin, opening)))
 
 
 def _all_rows(reader: Reader) -> pa.Table:
@@ -129,13 +140,13 @@ def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | No
 
 
 def _merged(inputs: Sequence[DataFrame], ahead: int | None) -> list[DataFrame]:
-    """Each input with `_wm`, the greatest event time before each row, and `_pos`, its place in the merged
-    input."""
+    """Each input with `_greatest`, how far event time has come with each row, `_wm`, the same before the row,
+    and `_pos`, its place in the merged input."""
     before, upto = Over.unboundedPreceding, Over.currentRow
     by_seq = Over.orderBy("_seq")
     marked = [
-        df.withColumn("_wm", F.max("_ts").over(by_seq.rowsBetween(before, upto - 1)))
-        .withColumn("_greatest", F.max("_ts").over(by_seq.rowsBetween(before, upto)))
+        df.withColumn("_greatest", F.max(_progress(df)).over(by_seq.rowsBetween(before, upto)))
+        .withColumn("_wm", F.max("_greatest").over(by_seq.rowsBetween(before, upto - 1)))
         .withColumn("_in", F.lit(place))
         for place, df in enumerate(inputs)
     ]
@@ -143,19 +154,24 @@ def _merged(inputs: Sequence[DataFrame], ahead: int | None) -> list[DataFrame]:
     first = [] if ahead is None else [F.col("_in") != ahead]
     place = F.row_number().over(Over.orderBy(*first, F.col("_greatest").asc_nulls_first(), "_in", "_seq")) - 1
     places = keys.select("_in", "_seq", place.cast("bigint").alias("_pos"))
-    return [df.join(places, ["_in", "_seq"]).drop("_greatest") for df in marked]
+    return [df.join(places, ["_in", "_seq"]) for df in marked]
+
+
+def _progress(df: DataFrame) -> str:
+    """What event time goes by: what the source says, or else the rows' own."""
+    return PROGRESS if PROGRESS in df.columns else "_ts"
 
 
 def _frame(df: DataFrame, table: str) -> Frame:
-    payload = [name for name in df.columns if not name.startswith("_")]
-    return Frame.of(df, table, ("_seq", "_ts", "_pos", "_wm"), payload)
+    payload = [name for name in df.columns if name not in (*CONTROL, "_in")]
+    return Frame.of(df, table, CONTROL, payload)
 
 
 def _union(inputs: Sequence[DataFrame], table: str) -> Frame:
     rows = reduce(lambda a, b: a.unionByName(b), inputs)
     running = Over.orderBy("_pos").rowsBetween(Over.unboundedPreceding, Over.currentRow - 1)
-    rows = rows.withColumn("_seq", F.col("_pos")).withColumn("_wm", F.max("_ts").over(running))
-    return _frame(rows.drop("_in"), table)
+    rows = rows.withColumn("_wm", F.max("_greatest").over(running)).withColumn("_seq", F.col("_pos"))
+    return _frame(rows, table)
 
 
 def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions: DataFrame) -> Frame:
@@ -191,7 +207,7 @@ def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame
     size, slide = (operator.window.size, operator.window.slide) if counted else _spans(operator)
     at = "_seq" if counted else "unix_micros(_ts)"
     wait = 0 if counted else micros(operator.window.lateness)
-    reached = positions.agg(F.expr("max(_seq) + 1" if counted else "max(unix_micros(_ts))")).first()[0]
+    reached = positions.agg(F.expr("max(_seq) + 1" if counted else "max(unix_micros(_greatest))")).first()[0]
     number = f"explode(sequence(greatest(0L, ({at} - {size}L) div {slide}L), {at} div {slide}L)) AS _k"
     inside = f"{at} >= _k * {slide}L AND {at} < _k * {slide}L + {size}L"
     late = "false" if counted else f"coalesce(unix_micros(_wm) >= _k * {slide}L + {size}L + {wait}L, false)"
