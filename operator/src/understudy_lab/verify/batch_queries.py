@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from math import gcd
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +20,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window as Over
 
+from understudy.engine.cells import BLOCK
 from understudy.engine.compile import sampled
+from understudy.engine.folding import keeps_panes
 from understudy.engine.frame import Frame, named, quoted
 from understudy.engine.function import called
 from understudy.engine.lane import ORIGIN, PROGRESS
-from understudy.engine.schemas import stream_schemas
+from understudy.engine.schemas import inputs_of, stream_specs
 from understudy.engine.sql import query
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import Merge, StreamJob
@@ -39,6 +42,7 @@ from understudy.model.operators import (
     Union,
     WindowOn,
 )
+from understudy.model.panes import Mergeable, mergeable
 from understudy.model.sources import Generator, KafkaSource, Source
 from understudy.protocol.ids import Seq
 from understudy.protocol.selection import micros
@@ -62,14 +66,17 @@ def reference(
 
     Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes
     first."""
-    schemas = stream_schemas(spark, job)
-    openings = {s.name: Opening(s.name, schemas[s.name], folder, **elsewhere._asdict()) for s in job.sources}
+    specs = stream_specs(spark, job)
+    openings = {
+        s.name: Opening(s.name, specs[s.name].schema, folder, **elsewhere._asdict()) for s in job.sources
+    }
     streams = {s.name: _source(spark, s, openings[s.name]) for s in job.sources}
     waiting = [element for subjob in job.subjobs for element in elements_of(subjob)]
     while waiting:
         ready = [e for e in waiting if all(name in streams for name in e.inputs)]
         for element in ready:
-            made = _numbered(_element(element, streams, ahead).result())
+            in_panes = keeps_panes(spark, element, inputs_of(element, specs))
+            made = _numbered(_element(element, streams, ahead, in_panes).result())
             streams[element.name] = spark.createDataFrame(
                 made.toArrow()
             )  # computed once, however many read it
@@ -121,7 +128,7 @@ def _numbered(rows: DataFrame) -> DataFrame:
 # --- one element
 
 
-def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | None) -> Frame:
+def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | None, in_panes: bool) -> Frame:
     leads = ahead is not None and ahead in element.inputs and element.merge is Merge.ARRIVAL
     inputs = _merged(
         [streams[name] for name in element.inputs], element.inputs.index(ahead) if leads else None
@@ -136,7 +143,7 @@ def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | No
         case _:
             start, rest = frames[0], element.operators
     positions = start.df
-    return reduce(lambda frame, operator: _apply(frame, operator, frames, positions), rest, start)
+    return reduce(lambda frame, operator: _apply(frame, operator, frames, positions, in_panes), rest, start)
 
 
 def _merged(inputs: Sequence[DataFrame], ahead: int | None) -> list[DataFrame]:
@@ -174,7 +181,9 @@ def _union(inputs: Sequence[DataFrame], table: str) -> Frame:
     return _frame(rows, table)
 
 
-def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions: DataFrame) -> Frame:
+def _apply(
+    frame: Frame, operator: Operator, frames: Sequence[Frame], positions: DataFrame, in_panes: bool
+) -> Frame:
     match operator:
         case Filter(where=condition):
             return frame.where(condition)
@@ -189,7 +198,8 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions:
         case Union():
             return frame
         case Aggregate():
-            return _aggregate(frame, operator, positions)
+            merge = mergeable(operator) if in_panes else None
+            return _aggregate(frame, operator, positions, merge if isinstance(merge, Mergeable) else None)
         case Join(with_=name):
             return _join(frame, next(f for f in frames[1:] if f.table == name), operator)
         case _:
@@ -201,8 +211,9 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions:
 # --- windows and joins over everything
 
 
-def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame:
-    """`positions`: the input before any filter; windows close by where the stream is, not by what passed."""
+def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame, merge: Mergeable | None) -> Frame:
+    """`positions`: the input before any filter; windows close by where the stream is, not by what passed.
+    `merge`: windows are folded from the partials of their cells."""
     counted = operator.window.on is WindowOn.SEQ
     size, slide = (operator.window.size, operator.window.slide) if counted else _spans(operator)
     at = "_seq" if counted else "unix_micros(_ts)"
@@ -217,10 +228,25 @@ def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame
         rows = df if counted else df.where("_ts >= timestamp_seconds(0)")
         return rows.selectExpr("*", number).where(f"{inside} AND NOT ({late}) AND {full}")
 
-    chosen = [F.expr(text).alias(name) for name, text in operator.select.items()]
-    # A sum's last digits depend on it
-    in_order = spread(frame.df).repartition("_k").sortWithinPartitions("_pos")
-    made = in_order.groupBy("_k", *map(quoted, operator.group_by)).agg(*chosen)
+    # A sum's last digits depend on the order
+    if merge is None:
+        select: Mapping[str, str] = operator.select
+        in_order = spread(frame.df).repartition("_k").sortWithinPartitions("_pos")
+    else:
+        partials = _partials(frame.df, operator, merge, at, size, slide, wait)  # type: ignore[arg-type]
+        select = merge.select({field.name: field.dataType.simpleString() for field in partials.schema})
+        of_pane = (
+            f"explode(sequence(greatest(0L, (_pane_start - {size}L) div {slide}L), _pane_start div {slide}L))"
+        )
+        whole = f"_pane_start >= _k * {slide}L AND _pane_start < _k * {slide}L + {size}L AND _since <= _k"
+        in_order = (
+            partials.selectExpr("*", f"{of_pane} AS _k")
+            .where(f"{whole} AND {full}")
+            .repartition("_k")
+            .sortWithinPartitions("_pane_start", "_since", "_block")
+        )
+    chosen = [F.expr(text).alias(name) for name, text in select.items()]
+    made = in_order.alias(frame.table).groupBy("_k", *map(quoted, operator.group_by)).agg(*chosen)
     times = spread(positions).groupBy("_k").agg(F.max("_ts").alias("_greatest"))
     bound = (lambda text: text) if counted else (lambda text: f"timestamp_micros({text})")
     end = bound(f"_k * {slide}L + {size}L")
@@ -236,6 +262,26 @@ def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame
     )
     payload = (*operator.group_by, "window_start", "window_end", *operator.select)
     return Frame.of(df, frame.table, ("_k", "_ts", *groups), payload, ("_k", *groups))
+
+
+def _partials(
+    rows: DataFrame, operator: Aggregate, merge: Mergeable, at: str, size: int, slide: int, wait: int
+) -> DataFrame:
+    """One row per cell and group. A cell: the rows of a pane that come while the same windows are open, and
+    lie in the same block of the stream."""
+    width, since = gcd(size, slide), "0L"
+    if operator.window.on is WindowOn.TS:
+        rows = rows.where("_ts >= timestamp_seconds(0)")
+        reached = "unix_micros(greatest(_wm, _ts))"
+        since = f"if({reached} < {size + wait}L, 0L, ({reached} - {size + wait}L) div {slide}L + 1L)"
+    cells = (
+        f"{at} div {width}L * {width}L AS _pane_start",
+        f"{since} AS _since",
+        f"_pos div {BLOCK}L AS _block",
+    )
+    in_order = rows.selectExpr("*", *cells).repartition("_pane_start").sortWithinPartitions("_pos")
+    made = [F.expr(text).alias(name) for name, text in merge.partials.items()]
+    return in_order.groupBy("_pane_start", "_since", "_block", *map(quoted, operator.group_by)).agg(*made)
 
 
 def _spans(operator: Aggregate) -> tuple[int, int]:
