@@ -3,17 +3,23 @@ paper."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from understudy_lab.experiments import hwang, koldehofe, osiris, planner, xiao, xiao_placement, zhang
+from understudy.cli import main
+from understudy_lab.experiments import hwang, koldehofe, osiris, page, planner, xiao, xiao_placement, zhang
 from understudy_lab.experiments.catalogue import EXPERIMENTS
 from understudy_lab.experiments.experiment import Experiment, falls, flat, rises
-from understudy_lab.experiments.plot import svg
+from understudy_lab.experiments.plot import draw
+
+RESULTS = Path(__file__).parents[3] / "docs/simulation/results"
 
 Small = Callable[[Callable[[str], None], int], Experiment]
 
@@ -51,12 +57,76 @@ def test_trends_and_orderings_are_those_of_the_paper(name: str) -> None:
     assert found.checks
     assert broken <= NOT_AS_IN_THE_PAPER, found.cells
     assert found.name == name
-    ElementTree.fromstring(svg(found))
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
     setup = xiao.Setup(xiao.UPSTREAM, (300,), 800)
     assert xiao.watch(setup, 3).arrivals == xiao.watch(setup, 3).arrivals
+
+
+# ---- pages and plots ---------------------------------------------------------------------------------------
+
+
+def test_a_page_gives_back_the_figures_that_were_written_there(tmp_path: Path) -> None:
+    found = conduct("hwang-table8")
+    path = page.write(found, tmp_path, "Today.")
+    again = page.read(path)
+    assert (again.name, again.title, again.x, again.against) == (
+        found.name,
+        found.title,
+        "advance (tuples)",
+        "paper",
+    )
+    assert again.cells == [
+        replace(c, measured=round(c.measured, 2), error=None if c.error is None else round(c.error, 2))
+        for c in found.cells
+    ]
+
+
+def test_a_plot_names_its_title_rows_metrics_and_origin(tmp_path: Path) -> None:
+    found = conduct("planner")
+    page.write(found, tmp_path, "Today.")
+    drawn = ElementTree.parse(tmp_path / "planner.svg").getroot()
+    texts = {text.strip() for element in drawn.iter() if (text := element.text)}
+    assert {found.title, "predicted"} <= texts
+    assert {c.row for c in found.cells} | {c.metric for c in found.cells} <= texts
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_plot_in_the_docs_is_the_one_of_its_page_byte_for_byte(name: str, tmp_path: Path) -> None:
+    """After another version of matplotlib: `understudy simulate redraw`."""
+    drawn = draw(page.read(RESULTS / f"{name}.md"), tmp_path)
+    assert drawn.read_bytes() == (RESULTS / f"{name}.svg").read_bytes()
+
+
+def test_redraw_draws_the_plot_of_each_page_but_the_index(tmp_path: Path) -> None:
+    found = conduct("xiao-figure6")
+    page.write(found, tmp_path, "Today.")
+    page.write_index([found], tmp_path, "Today.")
+    before = (tmp_path / "xiao-figure6.svg").read_bytes()
+    (tmp_path / "xiao-figure6.svg").unlink()
+    assert main(["simulate", "redraw", "--into", str(tmp_path)]) == 0
+    assert [path.name for path in tmp_path.glob("*.svg")] == ["xiao-figure6.svg"]
+    assert (tmp_path / "xiao-figure6.svg").read_bytes() == before
+
+
+def test_redraw_without_results_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "redraw", "--into", str(tmp_path)]) == 2
+    assert "there are no results" in capsys.readouterr().err
+
+
+def test_without_matplotlib_an_experiment_says_what_to_install_before_it_runs(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; from understudy.cli import main; "
+        f"sys.exit(main(['simulate', 'xiao-figure6', '--into', {str(tmp_path)!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 3
+    assert done.stderr == (
+        "understudy simulate: the plots are drawn with matplotlib, which is not installed: "
+        "pip install matplotlib\n"
+    )
+    assert not list(tmp_path.iterdir())
 
 
 # ---- the judges can say no ---------------------------------------------------------------------------------

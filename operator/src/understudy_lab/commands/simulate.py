@@ -2,6 +2,7 @@
 
 understudy simulate hwang-table6          one experiment: the paper's figures beside ours
 understudy simulate all                   all of them
+understudy simulate redraw                draws the plots of the stored results again
 understudy simulate faults --seeds 2000   random networks, workloads and failures against an oracle
 """
 
@@ -28,7 +29,7 @@ LONG = ("hwang-figure6", "planner", "osiris-backups")  # begun first, so that no
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="an experiment, 'all', 'list' or 'faults'")
+    parser.add_argument("name", metavar="NAME", help="an experiment, 'all', 'list', 'redraw' or 'faults'")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--runs", type=int, default=10, help="runs for each cell (default 10; the papers have 25)"
@@ -59,6 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from understudy_lab.experiments.catalogue import EXPERIMENTS
+    from understudy_lab.experiments.plot import missing
 
     if args.name == "faults":
         return _faults(args)
@@ -66,14 +68,20 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(EXPERIMENTS))
         return 0
     names = list(EXPERIMENTS) if args.name == "all" else [args.name]
-    if args.name != "all" and args.name not in EXPERIMENTS:
+    if args.name not in (*EXPERIMENTS, "all", "redraw"):
         print(
-            f"no experiment {args.name!r}: there are {', '.join(EXPERIMENTS)}, all, faults", file=sys.stderr
+            f"no experiment {args.name!r}: there are {', '.join(EXPERIMENTS)}, all, redraw, faults",
+            file=sys.stderr,
         )
         return 2
     if args.runs < 1:
         print("--runs: write 1 or more", file=sys.stderr)
         return 2
+    if _folder(args) is not None and (lacking := missing()):
+        print(f"understudy simulate: {lacking}", file=sys.stderr)
+        return 3
+    if args.name == "redraw":
+        return _redraw(args)
     found = _conduct_all(names, args) if args.name == "all" else [_conduct(args.name, args.runs)]
     if args.name != "all":
         _write(found[0], args)
@@ -168,6 +176,18 @@ def _write_index(found: Sequence[Experiment], args: argparse.Namespace, seconds:
         page.write_index(
             found, folder, f"{_made(args)} {seconds:.0f} s with {args.jobs} experiments at a time."
         )
+
+
+def _redraw(args: argparse.Namespace) -> int:
+    from understudy_lab.experiments import page
+
+    folder = _folder(args)
+    drawn = page.redraw(folder) if folder is not None else []
+    if not drawn:
+        print("redraw: there are no results; name their folder with --into", file=sys.stderr)
+        return 2
+    print(f"drawn: {len(drawn)} plots in {folder}")
+    return 0
 
 
 def show(experiment: Experiment, console: Console) -> None:

@@ -3,7 +3,8 @@
 | module     | holds |
 |------------|-------|
 | experiment | cells (the paper's figure beside ours), checks (a trend or order that must hold), assumptions |
-| plot       | an experiment as SVG |
+| page       | an experiment as Markdown, and back |
+| plot       | an experiment as SVG, drawn with matplotlib |
 | catalogue  | all of them by name |
 | hwang…, xiao…, koldehofe, zhang, osiris | one paper each |
 | planner    | the cost model's predictions against the simulator |

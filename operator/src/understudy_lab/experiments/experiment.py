@@ -74,7 +74,7 @@ class Experiment:
     cells: list[Cell] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the paper leaves open, and what was assumed
-    x: str = ""  # what the columns are, for the plot
+    x: str = ""  # what the columns are
     against: str = "paper"  # where the figures come from that ours are compared with
 
     def add(

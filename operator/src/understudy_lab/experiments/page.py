@@ -1,4 +1,8 @@
-"""An experiment as a page of Markdown, with its plot beside it; and the list of all of them."""
+"""An experiment as a page of Markdown, with its plot beside it; and the list of all of them.
+
+The plot shows the figures of the page's table as they are printed there, so it can be drawn again from the
+page alone.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,43 @@ from pathlib import Path
 from understudy_lab.experiments.experiment import Cell, Experiment
 from understudy_lab.experiments.plot import draw
 
+INDEX = "README"
 CLOSE = 0.15  # how far a figure may be from the paper's before it is marked
 
 
 def write(experiment: Experiment, folder: Path, made: str) -> Path:
     """`made` says when and with how many runs."""
-    draw(experiment, folder)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{experiment.name}.md"
     path.write_text(_page(experiment, made), encoding="utf-8")
+    draw(read(path), folder)
     return path
+
+
+def redraw(folder: Path) -> list[Path]:
+    """Draws the plots of all pages there again."""
+    pages = [page for page in sorted(folder.glob("*.md")) if page.stem != INDEX]
+    return [draw(read(page), folder) for page in pages]
+
+
+def read(path: Path) -> Experiment:
+    """Title and cells of the experiment that was written there."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    head, _, *rows = [_columns(line) for line in lines if line.startswith("|")]
+    _, x, _, against, *_ = head
+    cells = [
+        Cell(row, column, metric, _figure(paper), float(measured), _figure(error))
+        for row, column, metric, paper, measured, error, _ in rows
+    ]
+    return Experiment(path.stem, lines[0].removeprefix("# "), cells, x=x, against=against)
+
+
+def _columns(line: str) -> list[str]:
+    return [text.strip() for text in line.split("|")[1:-1]]
+
+
+def _figure(text: str) -> float | None:
+    return float(text) if text else None
 
 
 def write_index(experiments: Iterable[Experiment], folder: Path, made: str) -> Path:
@@ -33,7 +65,7 @@ def write_index(experiments: Iterable[Experiment], folder: Path, made: str) -> P
         near = f"{sum(is_close(c) for c in known)} of {len(known)}" if known else "the paper has no table"
         held = f"{sum(c.holds for c in one.checks)} of {len(one.checks)}"
         lines.append(f"| [{one.name}]({one.name}.md) | {near} | {held} |")
-    path = folder / "README.md"
+    path = folder / f"{INDEX}.md"
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return path
 
@@ -53,7 +85,7 @@ def _page(experiment: Experiment, made: str) -> str:
 
 def _table(experiment: Experiment) -> list[str]:
     rows = [
-        f"| | | metric | {experiment.against} | measured | ± 95 % | ratio |",
+        f"| | {experiment.x} | metric | {experiment.against} | measured | ± 95 % | ratio |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
     for cell in experiment.cells:
