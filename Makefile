@@ -35,7 +35,7 @@ lint: setup  ## style, types, layers, generated files
 	$(BIN)/python charts/generate.py --check
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
-	$(BIN)/pytest -n auto --dist worksteal -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -m 'not spark and not processes and not helm and not broker and not prometheus and not database and not browser' $(ARGS)
 
 chart: setup  ## the chart, its alerts and dashboards, and the operator's rights; needs helm and promtool, or root to get them
 	@scripts/chart $(ARGS)
@@ -50,6 +50,10 @@ brokers: setup  ## Kafka on a real broker that is killed, too, and jobs between 
 databases: setup  ## sinks on a real PostgreSQL that is killed, too; needs PostgreSQL, or root to install it
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || scripts/apt-install postgresql
 	$(BIN)/pytest -m 'database and not slow' $(ARGS)
+
+browser: setup  ## the console in Debian's Chromium; needs it, or root to install it; SCREENSHOTS=docs/images writes the pictures
+	@command -v chromium >/dev/null || scripts/apt-install chromium
+	UNDERSTUDY_SCREENSHOTS=$(SCREENSHOTS) $(BIN)/pytest -m browser $(ARGS)
 
 processes: setup  ## whole jobs in local processes, with kills
 	$(BIN)/pytest -m 'processes and not slow' --durations=30 $(ARGS)

@@ -48,6 +48,7 @@ COMMANDS: Final = (
         "class, guarantee, recovery time and overhead of each subjob in each mode, and which to take",
     ),
     Command("run", TRY, "the job in local processes: same runtime, same protocols; can kill what it started"),
+    Command("console", TRY, "a run that is over as a page in the browser: its network, its incidents"),
     Command("verify", PROVE, "compares a run's sinks with a batch execution of the same query", LABORATORY),
     Command("simulate", PROVE, "the papers' experiments on the protocol core, in simulated time", LABORATORY),
     Command("bench", PROVE, "side-by-side measurements with plain PySpark", LABORATORY),

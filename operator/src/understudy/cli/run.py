@@ -15,11 +15,18 @@ import json
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from understudy.cli.console import ANY_PORT, open_console, port
 from understudy.cli.fault_options import Programme, programme_of, undone
 from understudy.cli.live import Lines, LiveTable, audience, print_report
 from understudy.cli.manifest import accepted_job
+from understudy.console.board import Board
+from understudy.console.finished_run import read_folder
+from understudy.console.live_run import LiveRun
+from understudy.console.look import view_of
+from understudy.console.seen import JobSeen
 from understudy.local.effective import effective, endless, watching, write
 from understudy.local.environment import lacking
 from understudy.local.folder import Folder
@@ -28,7 +35,8 @@ from understudy.local.run.code import collect
 from understudy.local.run.intents import Fail, Finish
 from understudy.local.run.jobfile import JobFile
 from understudy.local.run.nemesis import Schedule
-from understudy.local.run.supervisor import Supervisor
+from understudy.local.run.observed import Observed
+from understudy.local.run.supervisor import Audience, Supervisor
 from understudy.model.branches import in_use
 from understudy.model.plan import plan, warnings
 from understudy.model.value import parse_duration
@@ -97,6 +105,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="what Secrets are on Kubernetes: DIR/NAME/KEY is a file for each key (default: secrets, beside "
         "the manifest)",
     )
+    parser.add_argument(
+        "--console",
+        nargs="?",
+        type=port,
+        const=ANY_PORT,
+        metavar="PORT",
+        help="show the run as a page in the browser while it runs, on this port of 127.0.0.1 (without "
+        "PORT: a free one)",
+    )
     parser.add_argument("--json", action="store_true", help="print the report to standard output")
     parser.add_argument("--seed", type=int, metavar="N", help="for moments drawn at random")
 
@@ -137,10 +154,48 @@ def run(args: argparse.Namespace) -> int:
             )
         file, schedule = JobFile(args.job, duration, watched), Schedule(programme.faults)
         secrets = args.secrets or args.job.parent / "secrets"
+        board = Board()
+        server = open_console(board, args.console) if args.console is not None else None
+        if isinstance(server, str):
+            print(f"understudy run: {server}", file=sys.stderr)
+            return LACKING
+        live = LiveRun(board)
+        everybody: Audience = shown if server is None else Both(shown, live)
         supervisor = Supervisor(
-            job, folder, schedule, shown, file, programme.partitions, programme.planned, secrets
+            job, folder, schedule, everybody, file, programme.partitions, programme.planned, secrets
         )
-        return _perform(supervisor, folder, programme, shown, as_json=args.json)
+        live.follow(supervisor.record)
+        if server is not None:
+            shown.note(f"the console is at {server.url} while this runs")
+        try:
+            return _perform(supervisor, folder, programme, shown, as_json=args.json)
+        finally:
+            if server is not None:
+                _show_the_end(board, folder)
+                server.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Two audiences of one run."""
+
+    first: Audience
+    second: Audience
+
+    def note(self, text: str) -> None:
+        self.first.note(text)
+        self.second.note(text)
+
+    def watch(self, observed: Observed, tuples: Mapping[str, int]) -> None:
+        self.first.watch(observed, tuples)
+        self.second.watch(observed, tuples)
+
+
+def _show_the_end(board: Board, folder: Folder) -> None:
+    """The run as `understudy console` will show it, for pages that are open."""
+    seen = read_folder(folder.path)
+    if isinstance(seen, JobSeen):
+        board.show(view_of(seen))
 
 
 def _refuse(sentence: str) -> int:

@@ -24,7 +24,7 @@ SECONDS: Final = 5.0
 """How long a connection may be silent."""
 
 
-class _Server(ThreadingHTTPServer):
+class BoundedServer(ThreadingHTTPServer):
     """Serves so many connections at once. One more closes the oldest: clients that say nothing keep nobody
     from asking, neither probes nor the operator."""
 
@@ -70,7 +70,7 @@ class StatusServer:
         trouble: Callable[[], str | None] = lambda: None,
     ) -> None:
         """`trouble`: why the process should be restarted; None while it is healthy."""
-        self._server = _Server((host, port), _handler(status, ready, trouble))
+        self._server = BoundedServer((host, port), _handler(status, ready, trouble))
         self.address = f"{host}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, name="status-page", daemon=True).start()
 

@@ -1,0 +1,65 @@
+// Incidents: what failed, step by step, beside the tuples per second at the sinks.
+
+import { bars, steps } from "./charts.js";
+import { h } from "./dom.js";
+import { length, milliseconds, number, sentence, spaced, tuples } from "./words.js";
+
+export function incidents(view) {
+  return h(
+    "section",
+    { class: "incidents", "aria-labelledby": "incidents-title" },
+    h("h2", { id: "incidents-title" }, "Incidents", h("span", { class: "count" }, String(view.incidents.length))),
+    view.incidents.length
+      ? view.incidents.map((each) => incident(each, view))
+      : h("p", { class: "card none" }, "No failure so far."),
+  );
+}
+
+function incident(found, view) {
+  const at = view.startedMs === null ? "" : `${length(found.atMs - view.startedMs)} into the run`;
+  return h(
+    "article",
+    { class: "card incident", "data-key": `${found.atMs} ${found.victim}` },
+    h(
+      "header",
+      {},
+      h("h3", {}, found.subjob, h("span", { class: "moved" }, found.victim, found.successor ? ` → ${found.successor}` : "")),
+      h("p", { class: "soft" }, sentence(found.cause), " ", at, at ? ` · ${spaced(found.mode)}` : spaced(found.mode)),
+    ),
+    figures(found),
+    h(
+      "div",
+      { class: "pair" },
+      h(
+        "figure",
+        {},
+        h("figcaption", {}, "Steps since the fault"),
+        found.steps.length ? steps(found.steps, "the steps of the take-over") : h("p", { class: "soft" }, "Nobody has noticed it yet."),
+      ),
+      found.sinks.map((series) =>
+        h(
+          "figure",
+          {},
+          h("figcaption", {}, "Tuples per second at ", h("b", {}, series.sink)),
+          bars(series, { marks: [{ at: found.atMs, name: "fault" }], zero: found.atMs, high: 160 }),
+        ),
+      ),
+    ),
+  );
+}
+
+function figures(found) {
+  const led = found.role === "primary";
+  return h(
+    "dl",
+    { class: "figures" },
+    led
+      ? figure("no output for", found.recoveryMs === null ? "still none" : milliseconds(found.recoveryMs), found.recoveryMs === null ? "bad" : "")
+      : figure("output", "did not stop", "good"),
+    figure("replayed", tuples(found.replayed)),
+    figure("lost", number(found.lost), found.lost ? "bad" : "good"),
+    found.duplicated === null ? null : figure("duplicated", number(found.duplicated), found.duplicated ? "bad" : "good"),
+  );
+}
+
+const figure = (name, value, tone = "") => h("div", {}, h("dt", {}, name), h("dd", { class: tone }, value));
