@@ -8,7 +8,7 @@ from typing import Final
 
 from understudy.console.board import Board
 from understudy.console.look import counts_of, view_of
-from understudy.console.seen import Arrived, IncidentSeen, JobSeen, ProcessSeen, plans_of
+from understudy.console.seen import PROTECTED_AGAIN, Arrived, IncidentSeen, JobSeen, ProcessSeen, plans_of
 from understudy.console.series import Rates
 from understudy.console.view import ConsoleView, NodeKind, Part
 from understudy.local.report.fault_effects import Incident, incidents_of
@@ -57,7 +57,7 @@ def incident_seen(incident: Incident, duplicated: int | None = None, lost: int |
         "state restored": incident.restored_ms,
         "first output": incident.first_output_ms,
         "caught up": incident.caught_up_ms,
-        "protected again": incident.reprotected_ms,
+        PROTECTED_AGAIN: incident.reprotected_ms,
     }
     return IncidentSeen(
         at_ms=incident.at_ms,

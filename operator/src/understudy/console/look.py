@@ -7,7 +7,7 @@ from typing import Final
 
 from understudy.console import safety
 from understudy.console.network import Place, node_id, places, producer_id
-from understudy.console.seen import IncidentSeen, JobSeen, ProcessSeen
+from understudy.console.seen import PROTECTED_AGAIN, IncidentSeen, JobSeen, ProcessSeen
 from understudy.console.series import series
 from understudy.console.view import (
     ConsoleView,
@@ -187,7 +187,7 @@ def counts_of(seen: JobSeen) -> dict[tuple[str, str], int]:
 
 
 def _incident(seen: JobSeen, incident: IncidentSeen) -> IncidentView:
-    last = max((AT_LEAST_MS, *incident.steps.values()))
+    last = max((AT_LEAST_MS, *(at for name, at in incident.steps.items() if name != PROTECTED_AGAIN)))
     begin, end = incident.at_ms - BEFORE_MS, incident.at_ms + min(last, AT_MOST_MS) + AFTER_MS
     behind = sinks_behind(seen.job, incident.subjob)
     return IncidentView(

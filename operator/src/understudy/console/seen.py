@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from understudy.console.view import NodeKind, Part, Verdict
 from understudy.model.job import StreamJob
 from understudy.model.plan import SubjobPlan, plan
 from understudy.protocol.statuspage import InstancePage, SinkPage, StatusPage
+
+PROTECTED_AGAIN: Final = "protected again"
+"""The last step of an incident, often long after the output has come back."""
 
 
 @dataclass(frozen=True, slots=True)

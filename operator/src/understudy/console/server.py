@@ -22,6 +22,7 @@ RETRY_MS: Final = 1_000
 
 PAGE: Final = {
     "/": ("index.html", "text/html; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/style.css": ("style.css", "text/css; charset=utf-8"),
     **{
         f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8")

@@ -3,39 +3,38 @@
 import { h } from "./dom.js";
 import { milliseconds, number } from "./words.js";
 
-const WIDE = 640;
 const LEFT = 46;
 const RIGHT = 10;
 
-/** `marks`: [{ at, name }], in the time of the series; `zero`: the time that the axis counts from. */
-export function bars(series, { high = 130, marks = [], zero = series.beginMs, name = "tuples per second" } = {}) {
+/** `wide`, `high`: in pixels. `marks`: [{ at, name }], in the time of the series; `zero`: the time that the axis counts from. */
+export function bars(series, { wide = 640, high = 150, marks = [], zero = series.beginMs, name = "tuples per second" } = {}) {
   const [top, bottom] = [18, high - 20];
   const perSecond = series.counts.map((count) => (count * 1_000) / series.widthMs);
   const most = ceiling(Math.max(...perSecond, 1));
   const length = series.counts.length * series.widthMs;
-  const x = (ms) => LEFT + ((ms - series.beginMs) / length) * (WIDE - LEFT - RIGHT);
+  const x = (ms) => LEFT + ((ms - series.beginMs) / length) * (wide - LEFT - RIGHT);
   const y = (value) => bottom - (value / most) * (bottom - top);
-  const wide = (WIDE - LEFT - RIGHT) / series.counts.length;
+  const each = (wide - LEFT - RIGHT) / series.counts.length;
   const bar = (value, place) =>
     value
       ? h("rect", {
           class: "bar",
-          x: (LEFT + place * wide + wide * 0.08).toFixed(1),
+          x: (LEFT + place * each + each * 0.08).toFixed(1),
           y: y(value).toFixed(1),
-          width: Math.max(wide * 0.84, 0.8).toFixed(1),
+          width: Math.max(each * 0.84, 0.8).toFixed(1),
           height: (bottom - y(value)).toFixed(1),
-          rx: Math.min(1.5, wide / 4).toFixed(1),
+          rx: Math.min(1.5, each / 4).toFixed(1),
         })
       : null;
   return h(
     "svg",
-    { class: "chart", viewBox: `0 0 ${WIDE} ${high}`, role: "img" },
+    { class: "chart", viewBox: `0 0 ${wide} ${high}`, role: "img" },
     h("title", {}, name),
-    [0.5, 1].map((part) => h("line", { class: "rule", x1: LEFT, x2: WIDE - RIGHT, y1: y(most * part), y2: y(most * part) })),
+    [0.5, 1].map((part) => h("line", { class: "rule", x1: LEFT, x2: wide - RIGHT, y1: y(most * part), y2: y(most * part) })),
     [0, 0.5, 1].map((part) => h("text", { class: "tick end", x: LEFT - 8, y: y(most * part) + 4 }, number(most * part))),
     perSecond.map(bar),
-    h("line", { class: "axis", x1: LEFT, x2: WIDE - RIGHT, y1: bottom, y2: bottom }),
-    ticks(series.beginMs - zero, length).map((ms) =>
+    h("line", { class: "axis", x1: LEFT, x2: wide - RIGHT, y1: bottom, y2: bottom }),
+    ticks(series.beginMs - zero, length, wide).map((ms) =>
       h("text", { class: "tick middle", x: x(zero + ms), y: high - 4 }, `${ms / 1_000} s`),
     ),
     marks.map((mark) => [
@@ -45,10 +44,10 @@ export function bars(series, { high = 130, marks = [], zero = series.beginMs, na
   );
 }
 
-/** Round times on the axis, at most seven. */
-function ticks(from, length) {
+/** Round times on the axis, at most one in 80 pixels. */
+function ticks(from, length, wide) {
   const steps = [500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000];
-  const step = steps.find((each) => length / each <= 7) ?? 86_400_000;
+  const step = steps.find((each) => length / each <= wide / 80) ?? 86_400_000;
   const found = [];
   for (let at = Math.ceil(from / step) * step; at < from + length - step / 4; at += step) found.push(at);
   return found;
@@ -60,17 +59,17 @@ function ceiling(value) {
 }
 
 /** A bar for each step, from the end of the step before it to its own end. A long last step is cut. */
-export function steps(found, name) {
+export function steps(found, { wide = 640, name }) {
   const row = 26;
-  const left = 124;
-  const right = 70;
+  const left = 118;
+  const right = 64;
   const high = found.length * row + 4;
   const usual = found.filter((step) => step.name !== "protected again").map((step) => step.afterMs);
   const longest = Math.max(...usual, 1) * 1.15;
-  const x = (ms) => left + (Math.min(ms, longest) / longest) * (WIDE - left - right);
+  const x = (ms) => left + (Math.min(ms, longest) / longest) * (wide - left - right);
   return h(
     "svg",
-    { class: "chart steps", viewBox: `0 0 ${WIDE} ${high}`, role: "img" },
+    { class: "chart steps", viewBox: `0 0 ${wide} ${high}`, role: "img" },
     h("title", {}, name),
     h("line", { class: "fault", x1: left, x2: left, y1: 0, y2: high }),
     found.map((step, place) => {

@@ -18,12 +18,12 @@ export function details(node, view) {
       h("button", { class: "close", type: "button", "data-close": true, "aria-label": "Close" }, "Close"),
     ),
     node.verdict && view.endedMs === null
-      ? h("p", { class: `said is-${node.verdict.safety}` }, sentence(node.verdict.why))
+      ? h("p", { class: `said is-${node.verdict.safety}` }, sentence(node.verdict.why, view))
       : null,
     h("dl", { class: "facts" }, fact(node.kind === "subjob" ? "operators" : "what", node.what), node.keeping ? keeping(node.keeping, view) : null),
     node.processes.length ? processes(node.processes) : null,
-    streams("Reads", into, (edge) => named.get(edge.source)),
-    streams("Read by", out, (edge) => named.get(edge.target)),
+    streams("Reads", into, (edge) => named.get(edge.source), view),
+    streams("Read by", out, (edge) => named.get(edge.target), view),
   );
 }
 
@@ -60,7 +60,7 @@ function processes(found) {
   );
 }
 
-function streams(title, edges, name) {
+function streams(title, edges, name, view) {
   if (!edges.length) return null;
   return h(
     "div",
@@ -74,8 +74,8 @@ function streams(title, edges, name) {
           "li",
           {},
           h("b", {}, name(edge)),
-          h("span", {}, `${rate(edge.rate)}, ${edge.tuples === null ? "no tuples" : `${tuples(edge.tuples)} so far`}`),
-          h("p", { class: "soft" }, `lag: ${lag(edge)}${edge.full ? "; the queue is full" : ""}`),
+          h("span", {}, `${rate(edge.rate)}, ${edge.tuples === null ? "not known how many" : `${tuples(edge.tuples)} in all`}`),
+          view.endedMs === null ? h("p", { class: "soft" }, `lag: ${lag(edge)}${edge.full ? "; the queue is full" : ""}`) : null,
         ),
       ),
     ),

@@ -4,18 +4,25 @@ import { bars, steps } from "./charts.js";
 import { h } from "./dom.js";
 import { length, milliseconds, number, sentence, spaced, tuples } from "./words.js";
 
-export function incidents(view) {
+const COLUMN = 400; // as in the style sheet
+const GAP = 36;
+const INSET = 42;
+
+/** `wide`: the width of the page in pixels. */
+export function incidents(view, wide) {
   return h(
     "section",
     { class: "incidents", "aria-labelledby": "incidents-title" },
     h("h2", { id: "incidents-title" }, "Incidents", h("span", { class: "count" }, String(view.incidents.length))),
     view.incidents.length
-      ? view.incidents.map((each) => incident(each, view))
+      ? view.incidents.map((each) => incident(each, view, wide))
       : h("p", { class: "card none" }, "No failure so far."),
   );
 }
 
-function incident(found, view) {
+function incident(found, view, wide) {
+  const inner = wide - INSET;
+  const column = inner >= 2 * COLUMN + GAP ? (inner - GAP) / 2 : inner;
   const at = view.startedMs === null ? "" : `${length(found.atMs - view.startedMs)} into the run`;
   return h(
     "article",
@@ -34,14 +41,14 @@ function incident(found, view) {
         "figure",
         {},
         h("figcaption", {}, "Steps since the fault"),
-        found.steps.length ? steps(found.steps, "the steps of the take-over") : h("p", { class: "soft" }, "Nobody has noticed it yet."),
+        found.steps.length ? steps(found.steps, { wide: column, name: "the steps of the take-over" }) : h("p", { class: "soft" }, "Nobody has noticed it yet."),
       ),
       found.sinks.map((series) =>
         h(
           "figure",
           {},
           h("figcaption", {}, "Tuples per second at ", h("b", {}, series.sink)),
-          bars(series, { marks: [{ at: found.atMs, name: "fault" }], zero: found.atMs, high: 160 }),
+          bars(series, { marks: [{ at: found.atMs, name: "fault" }], zero: found.atMs, high: 160, wide: column }),
         ),
       ),
     ),

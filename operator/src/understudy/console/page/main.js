@@ -11,6 +11,9 @@ const UNDERSTOOD = "1";
 const root = document.getElementById("console");
 const dialog = document.getElementById("details");
 
+const LEAST = 280;
+const [COLUMN, GAP, INSET] = [460, 16, 42]; // of charts at the sinks, as in the style sheet
+
 let view = null;
 let connected = true;
 let shown = null; // the id of the node in the sheet
@@ -24,12 +27,18 @@ function page() {
       "section",
       { class: `verdict is-${view.verdict.safety}`, role: "status" },
       h("strong", {}, SAFETY[view.verdict.safety] ?? view.verdict.safety),
-      h("p", {}, sentence(view.verdict.why)),
+      h("p", {}, sentence(view.verdict.why, view)),
     ),
     network(view),
     sinks(),
-    incidents(view),
+    incidents(view, wide()),
   );
+}
+
+/** The width that the page has for what it shows. */
+function wide() {
+  const style = getComputedStyle(root);
+  return Math.max(LEAST, root.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight));
 }
 
 function top() {
@@ -51,6 +60,8 @@ function live() {
 
 function sinks() {
   if (!view.sinks.length) return null;
+  const columns = Math.max(1, Math.min(view.sinks.length, Math.floor((wide() + GAP) / (COLUMN + GAP))));
+  const column = (wide() - (columns - 1) * GAP) / columns - INSET;
   const marks = (series) =>
     view.incidents
       .filter((each) => each.sinks.some((behind) => behind.sink === series.sink))
@@ -72,7 +83,7 @@ function sinks() {
             h("b", {}, series.sink),
             h("span", { class: "soft" }, ` tuples per second; ${number(series.counts.reduce((a, b) => a + b, 0))} in all`),
           ),
-          bars(series, { marks: marks(series) }),
+          bars(series, { marks: marks(series), wide: column }),
         ),
       ),
     ),
@@ -113,7 +124,7 @@ dialog.addEventListener("close", () => {
   root.querySelector(`[data-node="${CSS.escape(left ?? "")}"]`)?.focus();
 });
 
-new ResizeObserver(() => view && edges(root, view)).observe(root);
+new ResizeObserver(draw).observe(document.body);
 
 // --- what the server sends
 

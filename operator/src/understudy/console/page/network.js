@@ -69,7 +69,7 @@ function process(found) {
 
 // --- edges: drawn when the nodes have their places
 
-const LABEL = { wide: 84, high: 34 };
+const LABEL = { letter: 7.6, inset: 12, high: 34 };
 
 /** Draws the edges from where the nodes are. */
 export function edges(root, view) {
@@ -86,7 +86,9 @@ export function edges(root, view) {
     }),
   );
   const upright = getComputedStyle(layers).flexDirection === "column";
-  const drawn = view.edges.map((edge) => one(edge, box.get(edge.source), box.get(edge.target), upright, share(edge, view)));
+  const drawn = view.edges.map((edge) =>
+    one(edge, box.get(edge.source), box.get(edge.target), upright, share(edge, view), view.endedMs !== null),
+  );
   svg.replaceChildren(...drawn.filter(Boolean).map((d) => d.line), ...drawn.filter(Boolean).map((d) => d.label));
 }
 
@@ -99,7 +101,7 @@ function share(edge, view) {
   return { out: place("source"), in: place("target") };
 }
 
-function one(edge, from, to, upright, at) {
+function one(edge, from, to, upright, at, ended) {
   if (!from || !to) return null;
   const a = upright
     ? { x: from.x + from.w * at.out, y: from.y + from.h }
@@ -109,22 +111,24 @@ function one(edge, from, to, upright, at) {
   const [c, d] = upright
     ? [{ x: a.x, y: a.y + bend }, { x: b.x, y: b.y - bend }]
     : [{ x: a.x + bend, y: a.y }, { x: b.x - bend, y: b.y }];
-  const behind = edge.full ? "full" : edge.lagMs !== null && edge.lagMs > 2_000 ? "late" : "";
+  const behind = ended ? "" : edge.full ? "full" : edge.lagMs !== null && edge.lagMs > 2_000 ? "late" : "";
   const line = h("path", {
     class: `edge ${behind} ${edge.rate ? "flows" : ""}`,
     d: `M${a.x} ${a.y} C${c.x} ${c.y} ${d.x} ${d.y} ${b.x} ${b.y}`,
   });
-  return { line, label: label(edge, { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 }, behind) };
+  return { line, label: label(edge, { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 }, behind, ended) };
 }
 
-function label(edge, at, behind) {
-  const late = edge.full ? "queue full" : edge.lagTuples ? `${number(edge.lagTuples)} behind` : null;
+/** The rate, and by how much the reader is behind; of a run that is over, how many tuples came. */
+function label(edge, at, behind, ended) {
+  const late = ended ? (edge.tuples ? `${number(edge.tuples)} in all` : null) : edge.full ? "queue full" : edge.lagTuples ? `${number(edge.lagTuples)} behind` : null;
   const high = late ? LABEL.high : LABEL.high / 2 + 2;
+  const wide = Math.max(rate(edge.rate).length, late?.length ?? 0) * LABEL.letter + LABEL.inset;
   return h(
     "g",
     { class: `label ${behind}` },
     h("title", {}, `lag: ${lag(edge)}`),
-    h("rect", { x: at.x - LABEL.wide / 2, y: at.y - high / 2, width: LABEL.wide, height: high, rx: 6 }),
+    h("rect", { x: at.x - wide / 2, y: at.y - high / 2, width: wide, height: high, rx: 6 }),
     h("text", { x: at.x, y: at.y + (late ? -2 : 4.5) }, rate(edge.rate)),
     late ? h("text", { class: "late", x: at.x, y: at.y + 12 }, late) : null,
   );

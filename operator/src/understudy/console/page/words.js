@@ -47,7 +47,13 @@ export const SAFETY = {
   broken: "NOT KEPT",
 };
 
-export const sentence = (text) => (text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".") : "");
+/** With a capital and a full stop; a name of the job at the beginning stays as it is. */
+export function sentence(text, view = { nodes: [] }) {
+  if (!text) return "";
+  const first = text.split(/[\s:,;]/, 1)[0];
+  const named = view.nodes.some((node) => node.name === first || node.processes.some((process) => process.name === first));
+  return (named ? text : text[0].toUpperCase() + text.slice(1)) + (/[.!?]$/.test(text) ? "" : ".");
+}
 
 /** "passiveStandby" → "passive standby". */
 export const spaced = (name) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
