@@ -51,7 +51,7 @@ def server(board: Board) -> Iterator[ConsoleServer]:
 @pytest.fixture
 def page(browser: Browser, server: ConsoleServer) -> Iterator[Page]:
     """A page whose scripts must not fail, and which must not break its content security policy."""
-    context = browser.new_context(viewport=WIDE, color_scheme="light", device_scale_factor=1.5)  # type: ignore[arg-type]
+    context = browser.new_context(viewport=WIDE, color_scheme="light")  # type: ignore[arg-type]
     found, errors = context.new_page(), list[str]()
     found.on("pageerror", lambda error: errors.append(str(error)))
     found.on("console", lambda said: errors.append(_words(said)) if _is_error(said) else None)

@@ -20,6 +20,8 @@ from understudy.model.plan import SubjobPlan
 
 PLACE: Final = "local run"
 LOOK_MS: Final = 250
+SILENT_MS: Final = 3_000
+"""After so long without an answer, a page says nothing about the present."""
 
 
 def seen_of(
@@ -41,12 +43,13 @@ def seen_of(
 
 def _process(seen: Seen, observed: Observed) -> ProcessSeen:
     process, holder = seen.process, observed.holders.get(seen.process.owner)
+    silent = seen.silent_ms if seen.alive and seen.page and seen.silent_ms >= SILENT_MS else None
     if process.kind is Kind.SINK:
         finished = seen.exit_code == 0
         part = Part.SINK if seen.alive or finished else Part.GONE
-        return ProcessSeen(process.name, NodeKind.SINK, process.owner, part, seen.page)
+        return ProcessSeen(process.name, NodeKind.SINK, process.owner, part, seen.page, silent)
     part = Part.GONE if not seen.alive else Part.PRIMARY if process.name == holder else Part.STANDBY
-    return ProcessSeen(process.name, NodeKind.SUBJOB, process.owner, part, seen.page)
+    return ProcessSeen(process.name, NodeKind.SUBJOB, process.owner, part, seen.page, silent)
 
 
 def incident_seen(incident: Incident, duplicated: int | None = None, lost: int | None = None) -> IncidentSeen:

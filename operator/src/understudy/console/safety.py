@@ -68,4 +68,6 @@ def _because(process: ProcessSeen | None) -> str:
 def note_of(process: ProcessSeen) -> str | None:
     """What a person should know about this process."""
     page, sink = process.instance, process.sink
+    if process.silent_ms is not None:
+        return f"it has not answered for {process.silent_ms // 1000} s"
     return page.error or sink.error or page.stalled or sink.stalled or page.overload or page.change

@@ -24,6 +24,8 @@ class ProcessSeen:
     part: Part
     page: StatusPage | None
     """None before it answers."""
+    silent_ms: int | None = None
+    """For how long it has not answered; None while it does, so that its page is current."""
 
     @property
     def instance(self) -> InstancePage:
@@ -36,8 +38,10 @@ class ProcessSeen:
 
     @property
     def serves(self) -> bool:
-        stalled = self.instance.stalled or self.sink.stalled
-        return self.page is not None and self.part is not Part.GONE and self.page.state.serves and not stalled
+        """Whether it does its work, as far as anybody knows now."""
+        if self.page is None or self.part is Part.GONE or self.silent_ms is not None:
+            return False
+        return self.page.state.serves and not self.instance.stalled and not self.sink.stalled
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ export function details(node, view) {
     node.verdict && view.endedMs === null
       ? h("p", { class: `said is-${node.verdict.safety}` }, sentence(node.verdict.why, view))
       : null,
-    h("dl", { class: "facts" }, fact(node.kind === "subjob" ? "operators" : "what", node.what), node.keeping ? keeping(node.keeping, view) : null),
+    h("dl", { class: "facts" }, fact(node.kind === "subjob" ? "operators" : "what", node.what), node.keeping ? keeping(node, view) : null),
     node.processes.length ? processes(node.processes) : null,
     streams("Reads", into, (edge) => named.get(edge.source), view),
     streams("Read by", out, (edge) => named.get(edge.target), view),
@@ -29,13 +29,14 @@ export function details(node, view) {
 
 const fact = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
 
-function keeping(found, view) {
+function keeping(node, view) {
+  const found = node.keeping;
   return [
     fact("mode", spaced(found.mode)),
     fact("guarantee", found.guarantee),
     fact("why", sentence(found.why)),
     fact("operator class", found.operatorClass),
-    view.endedMs === null && view.startedMs !== null ? fact("a failure now", sentence(cost(found.cost))) : null,
+    view.endedMs === null && view.startedMs !== null && node.verdict.safety !== "down" ? fact("a failure now", sentence(cost(found.cost))) : null,
   ];
 }
 

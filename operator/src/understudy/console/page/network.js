@@ -42,7 +42,7 @@ function card(node, view) {
     ),
     node.keeping ? keeping(node.keeping) : h("span", { class: "what" }, node.what),
     node.processes.filter((p) => p.part !== "gone").map(process),
-    node.keeping && view.endedMs === null && view.startedMs !== null
+    node.keeping && view.endedMs === null && view.startedMs !== null && state !== "down"
       ? h("span", { class: "cost" }, h("b", {}, "A failure now "), cost(node.keeping.cost))
       : null,
   );

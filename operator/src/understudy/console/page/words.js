@@ -26,7 +26,7 @@ export function length(ms) {
 export const tuples = (count) => `${number(count)} ${count === 1 ? "tuple" : "tuples"}`;
 
 export function cost(found) {
-  if (!found) return "nobody could take over";
+  if (!found) return "stops the output: no standby could take over";
   const lost = found.lostTuples ? `loses ${tuples(found.lostTuples)}` : "loses nothing";
   return `replays ${tuples(found.replayTuples)}, about ${found.replaySeconds.toFixed(1)} s; ${lost}`;
 }

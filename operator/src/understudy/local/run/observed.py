@@ -23,6 +23,8 @@ class Seen:
     """None before it answers."""
     ready_ms: int | None = None
     """How long ago it was ready for the first time."""
+    silent_ms: int = 0
+    """How long ago it answered a request for its page."""
 
     @property
     def alive(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 
 from understudy.local.surroundings import LocalSurroundings
 from understudy.protocol.statuspage import StatusPage, from_bytes
@@ -23,12 +24,18 @@ class PageReader(threading.Thread):
         self._surroundings = surroundings
         self._stopping = threading.Event()
         self._page: StatusPage | None = None
+        self._answered = time.monotonic()
         self.start()
 
     @property
     def page(self) -> StatusPage | None:
         """None before it answers."""
         return self._page
+
+    @property
+    def silent_ms(self) -> int:
+        """How long ago it answered last."""
+        return round((time.monotonic() - self._answered) * 1000)
 
     def run(self) -> None:
         connection: http.client.HTTPConnection | None = None
@@ -37,6 +44,7 @@ class PageReader(threading.Thread):
             if connection is not None:
                 try:
                     self._page = _get(connection)
+                    self._answered = time.monotonic()
                 except (OSError, http.client.HTTPException, ValueError):
                     connection.close()
                     connection = None

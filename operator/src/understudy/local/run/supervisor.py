@@ -239,7 +239,11 @@ class Supervisor:
             running.gone = True
             running.reader.close()
             self._surroundings.withdraw(running.process.name)
-        seen = Seen(running.process, now - running.began_ms, code, running.hurt, running.reader.page)
+        reader = running.reader
+        seen = Seen(
+            *(running.process, now - running.began_ms, code, running.hurt, reader.page),
+            silent_ms=reader.silent_ms,
+        )
         if running.ready_at is None and seen.ready:
             running.ready_at = now
         return replace(seen, ready_ms=None if running.ready_at is None else now - running.ready_at)
