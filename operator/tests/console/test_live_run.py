@@ -79,3 +79,15 @@ def test_a_run_is_looked_at_four_times_a_second() -> None:
     view = from_bytes(board.newest())
     assert isinstance(view, ConsoleView)
     assert sum(view.sinks[0].counts) == 1_600 + 260
+
+
+def test_a_run_that_has_just_ended_is_over_and_not_judged_yet() -> None:
+    board, followed = Board(), replace(record(), ended_ms=None)
+    live = LiveRun(board)
+    live.follow(followed)
+    live.watch(observed(), {"alerts": 1_600})
+    followed.ended_ms = START + 41_000
+    live.end()
+    view = from_bytes(board.newest())
+    assert isinstance(view, ConsoleView)
+    assert (view.verdict.safety, view.ended_ms) == (Safety.OVER, START + 41_000)

@@ -168,7 +168,7 @@ def run(args: argparse.Namespace) -> int:
         if server is not None:
             shown.note(f"the console is at {server.url} while this runs")
         try:
-            return _perform(supervisor, folder, programme, shown, as_json=args.json)
+            return _perform(supervisor, live, folder, programme, shown, as_json=args.json)
         finally:
             if server is not None:
                 _show_the_end(board, folder)
@@ -204,11 +204,17 @@ def _refuse(sentence: str) -> int:
 
 
 def _perform(
-    supervisor: Supervisor, folder: Folder, programme: Programme, shown: LiveTable | Lines, as_json: bool
+    supervisor: Supervisor,
+    live: LiveRun,
+    folder: Folder,
+    programme: Programme,
+    shown: LiveTable | Lines,
+    as_json: bool,
 ) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: supervisor.ask_to_stop())
     record = supervisor.run()
+    live.end()
     job = record.versions[-1]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)

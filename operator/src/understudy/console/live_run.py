@@ -88,6 +88,7 @@ class LiveRun:
         self._rates = Rates()
         self._planned: tuple[StreamJob, Mapping[str, SubjobPlan]] | None = None
         self._looked_ms = 0
+        self._last: Observed | None = None
 
     def follow(self, record: Record) -> None:
         self._record = record
@@ -100,9 +101,15 @@ class LiveRun:
             known = self._arrivals.setdefault(sink, [])
             if count > (known[-1].tuples if known else 0):
                 known.append(Arrived(observed.now_ms, count))
+        self._last = observed
         if self._record is not None and observed.now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = observed.now_ms
             self._board.show(self._look(self._record, observed))
+
+    def end(self) -> None:
+        """The record is complete; whether the promises were kept is not known yet."""
+        if self._record is not None and self._last is not None:
+            self._board.show(self._look(self._record, self._last))
 
     def _look(self, record: Record, observed: Observed) -> ConsoleView:
         job = record.versions[-1]

@@ -8,7 +8,7 @@ from understudy.model.job import Subjob
 from understudy.model.sinks import Sink
 
 SAFE = Verdict(Safety.SAFE, "every standby is ready to take over")
-OVER = Verdict(Safety.OVER, "the run is over")
+OVER = Verdict(Safety.OVER, "the run has ended; its result is not compared yet")
 
 
 def of_job(seen: JobSeen) -> Verdict:
