@@ -134,7 +134,7 @@ class InProcessInstance:
         self.context = Context(
             job, subjob, core, surroundings, address, {owner: self.inbox}, {owner: store}, spill
         )
-        sources = Sources.of(job, subjob, {"numbers": PAYLOAD}, folder)
+        sources = Sources.of(job, subjob, {"numbers": PAYLOAD}, folder, surroundings)
         self.shell = Shell(self.context, sources)
         serving.inboxes, serving.schemas, serving.shell = {owner: self.inbox}, {owner: schema}, self.shell
         surroundings.announce(owner, name, address, "")

@@ -55,7 +55,7 @@ def shell(tmp_path: Path) -> Shell:
     core = instance_of(job, subjob, "whole-0")
     surroundings = LocalSurroundings(tmp_path / "surroundings")
     context = Context(job, subjob, core, surroundings, "here:1", inboxes, stores, Spill(tmp_path, 1 << 20))
-    found = Shell(context, Sources.of(job, subjob, {"numbers": PAYLOAD}, tmp_path))
+    found = Shell(context, Sources.of(job, subjob, {"numbers": PAYLOAD}, tmp_path, surroundings))
     found.post(on.LeaseWon(LeaseRecord("whole-0", "here:1", Epoch(1))))
     return found
 

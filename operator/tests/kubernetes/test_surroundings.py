@@ -201,3 +201,20 @@ def test_a_planned_take_over_needs_a_lease_that_still_names_its_successor(
     found["metadata"]["annotations"]["understudy.dev/successor"] = "demo-keep-1"
     fake.put("leases", found)
     assert at.try_lease("keep", handed, "demo-keep-1", "b:1") == LeaseRecord("demo-keep-1", "b:1", Epoch(2))
+
+
+def test_of_readers_that_choose_at_once_one_wins(at: KubernetesSurroundings) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        won = [*pool.map(lambda n: at.choose("keep", "ecg", None, f"choice {n}"), range(2))]
+    assert sorted(won) == [False, True]
+    assert at.chosen("keep", "ecg") == f"choice {won.index(True)}"
+
+
+def test_a_choice_survives_a_change_of_hands_and_other_notes_on_the_lease(at: KubernetesSurroundings) -> None:
+    assert at.choose("keep", "ecg", None, "a")
+    assert not at.choose("keep", "ecg", None, "b")
+    first = at.try_lease("keep", None, "demo-keep-0", "a:1")
+    at.keep_acks("keep", "acks", Epoch(1))
+    assert at.try_lease("keep", first, "demo-keep-1", "b:1") is not None
+    assert at.choose("keep", "ecg", "a", "b")
+    assert (at.chosen("keep", "ecg"), at.kept_acks("keep")) == ("b", "acks")

@@ -116,3 +116,13 @@ def test_acks_to_sources_are_kept_until_newer_ones_come(tmp_path: Path) -> None:
     with pytest.raises(Unreachable):
         here.keep_acks("beats", "late", Epoch(1))
     assert LocalSurroundings(tmp_path).kept_acks("beats") == "new"
+
+
+def test_of_two_readers_that_choose_at_once_one_wins(tmp_path: Path) -> None:
+    one, other = LocalSurroundings(tmp_path), LocalSurroundings(tmp_path)
+    assert one.chosen("beats", "ecg") is None
+    assert one.choose("beats", "ecg", None, "a")
+    assert not other.choose("beats", "ecg", None, "b")
+    assert other.choose("beats", "ecg", "a", "b")
+    assert one.chosen("beats", "ecg") == "b"
+    assert one.chosen("beats", "pressure") is None

@@ -14,13 +14,17 @@ import pyarrow as pa
 import pytest
 
 from tests.instance.in_process import InProcessJob
+from tests.model.manifests import job as parsed
+from tests.model.manifests import manifest
 from tests.sinks.killed_sink import HA, assert_exact, kill_often
 from tests.sinks.stopped_sink import TABLES
-from tests.sinks.tables import SECRETS, query, table_of
+from tests.sinks.tables import SECRETS, SINK, query, table_of
 from tests.streams.rows import rows
 from understudy.process.secrets import NoSecret, read_secret
 from understudy.sinks.port import Life, Superseded
 from understudy_lab.postgres import Server
+from understudy_lab.verify.reading import read_table
+from understudy_lab.verify.rows import Torn, rows_of
 
 pytestmark = pytest.mark.database
 OPERATOR = Path(__file__).parents[2]
@@ -164,6 +168,26 @@ def test_values_of_every_type_are_what_they_were(tmp_path: Path) -> None:
     assert query(f"SELECT count(*) FROM rows WHERE _seq = 0 AND {same}") == "1"
     nulls = 'num_nulls("t""", empty, double, at, d, x, l, s, b, n, day) = 11 AND nan = \'-Infinity\''
     assert query(f"SELECT count(*) FROM rows WHERE _seq = 1 AND {nulls}") == "1"
+
+
+def test_verify_reads_the_rows_of_its_own_job_as_lines_of_json_would_be(
+    tmp_path: Path, secrets: Path
+) -> None:
+    at = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    made = pa.table({"_seq": [0, 1], "at": [at, None], "l": [[1, None], None], "d": [0.1, float("nan")]})
+    for job in ("a", "b"):
+        table = table_of(tmp_path / job, Life())
+        table.write(made)
+        table.commit()
+    (target,) = (sink.postgres for sink in parsed(manifest(sinks=SINK)).sinks)
+    assert target is not None
+    assert read_table(target, secrets, str(tmp_path / "b")) == rows_of(made)
+    assert read_table(target, secrets, "another") == []
+    query("ALTER TABLE rows DROP COLUMN _job")
+    assert read_table(target, secrets, str(tmp_path / "b")) is None
+    (tmp_path / "db.properties").write_text("host=127.0.0.1\nport=1\nusername=test\n")
+    with pytest.raises(Torn, match="can't be read"):
+        read_table(target, tmp_path, "b")
 
 
 def test_a_table_of_the_users_needs_no_columns_of_ours(tmp_path: Path) -> None:

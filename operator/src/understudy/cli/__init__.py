@@ -54,6 +54,8 @@ COMMANDS: Final = (
     Command("operator", INSIDE, "the Kubernetes operator"),
     Command("subjob", INSIDE, "one instance of a subjob: a Spark driver with its output queue"),
     Command("sink", INSIDE, "writes one stream out, each tuple once"),
+    Command("ingest", INSIDE, "takes tuples over HTTP into a log on disk"),
+    Command("push", TRY, "sends lines over HTTP, each once; keeps them on disk while the job is away"),
     Command("generate", DEVELOP, "writes the CRDs and the reference from the model"),
 )
 

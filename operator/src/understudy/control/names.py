@@ -22,6 +22,7 @@ QUESTION: Final = "understudy.dev/question"  # on a Lease: asked by a standby th
 SUCCESSOR: Final = "understudy.dev/successor"  # on a Lease: the instance that its holder should move to
 ENDED: Final = "ended.understudy.dev/"
 """Stands before the name of a sink that has written its stream to the end."""
+CHOSEN: Final = "chosen.understudy.dev/"  # on a Lease: what the readers of a source agreed on
 ACKS: Final = "understudy.dev/acks"  # on a Lease: what the subjob has acked to the sources that it reads
 REVISION: Final = "understudy.dev/revision"  # on a pod: the manifest that it was started with
 QUERY: Final = "understudy.dev/query"  # on a pod: a digest of what it computes

@@ -117,7 +117,7 @@ class SubjobProcess:
         schemas = {name: spec.schema for name, spec in specs.items()}
         wire_schemas = {e.name: _on_wire(schemas[e.name]) for e in elements}
         stores = {e.name: self._store(e, wire_schemas[e.name]) for e in elements}
-        sources = Sources.of(self.job, self.subjob, schemas, self.place.folder)
+        sources = Sources.of(self.job, self.subjob, schemas, self.place.folder, self._surroundings)
         subjob = decided(self.job, self.subjob)
         core = instance_of(self.job, subjob, self.place.instance)
         spill = Spill(self.place.scratch / "shelf", self.subjob.queue.memory_bytes // SHELF_SHARE)

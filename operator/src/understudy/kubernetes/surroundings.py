@@ -8,6 +8,7 @@
 | a question to its holder | another, removed by the holder, or by the next instance that takes the Lease |
 | addresses | DNS: the headless Service `JOB-SUBJOB`, port 7070 |
 | acks of a subjob to the sources that it reads | an annotation on its Lease |
+| what the readers of a source agreed on | an annotation on the Lease of the first subjob that reads it |
 | the job's identity, and the folder of its Secrets | an environment variable, and a mount of the pod |
 | start time | ConfigMap `JOB-run`, key startTime |
 
@@ -130,6 +131,28 @@ class KubernetesSurroundings:
 
     def _annotations(self, subjob: str) -> dict[str, str]:
         return self._lease(subjob)["metadata"].get("annotations") or {}
+
+    # ---- choices about sources
+
+    def chosen(self, subjob: str, source: str) -> str | None:
+        return self._annotations(subjob).get(f"{names.CHOSEN}{source}")
+
+    def choose(self, subjob: str, source: str, before: str | None, after: str) -> bool:
+        """The write names the Lease as it was read: the API server refuses it if the Lease has changed."""
+        key = f"{names.CHOSEN}{source}"
+        for _ in range(ATTEMPTS):
+            lease = self._lease(subjob)
+            metadata = {**lease["metadata"]}
+            annotations = metadata.get("annotations") or {}
+            if annotations.get(key) != before:
+                return False
+            metadata["annotations"] = {**annotations, key: after}
+            try:
+                self._ask("PUT", self._lease_path(subjob), {**lease, "metadata": metadata})
+            except Conflict:
+                continue
+            return True
+        raise Unreachable(f"the Lease of {subjob} changes all the time")
 
     # ---- positions of finished sinks, on the Lease of the subjob that they read
 

@@ -5,6 +5,7 @@
 | Lease of a subjob | `leases/SUBJOB.json`, changed only under a lock on `leases/SUBJOB.lock` |
 | instances | `instances/INSTANCE.json`; `instances/INSTANCE.gone` when its process has been seen to end |
 | acks of a subjob to the sources that it reads | `acks/SUBJOB.json` |
+| what the readers of a source agreed on | `choices/SOURCE.json`, changed only under the lock of a Lease |
 | sinks that wrote their stream to its end | `ends/SINK.json` |
 | the job's identity, and the folder of its Secrets | `job.json` |
 | start time | `start` |
@@ -51,8 +52,9 @@ class LocalSurroundings:
         self._leases = folder / "leases"
         self._instances = folder / "instances"
         self._acks = folder / "acks"
+        self._choices = folder / "choices"
         self._ends = folder / "ends"
-        for made in (self._leases, self._instances, self._acks, self._ends):
+        for made in (self._leases, self._instances, self._acks, self._choices, self._ends):
             made.mkdir(parents=True, exist_ok=True)
 
     # --- the Lease
@@ -186,6 +188,22 @@ class LocalSurroundings:
             return (self._acks / f"{subjob}.json").read_text()
         except FileNotFoundError:
             return None
+
+    # --- choices about sources
+
+    def chosen(self, subjob: str, source: str) -> str | None:
+        self._reach_leases()
+        try:
+            return (self._choices / f"{source}.json").read_text()
+        except FileNotFoundError:
+            return None
+
+    def choose(self, subjob: str, source: str, before: str | None, after: str) -> bool:
+        with self._locked(subjob):
+            if self.chosen(subjob, source) != before:
+                return False
+            _replace(self._choices / f"{source}.json", after)
+            return True
 
     # --- ends
 

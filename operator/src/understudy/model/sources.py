@@ -27,6 +27,11 @@ Rate = Annotated[
 ]
 
 
+class OnBadFile(StrEnum):
+    FAIL = "fail"
+    SKIP = "skip"
+
+
 class SourceKind(Value):
     """Questions about a kind of source. The answers here are those of a source whose rows are read: a broker,
     a request. How a kind is read is in `sources/readers.py`."""
@@ -143,13 +148,23 @@ class Generator(SourceKind):
 
 
 class Files(SourceKind):
-    """Files of a folder in the order of their names, read to the end of the last one."""
+    """Files of a folder in the order of their names: to the end of the last one, or with `watch` for ever."""
 
     path: Path
-    """A file, or a folder whose files are read in the order of their names."""
+    """A file, or a folder whose files are read in the order of their names. Files whose names begin with `.`
+    or `_` are left out."""
 
     format: Format = Format.JSONL
-    """Default: jsonl."""
+    """jsonl, csv (its first line names the columns) or parquet. Default: jsonl."""
+
+    watch: bool = False
+    """Whether new files are taken as they appear, until the job is stopped. Rename a file into the folder
+    when it is complete; its name must be greater than those of the files before it. Default: false."""
+
+    on_bad_record: OnBadFile = OnBadFile.FAIL
+    """A file that can't be read, or that appears after a file with a greater name was taken. fail: the source
+    stops before it and names the file and the reason; when the file is removed or replaced, a watched source
+    continues. skip: such a file has no tuples. Default: fail."""
 
     schema_: Annotated[Schema, Field(alias="schema")]
     """Columns in Spark's notation, such as `patient string, mv double, at timestamp`."""
@@ -158,7 +173,8 @@ class Files(SourceKind):
     """The timestamp column that is the tuple's event time. Default: a column called `ts`, if there is one."""
 
     limit: Count | None = None
-    """The stream ends after this many tuples. Default: with the last file."""
+    """The stream ends after this many tuples. Default: with the last file, or never if the folder is
+    watched."""
 
     volume: Mapping[str, Any] | None = None
     """On Kubernetes: the pod volume source that holds the files, such as a persistentVolumeClaim."""
@@ -181,7 +197,10 @@ class Files(SourceKind):
 
     @property
     def endless(self) -> bool:
-        return False
+        return self.watch and self.limit is None
+
+    def cut_at(self, reached: int) -> Self:
+        return self.model_copy(update={"watch": False})
 
     def found_from(self, folder: str) -> Self:
         return self.model_copy(update={"path": str(PurePosixPath(folder) / self.path)})

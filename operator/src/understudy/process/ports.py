@@ -50,6 +50,14 @@ class Surroundings(Protocol):
     def kept_acks(self, subjob: str) -> str | None:
         """The acks that were stored last. Raises Unreachable."""
 
+    def chosen(self, subjob: str, source: str) -> str | None:
+        """What the readers of a source have agreed on, kept with the Lease of this subjob; None: nothing yet.
+        Raises Unreachable."""
+
+    def choose(self, subjob: str, source: str, before: str | None, after: str) -> bool:
+        """Compare-and-set of what is `chosen`: False if it is not `before` any more. Any instance of the job
+        may call this. Raises Unreachable; the choice may have been stored then."""
+
     def note_end(self, subjob: str, sink: str, at: int) -> None:
         """A sink has written the stream of a subjob to its end, and will not subscribe again. Raises
         Unreachable."""

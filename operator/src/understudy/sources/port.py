@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from understudy.protocol.ids import Range, Seq
+from understudy.sources.choices import Choices, OwnChoices
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Opening:
     """The payload columns, without `_seq` and `_ts`."""
     folder: Path = field(default_factory=Path)
     """The folder of relative paths."""
+    choices: Choices = field(default_factory=OwnChoices)
+    """What all readers of the source have to agree on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,10 @@ class Reader(ABC):
     for a network. A reader that has to wait does so in a thread of its own."""
 
     @abstractmethod
-    def begin(self, start: Seq | None, elapsed_ms: int) -> Seq:
+    def begin(self, start: Seq | None, elapsed_ms: int) -> Seq | None:
         """Reads tuples from `start` on; None: from the newest on. Returns where the reader begins: after
-        `start` if the tuples in between can't be read any more, which are reported as lost. May be called
-        again, with another start."""
+        `start` if the tuples in between can't be read any more, which are reported as lost. None: that is not
+        known yet, and `begin` is called again. May also be called again later, with another start."""
 
     @abstractmethod
     def poll(self, elapsed_ms: int) -> News:
@@ -54,6 +57,11 @@ class Reader(ABC):
     def rows(self, wanted: Range) -> pa.Table | None:
         """Tuples that were returned before, in this life or in an earlier one, to restore a state. None if
         consumers compute them."""
+
+    @property
+    def fault(self) -> str | None:
+        """Why nothing comes, in a sentence; None while all is well."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -17,8 +17,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from understudy.model.job import StreamJob, Subjob
+from understudy.model.sources import Source
 from understudy.process.clock import Anchor
+from understudy.process.ports import Surroundings
 from understudy.protocol.ids import Range, Seq, WallMillis
+from understudy.sources.choices import KeptChoices
 from understudy.sources.port import Opening, Reader
 from understudy.sources.readers import reader_of
 
@@ -51,10 +54,21 @@ class Sources:
         self.start_ms: WallMillis | None = None  # when the job's time begins; None: not known yet
 
     @classmethod
-    def of(cls, job: StreamJob, subjob: Subjob, schemas: Mapping[str, pa.Schema], folder: Path) -> Sources:
+    def of(
+        cls,
+        job: StreamJob,
+        subjob: Subjob,
+        schemas: Mapping[str, pa.Schema],
+        folder: Path,
+        surroundings: Surroundings,
+    ) -> Sources:
         """`folder`: the folder of relative paths."""
         read = [source for source in job.sources if source.name in subjob.inputs]
-        readers = {s.name: reader_of(s.origin, Opening(s.name, schemas[s.name], folder)) for s in read}
+        readers = {}
+        for source in read:
+            choices = KeptChoices(surroundings, _keeper(job, source), source.name)
+            opening = Opening(source.name, schemas[source.name], folder, choices)
+            readers[source.name] = reader_of(source.origin, opening)
         return cls(readers, {s.name for s in read if s.origin.computed})
 
     def begin(self, source: str, start: Seq | None) -> None:
@@ -75,6 +89,8 @@ class Sources:
 
     def _poll(self, source: str, reading: _Reading, elapsed_ms: int) -> None:
         skip_to = None if reading.begun else self._begin(reading, elapsed_ms)
+        if not reading.begun:
+            return
         news = reading.reader.poll(elapsed_ms)
         if news.ended:
             del self._reading[source]
@@ -83,9 +99,14 @@ class Sources:
     def _begin(self, reading: _Reading, elapsed_ms: int) -> Seq | None:
         """The first tuple that is read, if earlier ones are left out."""
         first = reading.reader.begin(reading.start, elapsed_ms)
-        reading.begun = True
+        reading.begun = first is not None
         return first if first != reading.start else None
 
     def rows(self, source: str, wanted: Range) -> pa.Table | None:
         """A tail to restore with; None for a generator, because the inbox computes it."""
         return self._readers[source].rows(wanted)
+
+
+def _keeper(job: StreamJob, source: Source) -> str:
+    """The subjob with whose Lease the choices about the source are kept: the first one that reads it."""
+    return next(subjob.name for subjob in job.subjobs if source.name in subjob.inputs)

@@ -16,6 +16,8 @@ from understudy_lab.bench.core import TARGET, Core
 from understudy_lab.bench.move_costs import Moving
 from understudy_lab.bench.overhead import Overhead, Steady
 from understudy_lab.bench.predicting import FACTOR, Predictions
+from understudy_lab.bench.push import CONNECTIONS, Pushed
+from understudy_lab.bench.push import TARGET as PUSH_TARGET
 from understudy_lab.bench.recovery_times import DETECTION_MS, TARGETS, Recovery
 from understudy_lab.bench.shipping import SAVEPOINT_TARGET, SWEEPING_TARGET, Shipping
 from understudy_lab.bench.silence import Silence
@@ -186,6 +188,19 @@ def core_text(found: Core) -> str:
     rows = [(f"in Arrow batches of {found.batch:,}", f"{found.per_second:,.0f}", f"{TARGET:,}")]
     said = f"{found.tuples:,} tuples on one core; every tenth batch arrived twice."
     return _table(("tuples per second", "measured", "to reach"), rows) + said
+
+
+def push_text(found: Pushed) -> str:
+    cpu = f"{found.server_cpu / found.requests * 1e6:.0f} µs"
+    rows = [
+        ("requests per second", f"{found.rate:,.0f}", f"{PUSH_TARGET:,}"),
+        ("median wait for an ack", f"{found.median_ms:.1f} ms", ""),
+        ("processor time of the server for a request", cpu, ""),
+    ]
+    said = (
+        f"{found.requests:,} requests of one row on {CONNECTIONS} connections, {found.in_log:,} in the log; "
+    )
+    return _table(("push", "measured", "to reach"), rows) + said + "each acked after the sync."
 
 
 def sinks_text(found: Sinks) -> str:

@@ -13,6 +13,7 @@ suspicion    take-overs that nothing called for, with two busy processes for eac
 memory       output queues and processes while a sink is dead and an hour's worth of tuples is made
 sinks        rows per second that a sink of each kind writes; no Spark
 core         tuples per second through output queue, duplicate filter and acks alone: no Spark, no network
+push         requests of one row a second into the ingest process, from 32 connections; no Spark
 
 Exit code 1 if a target is not reached. Nothing else should run on the machine meanwhile.
 """
@@ -50,7 +51,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="kills, stops or moves (10; plan: 3 of each subjob), seconds (overhead 60, bytes 30, "
-        "suspicion 600, memory 3600), million tuples (20; sinks 1)",
+        "suspicion 600, memory 3600), million tuples (20; sinks 1), thousand requests (200)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures to standard output")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
@@ -58,7 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.what not in ("core", "sinks") and (missing := lacking()):
+    if args.what not in ("core", "sinks", "push") and (missing := lacking()):
         print(f"understudy bench: {missing}", file=sys.stderr)
         return 3
     if args.what != "plan" and Mode.AMNESIA in (args.mode or ()):
@@ -188,6 +189,13 @@ def _core(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) ->
     return found, page.core_text(found)
 
 
+def _push(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> tuple[Any, str]:
+    from understudy_lab.bench import page, push
+
+    found = push.measure(folder, (args.runs or 200) * 1_000)
+    return found, page.push_text(found)
+
+
 MEASUREMENTS = {
     "recovery": _recovery,
     "plan": _plan,
@@ -200,6 +208,7 @@ MEASUREMENTS = {
     "memory": _memory,
     "sinks": _sinks,
     "core": _core,
+    "push": _push,
 }
 
 

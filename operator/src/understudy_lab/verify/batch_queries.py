@@ -8,6 +8,7 @@ windows and joins over all rows at once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -42,6 +43,8 @@ from understudy.protocol.ids import Seq
 from understudy.protocol.selection import micros
 from understudy.sources.port import Opening, Reader
 from understudy.sources.readers import reader_of
+
+POLL_SECONDS = 0.001
 
 
 def reference(
@@ -85,12 +88,15 @@ def _source(spark: SparkSession, source: Source, schema: pa.Schema, folder: Path
 
 
 def _all_rows(reader: Reader) -> pa.Table:
-    """Of a source that ends."""
-    reader.begin(Seq(0), 0)
+    """Of a source that ends, in one piece: of a table whose first piece is empty, Spark takes nothing."""
+    while reader.begin(Seq(0), 0) is None:
+        time.sleep(POLL_SECONDS)
     news = [reader.poll(0)]
     while not news[-1].ended:
+        if news[-1].rows is None or not news[-1].rows.num_rows:
+            time.sleep(POLL_SECONDS)
         news.append(reader.poll(0))
-    return pa.concat_tables([each.rows for each in news if each.rows is not None])
+    return pa.concat_tables([each.rows for each in news if each.rows is not None]).combine_chunks()
 
 
 def _numbered(rows: DataFrame) -> DataFrame:

@@ -1,0 +1,1 @@
+"""The sensor's side of `push`. Needs nothing but the standard library."""
