@@ -37,7 +37,7 @@ lint: setup  ## style, types, layers, generated files, links of the docs
 	$(MKDOCS)
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
-	$(BIN)/pytest -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
 
 chart: setup  ## the chart, its alerts and dashboards, and the operator's rights; needs helm and promtool, or root to get them
 	@scripts/chart $(ARGS)
@@ -45,7 +45,7 @@ chart: setup  ## the chart, its alerts and dashboards, and the operator's rights
 spark: setup  ## queries on a real Spark session
 	$(BIN)/pytest -m 'spark and not processes' $(ARGS)
 
-brokers: setup  ## Kafka sources and sinks on a real broker that is killed, too; needs Maven, or root to install it
+brokers: setup  ## Kafka on a real broker that is killed, too, and jobs between topics; needs Maven, or root to install it
 	@command -v mvn >/dev/null || scripts/apt-install maven
 	$(BIN)/pytest -m 'broker and not slow' $(ARGS)
 

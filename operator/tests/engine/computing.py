@@ -19,6 +19,7 @@ from understudy.protocol.selection import UNKNOWN, CountWindow, EachRow, TimeWin
 from understudy_lab.verify.plain.operators import meet, windows_with
 
 PlanRow: TypeAlias = dict[str, Any]
+INPUT = 1_000_000
 Result: TypeAlias = tuple[int | None, list[PlanRow]]
 """An event time in microseconds, and the rows that the result is made of."""
 
@@ -39,6 +40,28 @@ def results_of(inbox: Inbox, plan: BatchPlan) -> list[Result]:
             return [(k * slide + size, windows[k]) for k in sorted(windows)]
         case Within(reach):
             return _pairs(rows, reach)
+
+
+def folds_of(inbox: Inbox, plan: BatchPlan) -> list[tuple[int | None, list[list[int]]]]:
+    """With panes: of each result its event time and, for each partial in order, the rows that made it: their
+    seqs, plus INPUT for those of the second input."""
+    tables = [_partials(inbox, plan, number) for number in range(len(plan.parts))]
+    rule = rule_of(inbox.element.operators)
+    assert isinstance(rule, CountWindow | TimeWindow)
+    results: dict[int, tuple[int | None, list[list[int]]]] = {}
+    for row in (row for table in inbox.summed(plan.number, tables) for row in table.to_pylist()):
+        time = row["_k"] * rule.slide + rule.size if isinstance(rule, TimeWindow) else _known(row["_time"])
+        results.setdefault(row["_k"], (time, []))[1].append(row["partial"])
+    return [results[k] for k in sorted(results)]
+
+
+def _partials(inbox: Inbox, plan: BatchPlan, number: int) -> pa.Table:
+    cells: dict[int, list[int]] = {}
+    part = plan.parts[number]
+    for row in _rows(inbox.rows(plan.number, number)) if part.shut > part.opened else ():
+        cells.setdefault(row["_cell"], []).append(row["_in"] * INPUT + row["_seq"])
+    partials = pa.array(cells.values(), pa.list_(pa.int64()))
+    return pa.table({"_cell": pa.array(cells, pa.int32()), "partial": partials})
 
 
 def _rows(table: pa.Table) -> list[PlanRow]:

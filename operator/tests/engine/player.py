@@ -14,7 +14,7 @@ from understudy.engine.plan import BatchPlan, Choice
 from understudy.model.elements import Element
 from understudy_lab.verify.plain.operators import Row
 
-from .computing import results_of
+from .computing import INPUT, folds_of, results_of
 from .rig import sent, table_of
 
 Result = tuple[Any, ...]
@@ -35,7 +35,11 @@ def time_window(size: int, slide: int, lateness: int) -> list[dict[str, Any]]:
 
 
 def compute(inbox: Inbox, plan: BatchPlan) -> list[Result]:
-    """Per result: its event time and the (input, seq) pairs that it is made of."""
+    """Per result: its event time and the (input, seq) pairs that it is made of; with panes, a tuple of such
+    pairs for each partial."""
+    if inbox.in_panes:
+        found = folds_of(inbox, plan)
+        return [(ts, *(tuple(divmod(n, INPUT) for n in ids) for ids in partials)) for ts, partials in found]
     return [(ts, *((row["_in"], row["_seq"]) for row in rows)) for ts, rows in results_of(inbox, plan)]
 
 
@@ -51,8 +55,14 @@ class Player:
     state."""
 
     def __init__(
-        self, chain: Element, streams: Mapping[str, Sequence[Row]], seed: int, ordered: bool = False
+        self,
+        chain: Element,
+        streams: Mapping[str, Sequence[Row]],
+        seed: int,
+        ordered: bool = False,
+        block: int | None = None,
     ) -> None:
+        self._block, self.ahead = block, 0
         self._chain, self._streams, self._random = chain, streams, random.Random(seed)
         self._specs = [spec_of(name, ordered) for name in chain.inputs]
         self.results: list[Result] = []
@@ -64,7 +74,12 @@ class Player:
     def _fresh(self) -> Inbox:
         pick = self._random.randint
         return Inbox(
-            self._chain, self._specs, max_rows=pick(1, 40), parallelism=pick(1, 3), part_rows=pick(1, 10)
+            self._chain,
+            self._specs,
+            max_rows=pick(1, 40),
+            parallelism=pick(1, 3),
+            part_rows=pick(1, 10),
+            block=self._block,
         )
 
     def play(self) -> list[Result]:
@@ -98,7 +113,13 @@ class Player:
             return
         assert self.inbox.cut(after, timeout=0) == plan, "asking again gives the same plan"
         self.inbox.begin(plan.number)
-        self.results += compute(self.inbox, plan)
+        made = compute(self.inbox, plan)
+        self.results += made
+        if plan.ahead:
+            self.ahead += 1
+            assert not made
+            self.inbox.done(plan.number)
+            return
         self.arrivals += [(run.place, seq) for run in plan.runs for seq in range(run.start, run.stop)]
         self.choices.append(plan.choice())
         position = self.inbox.done(plan.number)

@@ -17,6 +17,8 @@ import pyarrow.flight as flight
 from pyspark.sql import SparkSession
 
 from understudy.engine import serve
+from understudy.engine.cells import BLOCK
+from understudy.engine.folding import inbox_of
 from understudy.engine.inbox import Inbox
 from understudy.engine.lane import TIMESTAMP, InputKind, InputSpec
 from understudy.engine.plan import BatchPlan
@@ -136,10 +138,16 @@ def feed(inbox: Inbox, streams: Streams, rng: random.Random, most: int) -> Itera
 
 
 def run(
-    host: Host, chain: Element, specs: Sequence[InputSpec], streams: Streams, seed: int = 0, most: int = 150
+    host: Host,
+    chain: Element,
+    specs: Sequence[InputSpec],
+    streams: Streams,
+    seed: int = 0,
+    most: int = 150,
+    block: int = BLOCK,
 ) -> Output:
     """The element over whole streams, offered in random pieces while it runs."""
-    inbox, rng = Inbox(chain, specs), random.Random(seed)
+    inbox, rng = inbox_of(host.spark, chain, specs, block=block), random.Random(seed)
     with host.running(inbox) as output:
         for _ in feed(inbox, streams, rng, most):
             if rng.random() < 0.5:
@@ -155,7 +163,7 @@ def run_job(host: Host, job: StreamJob, seed: int = 0) -> dict[str, pa.Table]:
     limits = {s.name: s.generator.limit for s in job.sources if s.generator is not None}
     made: dict[str, pa.Table] = {}
     for element in (e for subjob in job.subjobs for e in elements_of(subjob)):
-        inbox, rng = Inbox(element, inputs_of(element, specs)), random.Random(seed)
+        inbox, rng = inbox_of(host.spark, element, inputs_of(element, specs)), random.Random(seed)
         with host.running(inbox) as output:
             while any(inbox.wanted(name) < _length(name, limits, made) for name in element.inputs):
                 for spec in inbox.inputs:

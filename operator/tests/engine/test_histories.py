@@ -3,7 +3,7 @@ between."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import given, settings
@@ -155,3 +155,131 @@ def test_no_result_is_earlier_than_the_progress_before_it(
     results = player.play()
     for count, progress in player.progress:
         assert all(result[0] >= progress for result in results[count:])
+
+
+# --- folded from panes
+
+BLOCKS = st.integers(1, 12)
+
+
+def in_cells(rows: Sequence[Row], cell: Callable[[Row], tuple[int, ...]]) -> list[Any]:
+    """Per result its rows by cell, in the order of the cells."""
+    return [(row.ts, *_by_cell(row.columns["rows"], cell)) for row in rows]
+
+
+def _by_cell(rows: Sequence[Row], cell: Callable[[Row], tuple[int, ...]]) -> list[Any]:
+    cells: dict[tuple[int, ...], list[Any]] = {}
+    for row in rows:
+        cells.setdefault(cell(row), []).append(row.columns["id"])
+    return [tuple(cells[key]) for key in sorted(cells)]
+
+
+def themselves(rows: Sequence[Row]) -> dict[str, Any]:
+    return {"rows": list(rows)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(STREAM, SPANS, BLOCKS, SEED)
+def test_each_cell_of_a_count_window_makes_one_partial(
+    times: list[int | None], span: tuple[int, int], block: int, seed: int
+) -> None:
+    rows = marked(numbered(times, 0))
+    player = Player(element(["a"], count_window(*span)), {"a": rows}, seed, block=block)
+    meant = oracle.count_windows(rows, rows, *span, [], themselves)
+    assert player.play() == in_cells(meant, oracle.count_cells(*span, block))
+
+
+@settings(max_examples=150, deadline=None)
+@given(STREAM, SPANS, st.integers(0, 10), BLOCKS, SEED)
+def test_each_cell_of_a_time_window_makes_one_partial(
+    times: list[int | None], span: tuple[int, int], lateness: int, block: int, seed: int
+) -> None:
+    rows = marked(numbered(times, 0))
+    player = Player(element(["a"], time_window(*span, lateness)), {"a": rows}, seed, block=block)
+    spans = span[0] * MS, span[1] * MS, lateness * MS
+    meant = oracle.time_windows(rows, rows, *spans, [], themselves)
+    assert player.play() == in_cells(meant, oracle.time_cells(rows, *spans, block))
+
+
+@settings(max_examples=100, deadline=None)
+@given(STREAM, STREAM, SPANS, BLOCKS, st.sampled_from(["arrival", "eventTime"]), st.booleans(), SEED)
+def test_each_cell_over_a_union_makes_one_partial(
+    left: list[int | None],
+    right: list[int | None],
+    span: tuple[int, int],
+    block: int,
+    merge: str,
+    counted: bool,
+    seed: int,
+) -> None:
+    inputs = [marked(numbered(left, 0), 0), marked(numbered(right, 1), 1)]
+    windows = count_window(*span) if counted else time_window(*span, 2)
+    chain = element(["a", "b"], UNION + windows, merge)
+    player = Player(chain, {"a": inputs[0], "b": inputs[1]}, seed, block=block)
+    results = player.play()
+    whole = oracle.renumbered(inputs[place][seq] for place, seq in player.arrivals)
+    if counted:
+        meant = in_cells(
+            oracle.count_windows(whole, whole, *span, [], themselves), oracle.count_cells(*span, block)
+        )
+    else:
+        spans = span[0] * MS, span[1] * MS, 2 * MS
+        meant = in_cells(
+            oracle.time_windows(whole, whole, *spans, [], themselves), oracle.time_cells(whole, *spans, block)
+        )
+    assert results == meant
+
+
+@settings(max_examples=50, deadline=None)
+@given(STREAM, STREAM, SPANS, BLOCKS, SEED)
+def test_a_follower_makes_the_same_partials(
+    left: list[int | None], right: list[int | None], span: tuple[int, int], block: int, seed: int
+) -> None:
+    inputs = {"a": marked(numbered(left, 0), 0), "b": marked(numbered(right, 1), 1)}
+    chain = element(["a", "b"], UNION + count_window(*span), "arrival")
+    leader = Player(chain, inputs, seed, block=block)
+    results = leader.play()
+    follower = Inbox(chain, [spec_of("a"), spec_of("b")], max_rows=7, block=block)
+    followed: list[Any] = []
+    follower.follow([Choice.of(choice.to_ints()) for choice in leader.choices])
+    for name, rows in reversed(inputs.items()):
+        follower.offer(name, table_of(spec_of(name), rows))
+        follower.end(name, len(rows))
+    while (plan := follower.cut(follower.last_done, timeout=0)) is not None:
+        followed += compute(follower, plan)
+        follower.done(plan.number)
+    assert followed == results
+    follower.lead()
+    while (plan := follower.cut(follower.last_done, timeout=0)) is not None:
+        assert plan.ahead
+        compute(follower, plan)
+        follower.done(plan.number)
+    assert follower.finished
+
+
+def test_a_window_bigger_than_a_plan_is_summed_before_it_closes() -> None:
+    rows = marked(numbered([n * MS for n in range(100)], 0))
+    inbox = Inbox(element(["a"], time_window(80, 80, 0)), [spec_of("a")], max_rows=30, block=8)
+    inbox.offer("a", table_of(spec_of("a"), rows[:70]))
+    plans = []
+    while (plan := inbox.cut(inbox.last_done, timeout=0)) is not None:
+        compute(inbox, plan)
+        plans.append((plan.ahead, plan.parts[0].opened, plan.parts[-1].shut))
+        assert inbox.done(plan.number).merged == 0, "the position stays until the window closes"
+    assert plans == [(True, 0, 24), (True, 24, 48), (True, 48, 64)]
+    inbox.offer("a", table_of(spec_of("a"), rows[70:]))
+    plan = inbox.cut(inbox.last_done, timeout=0)
+    assert plan is not None
+    assert (plan.ahead, plan.stop, plan.parts[0].opened, plan.parts[-1].shut) == (False, 81, 64, 80)
+
+
+def test_a_tuple_that_is_late_for_one_of_two_windows_is_only_in_the_other() -> None:
+    rows = marked(numbered([time * MS for time in (1, 5, 21, 12, 31, 45)], 0))
+    inbox = Inbox(element(["a"], time_window(20, 10, 0)), [spec_of("a")], block=100)
+    inbox.offer("a", table_of(spec_of("a"), rows))
+    plan = inbox.cut(inbox.last_done, timeout=0)
+    assert plan is not None
+    first, second, third = compute(inbox, plan)
+    assert first == (20 * MS, ((0, 0), (0, 1)))
+    assert second == (30 * MS, ((0, 3),), ((0, 2),))
+    assert third == (40 * MS, ((0, 2),), ((0, 4),))

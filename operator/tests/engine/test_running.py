@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from understudy.engine.cells import BLOCK
+from understudy.engine.folding import inbox_of
 from understudy.engine.inbox import Inbox
 from understudy_lab.verify.plain import operators as oracle
 from understudy_lab.verify.plain.operators import Row
@@ -47,10 +50,8 @@ def stream(count: int) -> list[Row]:
 
 
 def totals(rows: list[Row]) -> dict[str, Any]:
-    total = 0.0
-    for row in rows:
-        total += row.columns["x"]
-    return {"n": len(rows), "total": total}
+    cell = oracle.count_cells(50, 20, BLOCK)
+    return {"n": len(rows), "total": oracle.added(rows, lambda r: r.columns["x"], cell)}
 
 
 STREAMS = {"s": stream(400), "g": oracle.generator(100, 400, lambda n, _: {"who": f"w{n % 3}", "y": n})}
@@ -62,12 +63,12 @@ def test_another_query_goes_on_where_the_first_one_stopped(host: Host, chain: An
     specs = [{"s": SPEC, "g": OTHER}[name] for name in chain.inputs]
     streams = {name: STREAMS[name] for name in chain.inputs}
     whole = run(host, chain, specs, streams).table
-    first, rng = Inbox(chain, specs), random.Random(3)
+    first, rng = inbox_of(host.spark, chain, specs), random.Random(3)
     with host.running(first) as before:
         for _, _ in zip(range(3), feed(first, streams, rng, 80), strict=False):
             before.wait(lambda: first.idle)
     state = sent(first.state())
-    second = Inbox(chain, specs)
+    second = inbox_of(host.spark, chain, specs)
     second.restore(state, {name: first.tail(name) for name in streams} if with_tails else {})
     with host.running(second) as after:
         for _ in feed(second, streams, rng, 80):
@@ -78,7 +79,7 @@ def test_another_query_goes_on_where_the_first_one_stopped(host: Host, chain: An
 
 
 def test_the_output_of_a_warm_up_is_thrown_away(host: Host) -> None:
-    inbox = Inbox(WINDOWS, [SPEC], parallelism=2)
+    inbox = inbox_of(host.spark, WINDOWS, [SPEC], parallelism=2)
     with host.running(inbox) as output:
         inbox.warm_up()
         output.wait(lambda: inbox.wait_warmed_up(0))
@@ -93,7 +94,7 @@ def test_the_output_of_a_warm_up_is_thrown_away(host: Host) -> None:
 
 def test_after_a_loss_windows_hold_the_tuples_after_it(host: Host) -> None:
     rows, lost = STREAMS["s"], range(130, 247)
-    inbox = Inbox(WINDOWS, [SPEC])
+    inbox = inbox_of(host.spark, WINDOWS, [SPEC])
     with host.running(inbox) as output:
         inbox.offer("s", table_of(SPEC, rows[: lost.start]))
         output.wait(lambda: inbox.idle)
@@ -114,7 +115,7 @@ def test_parts_computed_in_parallel_give_the_same(host: Host, chain: Any) -> Non
     specs = [{"s": SPEC, "g": OTHER}[name] for name in chain.inputs]
     streams = {name: STREAMS[name] for name in chain.inputs}
     whole = run(host, chain, specs, streams).table
-    inbox = Inbox(chain, specs, parallelism=2, part_rows=50)
+    inbox = inbox_of(host.spark, chain, specs, parallelism=2, part_rows=50)
     with host.running(inbox) as output:
         for _ in feed(inbox, streams, random.Random(1), 400):
             pass
@@ -123,9 +124,13 @@ def test_parts_computed_in_parallel_give_the_same(host: Host, chain: Any) -> Non
     assert output.table.equals(whole)
 
 
-@pytest.mark.parametrize("neighbour", ["max(who)", "percentile(x, 0.5)"], ids=["a string", "an object"])
+@pytest.mark.parametrize(
+    ("neighbour", "cell"),
+    [("max(who)", oracle.count_cells(600, 150, BLOCK)), ("percentile(x, 0.5)", lambda _: ())],
+    ids=["a string, in panes", "an object, without panes"],
+)
 def test_doubles_are_added_in_the_order_of_the_stream_whatever_else_is_aggregated(
-    host: Host, neighbour: str
+    host: Host, neighbour: str, cell: Callable[[Row], tuple[int, ...]]
 ) -> None:
     """Spark sorts where a buffer holds strings, and left to itself gives up hashing objects after 128
     groups."""
@@ -139,12 +144,11 @@ def test_doubles_are_added_in_the_order_of_the_stream_whatever_else_is_aggregate
     )
 
     def sums(members: list[Row]) -> dict[str, Any]:
-        total = scaled = 0.0
-        for row in members:
-            total, scaled = total + row.columns["x"], scaled + 1000 * row.columns["x"]
+        total = oracle.added(members, lambda r: r.columns["x"], cell)
+        scaled = oracle.added(members, lambda r: 1000 * r.columns["x"], cell)
         return {"total": total, "mean": scaled / len(members)}
 
-    inbox = Inbox(chain, [spec], parallelism=2, part_rows=500)
+    inbox = inbox_of(host.spark, chain, [spec], parallelism=2, part_rows=500)
     with host.running(inbox) as output:
         for _ in feed(inbox, {"s": rows}, random.Random(2), 1500):
             pass

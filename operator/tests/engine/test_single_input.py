@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from understudy.engine.cells import BLOCK
 from understudy_lab.verify.plain import operators as oracle
 from understudy_lab.verify.plain.operators import Row
 
@@ -24,11 +26,8 @@ def ecg(count: int) -> list[Row]:
     )
 
 
-def totals(rows: list[Row]) -> dict[str, Any]:
-    total = 0.0
-    for row in rows:  # one after the other: the last digits depend on the order
-        total += row.columns["mv"]
-    return {"beats": len(rows), "total": total}
+def totals(cell: Callable[[Row], tuple[int, ...]]) -> Callable[[list[Row]], dict[str, Any]]:
+    return lambda rows: {"beats": len(rows), "total": oracle.added(rows, lambda r: r.columns["mv"], cell)}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -73,7 +72,8 @@ def test_count_windows_close_where_the_position_says(host: Host, size: int, slid
         ],
     )
     kept = oracle.filtered(ecg(505), lambda r: r.columns["mv"] > 0.8)
-    rows = oracle.count_windows(ecg(505), kept, size, slide, ["patient"], totals)
+    cells = oracle.count_cells(size, slide, BLOCK)
+    rows = oracle.count_windows(ecg(505), kept, size, slide, ["patient"], totals(cells))
     assert plain(run(host, chain, [ECG], {"ecg": ecg(505)}).table) == expected(rows)
 
 
@@ -86,7 +86,8 @@ def test_operators_after_a_count_window_see_the_event_time_of_its_results(host: 
             {"map": {"select": {"at": "ts", "total": "total"}}},
         ],
     )
-    rows = oracle.count_windows(ecg(200), ecg(200), 40, 15, [], totals)
+    cells = oracle.count_cells(40, 15, BLOCK)
+    rows = oracle.count_windows(ecg(200), ecg(200), 40, 15, [], totals(cells))
     rows = oracle.filtered(rows, lambda r: r.columns["window_start"] % 2 == 0)
     rows = oracle.mapped(rows, lambda r: {"at": r.ts, "total": r.columns["total"]})
     assert plain(run(host, chain, [ECG], {"ecg": ecg(200)}).table) == expected(rows)
@@ -120,7 +121,9 @@ def test_time_windows_close_by_event_time_and_drop_late_tuples(
     )
     whole = disordered(400)
     kept = oracle.filtered(whole, lambda r: r.columns["mv"] != 3)
-    rows = oracle.time_windows(whole, kept, size * 1000, slide * 1000, lateness * 1000, ["who"], totals)
+    spans = size * 1000, slide * 1000, lateness * 1000
+    cells = oracle.time_cells(whole, *spans, BLOCK)
+    rows = oracle.time_windows(whole, kept, *spans, ["who"], totals(cells))
     rows = oracle.mapped(
         rows,
         lambda r: {

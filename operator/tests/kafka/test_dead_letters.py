@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from tests.kafka.topics_in_use import Open, fill, source_of
 from understudy.kafka.client import Connection
 from understudy.kafka.dead_letters import DeadLetters, copy_dead_letters
-from understudy.kafka.topic import OnBad
+from understudy.model.sources import OnBadRecord
 from understudy_lab.broker.process import Broker
 from understudy_lab.broker.topics import Seen, committed
 
@@ -22,7 +22,7 @@ def test_each_bad_record_is_copied_once_by_whoever_leads(
     broker: Broker, topic: Callable[..., str], open_reader: Open
 ) -> None:
     name, to = topic(2), topic()
-    readers = [open_reader(source_of(broker, name, on_bad=OnBad.SKIP)) for _ in range(2)]
+    readers = [open_reader(source_of(broker, name, on_bad=OnBadRecord.SKIP)) for _ in range(2)]
     letters = DeadLetters(
         Connection(broker.address), name, f"understudy.{name}", to, f"understudy.{name}.dead"
     )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from understudy.kafka.client import Connection
+from understudy.kafka.position import KEY, Position
 from understudy.kafka.sink import Fenced, KafkaSink, SinkTopic
 from understudy.protocol.ids import Seq
 from understudy_lab.broker.process import Broker
@@ -110,6 +111,24 @@ def test_a_life_that_was_fenced_by_mistake_goes_on(broker: Broker, topic: Make, 
     sink.write(tuples(10, 20))
     sink.commit()
     seen(committed(broker, name), 20)
+
+
+def test_a_commit_that_the_broker_has_forgotten_is_noticed(broker: Broker, topic: Make, opened: Open) -> None:
+    name = topic(1)
+    sink = opened(name, 1)
+    for start in (0, 10):
+        sink.write(tuples(start, start + 10))
+        sink.commit()
+    assert (sink.next, sink.forgotten) == (20, 0)
+    position = f"understudy.{name}.sink"
+    forger = Connection(broker.address).producer(transactional_id=position)
+    forger.init_transactions(30)
+    forger.begin_transaction()
+    forger.produce(position, Position(Seq(15), 1).to_bytes(), KEY, partition=0)
+    forger.commit_transaction(30)
+    sink.write(tuples(20, 30))
+    sink.commit()
+    assert (sink.next, sink.forgotten) == (30, 5)
 
 
 def test_what_is_skipped_counts_with_the_next_commit(broker: Broker, topic: Make, opened: Open) -> None:

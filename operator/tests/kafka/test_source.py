@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.kafka.topics_in_use import Open, fill, places, source_of
 from understudy.kafka.outbox import Rows
-from understudy.kafka.topic import OnBad, Starting
+from understudy.model.sources import OnBadRecord, Starting
 from understudy.protocol.ids import Range, Seq
 from understudy_lab.broker.process import Broker
 from understudy_lab.broker.topics import create
@@ -130,7 +130,7 @@ def test_a_bad_record_is_skipped_and_takes_no_number(broker: Broker, topic: Make
     fill(broker, name, range(10))
     spoil(broker, name)
     fill(broker, name, range(10, 20))
-    reader = open_reader(source_of(broker, name, on_bad=OnBad.SKIP))
+    reader = open_reader(source_of(broker, name, on_bad=OnBadRecord.SKIP))
     reader.read_to(20)
     assert [n for _, _, n in reader.tuples.values()] == list(range(20))
 

@@ -147,6 +147,35 @@ def test_functions_in_a_config_map_are_found_by_the_pods_of_their_subjob_only(
     }
 
 
+def test_a_secret_is_given_to_the_pods_that_need_it_and_to_no_others(fake: FakeApi, api: Api) -> None:
+    broker = {"bootstrapServers": "k:9092", "topic": "t"}
+    body = manifest()
+    body["spec"]["sources"] = [
+        {"name": "ticks", "kafka": {**broker, "schema": "v bigint", "security": {"secret": "reader.v1"}}}
+    ]
+    written = {**broker, "topic": "u", "security": {"secret": "writer"}}
+    body["spec"]["sinks"] = [{"name": "out", "input": "double", "kafka": written}]
+    submit(fake, body)
+    Reconciler(api, SETTINGS).reconcile("apps", "demo")
+    given = {}
+    for name in ("demo-keep-0", "demo-double-0", "demo-sink-out"):
+        pod = fake.get("pods", name)
+        assert pod is not None
+        (container,) = pod["spec"]["containers"]
+        volumes = {v["name"]: v["secret"]["secretName"] for v in pod["spec"]["volumes"] if "secret" in v}
+        given[name] = {
+            volumes[mount["name"]]: mount["mountPath"]
+            for mount in container["volumeMounts"]
+            if mount["name"] in volumes
+        }
+        assert {"name": "UNDERSTUDY_IDENTITY", "value": "understudy.apps.demo.uid-job"} in container["env"]
+    assert given == {
+        "demo-keep-0": {"reader.v1": "/etc/understudy-secrets/reader.v1"},
+        "demo-double-0": {},
+        "demo-sink-out": {"writer": "/etc/understudy-secrets/writer"},
+    }
+
+
 def test_the_account_may_touch_its_own_leases_and_its_record_only(fake: FakeApi, api: Api) -> None:
     submit(fake, manifest())
     Reconciler(api, SETTINGS).reconcile("apps", "demo")

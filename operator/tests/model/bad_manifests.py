@@ -35,6 +35,25 @@ def _source(source: str) -> str:
     return manifest(sources=f"{SOURCES}\n- {source}")
 
 
+def _kafka(more: str) -> str:
+    """A source with these fields, and others where they are not among them."""
+    return _source(f"{{name: k, kafka: {{{_with_defaults(more, KAFKA + ', schema: a int')}}}}}")
+
+
+def _to_kafka(more: str) -> str:
+    return manifest(sinks=f"- {{name: o, input: beats, kafka: {{{_with_defaults(more, KAFKA)}}}}}")
+
+
+def _with_defaults(more: str, defaults: str) -> str:
+    given = {field.partition(":")[0] for field in more.split(", ")}
+    return ", ".join(
+        [more, *(field for field in defaults.split(", ") if field.partition(":")[0] not in given)]
+    )
+
+
+KAFKA = "bootstrapServers: 'k:9092', topic: t"
+
+
 def _elements(elements: str, inputs: str = "[ecg]", rest: str = "ha: {}") -> str:
     return manifest(subjobs=f"- name: beats\n  inputs: {inputs}\n  elements: {elements}\n  {rest}")
 
@@ -616,10 +635,76 @@ ENDS = (
         ("did you mean jsonl",),
     ),
     Bad(
-        "kafka, which is not there yet",
-        _source('{name: k, kafka: {bootstrapServers: "k:1", topic: t, schema: "a int"}}'),
-        "spec.sources[3].kafka",
-        ("not available yet", "generator or files"),
+        "a broker without a port",
+        _kafka("bootstrapServers: broker"),
+        "spec.sources[3].kafka.bootstrapServers",
+        ("as host:port",),
+    ),
+    Bad(
+        "a topic that can't be called so",
+        _kafka("topic: a/b"),
+        "spec.sources[3].kafka.topic",
+        ("does not have the right form",),
+    ),
+    Bad(
+        "offsets that are none",
+        _kafka("startingOffsets: oldest"),
+        "spec.sources[3].kafka.startingOffsets",
+        ("earliest, latest, or a time",),
+    ),
+    Bad(
+        "a day that does not exist",
+        _kafka('startingOffsets: "2026-02-30T00:00:00Z"'),
+        "spec.sources[3].kafka.startingOffsets",
+        ("no such time", "such as 2026-11-18T00:00:00Z"),
+    ),
+    Bad(
+        "a format of values that does not exist",
+        _kafka("format: jsonl"),
+        "spec.sources[3].kafka.format",
+        ("did you mean json",),
+    ),
+    Bad(
+        "raw values in two columns",
+        _kafka('format: raw, schema: "key binary, value binary"'),
+        "spec.sources[3].kafka.schema",
+        ("such as value binary",),
+    ),
+    Bad(
+        "raw values as text",
+        _kafka('format: raw, schema: "value string"'),
+        "spec.sources[3].kafka.schema",
+        ("type binary",),
+    ),
+    Bad(
+        "an event time that is not in the values",
+        _kafka("eventTime: at"),
+        "spec.sources[3].kafka.eventTime",
+        ("no timestamp column",),
+    ),
+    Bad(
+        "a partition that is idle at once",
+        _kafka("idleAfter: 1ms"),
+        "spec.sources[3].kafka.idleAfter",
+        ("at least 100ms",),
+    ),
+    Bad(
+        "a policy for bad records that does not exist",
+        _kafka("onBadRecord: ignore"),
+        "spec.sources[3].kafka.onBadRecord",
+        ("fail or skip",),
+    ),
+    Bad(
+        "a column that the record already has",
+        _kafka('schema: "_key string"'),
+        "spec.sources[3].kafka.schema",
+        ("_key",),
+    ),
+    Bad(
+        "a Secret without a name",
+        _kafka("security: {}"),
+        "spec.sources[3].kafka.security.secret",
+        ("is missing",),
     ),
     Bad(
         "push, which is not there yet",
@@ -628,10 +713,25 @@ ENDS = (
         ("not available yet",),
     ),
     Bad(
-        "a kafka sink, which is not there yet",
-        manifest(sinks="- {name: o, input: beats, kafka: {bootstrapServers: k, topic: t}}"),
+        "a key that is not among the columns",
+        _to_kafka("key: patiant"),
+        "spec.sinks[0].kafka.key",
+        ("there is no column patiant in beats", "did you mean patient"),
+    ),
+    Bad(
+        "transactions that last a minute",
+        _to_kafka("commitInterval: 1m"),
+        "spec.sinks[0].kafka.commitInterval",
+        ("at most 5s",),
+    ),
+    Bad(
+        "a sink that writes what its job reads",
+        manifest(
+            sources=f"{SOURCES}\n- {{name: k, kafka: {{{KAFKA}, schema: 'a int'}}}}",
+            sinks=f"- {{name: o, input: beats, kafka: {{{KAFKA}}}}}",
+        ),
         "spec.sinks[0].kafka",
-        ("files or console",),
+        ("the source k would read", "write another place"),
     ),
     Bad(
         "a sink of no kind",

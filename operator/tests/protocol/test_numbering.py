@@ -173,11 +173,11 @@ def test_each_partition_is_read_from_the_first_tuple_that_is_needed() -> None:
     assert history.chosen.begin_at(Seq(13), history.numbering) == {0: 8, 1: 4, 2: 1}
 
 
-def test_event_time_of_a_tuple_is_what_was_known_before_it() -> None:
+def test_an_entry_moves_event_time_with_its_last_tuple_or_else_with_the_next_one() -> None:
     history = read(
         [START, Taken(0, (run(0, 0, 4),), progress=10), Taken(1, progress=20), Taken(2, (run(0, 4, 5),))]
     )
-    assert [history.chosen.progress(Seq(seq)) for seq in (0, 3, 4, 5)] == [None, None, 20, 20]
+    assert [history.chosen.progress(Seq(seq)) for seq in (0, 2, 3, 4, 5)] == [None, None, 10, 20, 20]
 
 
 TIMES = st.integers(-(2**40), 2**40)

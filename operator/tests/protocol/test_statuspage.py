@@ -54,7 +54,7 @@ def test_a_page_is_read_as_it_was_written(page: StatusPage) -> None:
 def test_the_json_is_the_documented_one() -> None:
     raw = to_json(FULL)
     assert (raw["kind"], raw["version"], raw["role"], raw["state"]) == ("subjob", "1.0", "primary", "ready")
-    assert raw["inputs"] == {"ecg": {"position": 1_200, "available": 1_250}}
+    assert raw["inputs"] == {"ecg": {"position": 1_200, "available": 1_250, "bad": 0, "fault": None}}
     assert raw["outputs"]["beats"]["consumers"] == {
         "sink/alerts": {"received": 110, "released": 80, "lag": 3, "lagMs": 240}
     }

@@ -27,13 +27,15 @@ class Taken:
 
     room: bool = True
     news: list[tuple[int, list[int], bool]] = field(default_factory=list)
-    skipped: list[int] = field(default_factory=list)
+    skipped: list[Range] = field(default_factory=list)
+    through: bool = True
 
-    def advance(
-        self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None
-    ) -> None:
-        self.news.append((upto, seqs(rows), ended))
-        self.skipped += [skip_to] if skip_to is not None else []
+    def advance(self, source: str, news: News) -> None:
+        self.news.append((news.upto, seqs(news.rows), news.ended))
+        self.skipped += [news.skipped] if news.skipped is not None else []
+
+    def is_through(self, source: str) -> bool:
+        return self.through
 
     def has_room(self, source: str) -> bool:
         return self.room
@@ -63,6 +65,7 @@ class Broker(Reader):
 def started(reader: Reader, taken: Taken, *, computed: bool = False) -> Sources:
     sources = Sources({"numbers": reader}, {"numbers"} if computed else ())
     sources.advance, sources.has_room = taken.advance, taken.has_room
+    sources.is_through = taken.is_through
     sources.start_ms = WallMillis(now_ms() - LONG_AGO)
     return sources
 
@@ -98,7 +101,18 @@ def test_tuples_that_a_source_no_longer_has_are_skipped_and_said_to_be() -> None
     sources = started(Broker(oldest=7), taken)
     sources.begin("numbers", Seq(5))
     sources.poll()
-    assert (taken.news, taken.skipped) == ([(10, [7, 8, 9], True)], [7])
+    assert (taken.news, taken.skipped) == ([(10, [7, 8, 9], True)], [Range(Seq(5), Seq(7))])
+
+
+def test_tuples_are_skipped_when_those_before_them_are_processed() -> None:
+    taken = Taken(through=False)
+    sources = started(Broker(oldest=7), taken)
+    sources.begin("numbers", Seq(5))
+    sources.poll()
+    assert taken.news == []
+    taken.through = True
+    sources.poll()
+    assert (taken.news, taken.skipped) == ([(10, [7, 8, 9], True)], [Range(Seq(5), Seq(7))])
 
 
 def test_nothing_is_read_before_the_job_starts_or_while_there_is_no_room() -> None:
@@ -129,7 +143,7 @@ def test_a_generator_tells_how_far_time_has_come_whether_or_not_there_is_room() 
     sources = started(generator(limit=50), taken, computed=True)
     sources.begin("numbers", None)
     sources.poll()
-    assert (taken.news, taken.skipped) == ([(50, [], True)], [50])
+    assert (taken.news, taken.skipped) == ([(50, [], True)], [Range(Seq(0), Seq(50))])
 
 
 def test_files_are_read_in_chunks_and_once_more_for_a_state(tmp_path: Path) -> None:
@@ -155,4 +169,4 @@ def test_files_that_are_taken_up_at_their_newest_tuple_continue_after_what_the_j
     sources = started(reader, second)
     sources.begin("numbers", None)
     poll_to_the_end(sources, second)
-    assert ([n for n in second.news if n[2]], second.skipped) == ([(5, [], True)], [5])
+    assert ([n for n in second.news if n[2]], second.skipped) == ([(5, [], True)], [Range(Seq(0), Seq(5))])

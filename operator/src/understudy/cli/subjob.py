@@ -27,6 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from understudy.engine.session import Lacking
     from understudy.instance.process import Place, SubjobProcess, leave
     from understudy.process.logs import configure
+    from understudy.process.secrets import NoSecret
 
     configure(instance=args.instance)
     job = load_or_refuse(args.job)
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     except Lacking as error:
         print(f"understudy subjob: {error}", file=sys.stderr)
         code = 3
-    except Unsuited as error:
+    except (Unsuited, NoSecret) as error:
         print(f"understudy subjob: {error}", file=sys.stderr)
         code = 2
     leave(code)

@@ -8,6 +8,7 @@
 | Progressing | something is being made, replaced or taken over |
 | Degraded | something needs a look |
 | RecoveryObjectiveMet | the newest take-over of every subjob was within its maxRecovery |
+| SourcesHealthy | no source from outside stands still, and no record of one was lost or could not be read |
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def conditions_of(seen: Observed, views: Sequence[SubjobView]) -> list[Finding]:
         progressing(seen, views),
         degraded(seen, views),
         objective(seen, views),
+        *sources_healthy(seen.job, views),
     ]
 
 
@@ -258,3 +260,31 @@ def _last_recovery(seen: Observed, view: SubjobView) -> int | None:
         return taken.recovery_ms
     seconds = (seen.before(view.subjob.name).get("lastFailover") or {}).get("recoverySeconds")
     return round(seconds * 1000) if seconds is not None else None
+
+
+def sources_healthy(job: StreamJob, views: Sequence[SubjobView]) -> list[Finding]:
+    """Of a job with sources from outside; other jobs have no such condition."""
+    outside = {source.name for source in job.sources if source.origin.place is not None}
+    if not outside:
+        return []
+    kind = ConditionType.SOURCES_HEALTHY
+    pages = [view.page for view in views if view.page is not None]
+    inputs = [(name, at) for page in pages for name, at in page.inputs.items() if name in outside]
+    faults = dict.fromkeys(f"{name}: {at.fault}" for name, at in inputs if at.fault)
+    if faults:
+        return [finding(kind, False, "NotRead", "; ".join(faults))]
+    if gone := _gone(pages, outside):
+        return [finding(kind, False, "RecordsLost", gone)]
+    bad = {name: max(at.bad for other, at in inputs if other == name) for name, _ in inputs}
+    if any(bad.values()):
+        said = ", ".join(f"{count} of {name}" for name, count in sorted(bad.items()) if count)
+        return [finding(kind, False, "BadRecords", f"records that could not be read were skipped: {said}")]
+    return [finding(kind, True, "Read", "every source is read")]
+
+
+def _gone(pages: Sequence[InstancePage], outside: set[str]) -> str:
+    lost = [loss for page in pages for loss in page.losses if loss.stream in outside]
+    return "; ".join(
+        f"{loss.stream}: tuples {loss.start} to {loss.stop} were gone before they were processed"
+        for loss in lost
+    )

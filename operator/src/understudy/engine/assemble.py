@@ -7,11 +7,13 @@ from collections.abc import Sequence as Items
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from understudy.engine.cells import Cells
 from understudy.engine.cutting import window_times
 from understudy.engine.lane import TIMESTAMP, WIRE, Lane, to_timestamps
-from understudy.engine.plan import BatchPlan, Part, payload_name
+from understudy.engine.plan import CELL, BatchPlan, Part, payload_name
 from understudy.engine.sequence import Sequence
 from understudy.protocol.selection import CountWindow, Rule, Times, TimeWindow, Within
 
@@ -24,13 +26,19 @@ def assemble(
     plan: BatchPlan,
     number: int,
     only: int | None = None,
+    cells: Cells | None = None,
 ) -> pa.Table:
-    """Part `number` of the plan; only the rows of one input, if one is named."""
+    """Part `number` of the plan; only the rows of one input, if one is named. With cells, only rows that have
+    one."""
     part = plan.parts[number]
     tables = []
     for place, (lane, (start, stop)) in enumerate(zip(lanes, part.reads, strict=True)):
         if stop > start and only in (None, place):
             pos = sequence.places(place, start, stop)
+            if cells is not None:
+                mine = cells.of_rows[pos - part.opened]
+                tables.append(_cell_rows(lane.rows(start, stop), schema, place, pos, mine))
+                continue
             passed = _passed(lane, sequence, rule, start, stop, pos)
             times = _times(rule, sequence, part, pos) if "_times" in schema.names else None
             tables.append(_lane_rows(lane.rows(start, stop), schema, place, pos, passed, times, plan, part))
@@ -42,6 +50,21 @@ def assemble(
     if isinstance(rule, CountWindow | TimeWindow):  # aggregates see a window's rows in merged order
         return whole.take(pa.array(np.argsort(whole["_pos"].to_numpy(), kind="stable")))
     return whole
+
+
+def _cell_rows(
+    rows: pa.Table, schema: pa.Schema, place: int, pos: Times, cells: npt.NDArray[np.int32]
+) -> pa.Table:
+    control = {
+        "_pos": pa.array(pos),
+        "_in": pa.array(np.full(len(pos), place, np.int32)),
+        CELL: pa.array(cells),
+    }
+    payload = {payload_name(place, name): rows[name] for name in rows.column_names}
+    known = {name: rows[name] for name in WIRE.names} | payload | control
+    columns = [known[f.name] if f.name in known else pa.nulls(len(pos), f.type) for f in schema]
+    table = pa.Table.from_arrays(columns, schema=schema)
+    return table if cells.min() >= 0 else table.filter(pa.array(cells >= 0))
 
 
 def _passed(lane: Lane, sequence: Sequence, rule: Rule, start: int, stop: int, pos: Times) -> Times | None:

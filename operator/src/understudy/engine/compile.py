@@ -7,23 +7,24 @@ generated code, so that Spark compiles each element once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from understudy.engine.frame import ORDER, Frame, quoted
 from understudy.engine.function import Call, called
 from understudy.engine.inputs import one_input, union
 from understudy.engine.join import join
 from understudy.engine.lane import InputSpec
-from understudy.engine.plan import plan_schema
+from understudy.engine.panes import WINDOW
+from understudy.engine.plan import CELL, plan_schema, uses_window_times
 from understudy.engine.planned import planned, planned_query
 from understudy.engine.sql import query
-from understudy.engine.windows import aggregate
+from understudy.engine.windows import aggregate, fold, partials
 from understudy.model.elements import Element
 from understudy.model.operators import (
     Aggregate,
@@ -37,6 +38,7 @@ from understudy.model.operators import (
     Sql,
     Union,
 )
+from understudy.model.panes import Mergeable
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Shape:
     """How many of the first columns of the result are order columns."""
 
 
-def raw_type(element: Element, inputs: Sequence[InputSpec]) -> StructType:
-    return from_arrow_schema(plan_schema(element, inputs))
+def raw_type(element: Element, inputs: Sequence[InputSpec], in_panes: bool = False) -> StructType:
+    return from_arrow_schema(plan_schema(element, inputs, in_panes))
 
 
 def compile_element(
@@ -58,6 +60,40 @@ def compile_element(
     """Rows of a plan → order columns, `_ts`, payload. `raws`: one frame, or one per input with only its
     rows."""
     return _frame(element, inputs, raws, call).result()
+
+
+def compile_partials(
+    element: Element, inputs: Sequence[InputSpec], raw: DataFrame, merge: Mergeable, call: Call = called
+) -> DataFrame:
+    """Rows of a plan with their cells → partials."""
+    before, operator, _ = _around_windows(element)
+    frame = _frame(replace(element, operators=before), inputs, [raw], call)
+    if any(isinstance(op, Sql | Python) for op in before):
+        frame = frame.in_order()
+    return partials(frame, operator, merge)
+
+
+def compile_fold(element: Element, rows: DataFrame, merge: Mergeable, call: Call = called) -> DataFrame:
+    """Partials with the numbers of their windows → order columns, `_ts`, payload."""
+    _, operator, after = _around_windows(element)
+    frame = fold(rows, element.tables[0], operator, merge)
+    for following in after:
+        frame = _apply(frame, following, [], call)
+    return frame.result()
+
+
+def _around_windows(element: Element) -> tuple[tuple[Operator, ...], Aggregate, tuple[Operator, ...]]:
+    for place, operator in enumerate(element.operators):
+        if isinstance(operator, Aggregate):
+            return element.operators[:place], operator, element.operators[place + 1 :]
+    raise ValueError(f"{element.name} has no windows")
+
+
+def fold_type(element: Element, made: DataFrame) -> StructType:
+    """The rows that are folded, from the partials that `compile_partials` makes."""
+    columns = [field for field in made.schema if field.name != CELL]
+    timed = [StructField("_time", LongType())] if uses_window_times(element) else []
+    return StructType([StructField(WINDOW, LongType()), *columns, *timed])
 
 
 def shape_of(compiled: DataFrame) -> Shape:

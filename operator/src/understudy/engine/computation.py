@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from understudy.engine.compile import compile_element, raw_type, reads_apart, shape_of
+from understudy.engine.compile import Shape, compile_element, raw_type, reads_apart, shape_of
 from understudy.engine.inbox import Inbox
 from understudy.engine.lane import TIMESTAMP, to_timestamps
 from understudy.engine.plan import BatchPlan, uses_window_times
@@ -29,13 +29,10 @@ class Computation:
         element = inbox.element
         self._spark, self._inbox, self._options = spark, inbox, options
         prepared = [self._prepare(part) for part in range(1 if reads_apart(element) else inbox.parallelism)]
-        self._prepared = prepared if _can_repeat(prepared[0]) else []
+        self._prepared = prepared if can_repeat(prepared[0]) else []
         self._threads = ThreadPoolExecutor(len(prepared), f"parts of {element.name}")
-        shape = shape_of(prepared[0])
-        self._order = shape.order
-        self.schema = pa.schema([pa.field("_ts", TIMESTAMP), *shape.payload])
-        counted = isinstance(rule_of(element.operators), CountWindow)
-        self._lacks_times = counted and not uses_window_times(element)
+        self._finish = Finish(inbox, shape_of(prepared[0]))
+        self.schema = self._finish.schema
 
     def _prepare(self, part: int) -> DataFrame:
         """The query over one part of the plan that is running."""
@@ -52,19 +49,28 @@ class Computation:
         """`_ts` and payload columns, in output order. `rows`: the micro-batch's own rows."""
         parts = len(plan.parts)
         if parts > len(self._prepared):
-            return self._finished(
-                plan, compile_element(self._inbox.element, self._inbox.inputs, [rows]).toArrow()
-            )
-        if parts == 1:
-            return self._finished(plan, self._prepared[0].toArrow())
-        return self._finished(
-            plan, pa.concat_tables(self._threads.map(DataFrame.toArrow, self._prepared[:parts]))
-        )
+            made = compile_element(self._inbox.element, self._inbox.inputs, [rows]).toArrow()
+        elif parts == 1:
+            made = self._prepared[0].toArrow()
+        else:
+            made = pa.concat_tables(self._threads.map(DataFrame.toArrow, self._prepared[:parts]))
+        return self._finish.ordered(plan, made)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _finished(self, plan: BatchPlan, made: pa.Table) -> pa.Table:
+
+class Finish:
+    """What is done with a query's result after Spark."""
+
+    def __init__(self, inbox: Inbox, shape: Shape) -> None:
+        self._inbox, self._order = inbox, shape.order
+        self.schema = pa.schema([pa.field("_ts", TIMESTAMP), *shape.payload])
+        counted = isinstance(rule_of(inbox.element.operators), CountWindow)
+        self._lacks_times = counted and not uses_window_times(inbox.element)
+
+    def ordered(self, plan: BatchPlan, made: pa.Table) -> pa.Table:
+        """`_ts` and payload columns, in output order."""
         keys = made.select(range(self._order))
         table = made.select(range(self._order, made.num_columns))
         if self._lacks_times:
@@ -86,7 +92,7 @@ def _in_order(keys: pa.Table) -> bool:
     )
 
 
-def _can_repeat(query: DataFrame) -> bool:
+def can_repeat(query: DataFrame) -> bool:
     """Spark keeps what an exchange has moved: executed again, the query would return the first plan's
     rows."""
     return "Exchange" not in query._jdf.queryExecution().executedPlan().toString()

@@ -9,6 +9,7 @@ from typing import assert_never
 
 import numpy as np
 
+from understudy.engine.cells import last_edge
 from understudy.engine.lane import Lane
 from understudy.engine.plan import Part
 from understudy.engine.sequence import Sequence
@@ -28,7 +29,7 @@ class Limits:
     """The least rows of a part."""
 
     def in_tuples(self, rule: Rule) -> Limits:
-        """The same limits, with each tuple counted once."""
+        """The same limits, with each tuple counted once. For windows that are computed from their tuples."""
         copies = -(-rule.size // rule.slide) if isinstance(rule, CountWindow | TimeWindow) else 1
         return Limits(max(self.max_rows // copies, 1), self.parallelism, max(self.part_rows // copies, 1))
 
@@ -43,9 +44,9 @@ class Cutter:
 
     # --- where to stop
 
-    def target(self, position: int, most: int | None = None) -> int | None:
+    def target(self, position: int, most: int | None = None, clear: int = 0) -> int | None:
         """The end of the next plan, of at most so many tuples unless no window closes among them; None while
-        a plan would make no output."""
+        a plan would make no output. `clear`: no window closes between the position and this place."""
         stop, limit = self.sequence.stop, self.limits.max_rows
         near = min(stop, position + (limit if most is None else min(limit, most)))
         match self.rule:
@@ -55,7 +56,8 @@ class Cutter:
                 near = max(near, min(stop, windows.next_close(position)))
                 return windows.last_close(position, near)
             case TimeWindow() as windows:
-                return self._close_in(windows, position, near) or self._first_close(windows, position)
+                start = max(position, clear)
+                return self._close_in(windows, start, max(near, start)) or self._first_close(windows, start)
             case rule:
                 assert_never(rule)
 
@@ -102,6 +104,20 @@ class Cutter:
         return tuple(found)
 
     # --- parts
+
+    def pane_parts(self, start: int, stop: int, block: int) -> tuple[Part, ...]:
+        """Of a plan that makes partials of the places `[start, stop)`: no cell is in two parts."""
+        assert isinstance(self.rule, CountWindow | TimeWindow)
+        count = max(1, min(self.limits.parallelism, (stop - start) // self.limits.part_rows))
+        edges = [start]
+        for n in range(1, count):
+            near = start + n * (stop - start) // count
+            edge = last_edge(self.rule, self.sequence, edges[-1], near, block)
+            edges += [] if edge is None else [edge]
+        return tuple(
+            Part(tuple(zip(self.sequence.seqs(a), self.sequence.seqs(b), strict=True)), a, b)
+            for a, b in pairwise([*edges, stop])
+        )
 
     def parts(self, start: int, stop: int) -> tuple[Part, ...]:
         if isinstance(self.rule, Within):

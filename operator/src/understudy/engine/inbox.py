@@ -49,13 +49,18 @@ class Inbox:
         max_waiting: int = MAX_WAITING,
         parallelism: int = 1,
         part_rows: int = PART_ROWS,
+        block: int | None = None,
         salt: Callable[[], int] = lambda: secrets.randbits(62),
         clock: Callable[[], int] = now_micros,
     ) -> None:
         if len(inputs) != len(element.inputs):
             raise ValueError(f"{element.name} has {len(element.inputs)} inputs, got {len(inputs)}")
         self.element, self.inputs = element, tuple(inputs)
-        self.schema = plan_schema(element, inputs)
+        self.in_panes = block is not None
+        """Whether windows are folded from partials, with cells of at most `block` tuples."""
+        self.schema = plan_schema(element, inputs, self.in_panes)
+        self._block = block
+        self._folds: list[pa.Table] = []
         self._wiring = Wiring(element, self.inputs)
         taken = taken_from_plan(element)
         self._salt = salt if Taken.SALT in taken else lambda: 0
@@ -75,7 +80,7 @@ class Inbox:
         )  # before each plan that made output; only with a single input
 
     def _fresh(self, limits: Limits) -> Intake:
-        return Intake(self._wiring, limits, Choices(self._salt, self._clock))
+        return Intake(self._wiring, limits, Choices(self._salt, self._clock), self._block)
 
     @property
     def parallelism(self) -> int:
@@ -213,6 +218,28 @@ class Inbox:
             plan, intake = self._plans[number]
             return intake.window_times(plan)
 
+    def summed(self, number: int, tables: Sequence[pa.Table]) -> list[pa.Table]:
+        """Panes: the partials of the plan's parts are made. Returns those of the windows that the plan
+        closes, as tables to fold, as many at a time as a plan can have parts."""
+        with self._changed:
+            plan, intake = self._plans[number]
+            panes = intake.panes
+            assert panes is not None
+            cells = [panes.cells(intake.sequence, part) for part in plan.parts]
+            closing = None if plan.ahead else intake.closing(plan)
+        panes.add(list(zip(plan.parts, cells, tables, strict=True)))
+        return [] if closing is None else panes.folds(closing, self._limits.max_rows, self.parallelism)
+
+    def lend(self, tables: Sequence[pa.Table]) -> None:
+        """Panes: what the query folds now, one table for each of its tasks."""
+        with self._changed:
+            self._folds = list(tables)
+
+    def fold_rows(self, slot: int) -> pa.Table:
+        with self._changed:
+            self._steps += 1
+            return self._folds[slot]
+
     def done(self, number: int, made: int = 0) -> Position:
         """The output is appended: drops tuples that the new selection does not need. May be called twice."""
         with self._changed:
@@ -251,7 +278,8 @@ class Inbox:
     def idle(self) -> bool:
         """No plan is running, and nothing can be made of the tuples that have arrived."""
         with self._changed:
-            return not self._plans and self._intake.choices.first is None and self._intake.target() is None
+            rests = not self._plans and self._intake.choices.first is None
+            return rests and self._intake.target() is None and not self._intake.sums_ahead
 
     def hold(self) -> None:
         """Cuts no further plan of this role until `release`; arriving tuples are kept."""
@@ -324,7 +352,7 @@ class Inbox:
         """Continues from a state. Tails that are missing have to be offered: `wanted` begins at the
         selection."""
         with self._changed:
-            restored = Intake(self._wiring, self._limits, self._intake.choices)
+            restored = Intake(self._wiring, self._limits, self._intake.choices, self._block)
             restored.restore(state, tails)
             if self._clock is not None:
                 self._clock.reached(state.clock)

@@ -19,6 +19,9 @@ from understudy.protocol.selection import UNKNOWN, Micros, Times
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 WIRE: Final = pa.schema([("_seq", pa.int64()), ("_ts", TIMESTAMP)])
+PROGRESS: Final = "_wm"
+"""How far event time has come with a tuple, if its source says so: a source that knows that more is to come
+may hold event time back. Otherwise it is the greatest event time so far."""
 ORIGIN: Final[Micros] = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 MAX_CHUNKS: Final = 64
 
@@ -167,8 +170,12 @@ class StoredLane(Lane):
         if first != self.stop or rows["_seq"][-1].as_py() != first + rows.num_rows - 1:
             raise ValueError(f"rows from {first} on, expected consecutive ones from {self.stop}")
         times = to_micros(rows["_ts"])
+        if PROGRESS in rows.column_names:
+            greatest = to_micros(rows[PROGRESS])
+        else:
+            greatest = greatest_of(times, self.before(self.stop))
         rows = rows.select(self._schema.names).cast(self._schema)
-        self._chunks.append(_Chunk(first, rows, times, greatest_of(times, self.before(self.stop))))
+        self._chunks.append(_Chunk(first, rows, times, greatest))
         self.stop += rows.num_rows
 
     def learn(self, progress: Micros) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final
 
 import pyarrow as pa
 
@@ -16,6 +17,9 @@ from understudy.model.operators import Aggregate, Filter, Map, Operator, Sql
 from understudy.protocol.merge import Run
 from understudy.protocol.selection import CountWindow, TimeWindow, Within, rule_of
 
+CELL: Final = "_cell"
+"""The cell of a row (`cells.py`), as a number of its part."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -24,6 +28,8 @@ class Part:
     reads: tuple[tuple[int, int], ...]
     opened: int = 0
     shut: int = 0
+    """Panes and count windows: the places `[opened, shut)`. Time windows: the greatest event times before the
+    two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,8 @@ class BatchPlan:
     salt: int = 0
     clock: int | None = None
     warm_up: bool = False
+    ahead: bool = False
+    """It only makes partials of panes, for windows that a later plan closes: the position stays."""
     cut_ms: int = 0
     """Wall-clock time at which it was cut: the duration of a micro-batch is counted from here."""
 
@@ -112,12 +120,22 @@ def _mentions_ts(text: str) -> bool:
     return re.search(r"\bts\b", text, re.IGNORECASE) is not None
 
 
-def plan_schema(element: Element, inputs: Sequence[InputSpec]) -> pa.Schema:
+def plan_schema(element: Element, inputs: Sequence[InputSpec], in_panes: bool = False) -> pa.Schema:
     """The columns of a plan's rows."""
-    rule = rule_of(element.operators)
     fields = list(WIRE)
     if len(inputs) > 1:
         fields += [pa.field("_pos", pa.int64()), pa.field("_in", pa.int32())]
+    fields += [pa.field(CELL, pa.int32())] if in_panes else _of_rule(element)
+    for place, spec in enumerate(inputs):
+        if spec.kind is not InputKind.GENERATOR:
+            fields += [pa.field(payload_name(place, f.name), f.type) for f in spec.schema]
+    return pa.schema(fields)
+
+
+def _of_rule(element: Element) -> list[pa.Field]:
+    """The columns that windows and joins read, and those of the plan's choices."""
+    rule = rule_of(element.operators)
+    fields: list[pa.Field] = []
     if isinstance(rule, TimeWindow | Within):
         fields.append(pa.field("_wm", TIMESTAMP))
     if isinstance(rule, Within):
@@ -131,10 +149,7 @@ def plan_schema(element: Element, inputs: Sequence[InputSpec]) -> pa.Schema:
         fields.append(pa.field("_salt", pa.int64()))
     if Taken.CLOCK in taken:
         fields.append(pa.field("_clock", TIMESTAMP))
-    for place, spec in enumerate(inputs):
-        if spec.kind is not InputKind.GENERATOR:
-            fields += [pa.field(payload_name(place, f.name), f.type) for f in spec.schema]
-    return pa.schema(fields)
+    return fields
 
 
 def payload_name(place: int, column: str) -> str:

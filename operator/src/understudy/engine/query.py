@@ -18,6 +18,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from understudy.engine.compile import raw_type
 from understudy.engine.computation import Computation
+from understudy.engine.folding import Folding
 from understudy.engine.inbox import Inbox
 from understudy.engine.plan import BatchPlan
 from understudy.engine.source import NAME
@@ -45,7 +46,8 @@ class ElementQuery:
         self._spark, self._inbox, self._scratch = spark, inbox, scratch
         self._on_output = on_output
         self._options = {"address": address, "element": inbox.element.name}
-        self._computation = Computation(spark, inbox, self._options)
+        kind = Folding if inbox.in_panes else Computation
+        self._computation: Computation | Folding = kind(spark, inbox, self._options)
         self.schema = self._computation.schema
         self._attempts = 0
         self._began = False
@@ -64,7 +66,8 @@ class ElementQuery:
         self._attempts += 1
         self._next = self._inbox.last_done + 1
         folder = self._scratch / f"{element.name}-{next(_numbers)}"
-        reader = self._spark.readStream.format(NAME).schema(raw_type(element, self._inbox.inputs))
+        columns = raw_type(element, self._inbox.inputs, self._inbox.in_panes)
+        reader = self._spark.readStream.format(NAME).schema(columns)
         rows = reader.options(**self._options, start=str(self._next - 1)).load()
         writer = rows.writeStream.foreachBatch(self._batch).queryName(folder.name).options(**LOG_BEHIND)
         return writer.option("checkpointLocation", str(folder)).start(), folder
@@ -74,7 +77,7 @@ class ElementQuery:
         plan = self._inbox.begin(self._next)
         table = self._computation.run(plan, rows)
         with self._inbox.waited_for():
-            if not plan.warm_up:
+            if not (plan.warm_up or plan.ahead):
                 self._on_output(plan, table)
             self._inbox.done(plan.number)
         self._next += 1

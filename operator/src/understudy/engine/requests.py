@@ -41,3 +41,5 @@ class PartRows(_Bytes):
     part: int
     input: int | None = None
     """Rows of this input only; None: of all."""
+    fold: bool = False
+    """Panes: the partials that are folded now, instead of a plan's rows; `part` is the task."""

@@ -59,7 +59,7 @@ def _source(spark: SparkSession, source: Source) -> InputSpec:
                 source.name, InputKind.GENERATOR, _arrow(schema), rate, made, ordered=origin.ordered
             )
         case origin:
-            schema = StructType.fromDDL(origin.declared.schema)
+            schema = StructType.fromDDL(origin.declared.all)
             return InputSpec(source.name, InputKind.STREAM, _arrow(schema), ordered=origin.ordered)
 
 

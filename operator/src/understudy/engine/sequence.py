@@ -140,11 +140,12 @@ class Merged(Sequence):
     def _append(self, order: Places, merged: Items[int]) -> None:
         if not len(order):
             return
-        times = np.empty(len(order), np.int64)
+        times, reached = np.empty((2, len(order)), np.int64)
         for place, lane in enumerate(self._lanes):
             mine = order == place
-            times[mine] = lane.times(merged[place], merged[place] + int(mine.sum()))
-        greatest = greatest_of(times, self.before(self.stop))
+            span = merged[place], merged[place] + int(mine.sum())
+            times[mine], reached[mine] = lane.times(*span), lane.greatest(*span)
+        greatest = greatest_of(reached, self.before(self.stop))
         self.order = np.concatenate((self.order, order))
         self._times = np.concatenate((self._times, times))
         self._greatest = np.concatenate((self._greatest, greatest))
@@ -189,10 +190,9 @@ class Merged(Sequence):
         """Continues from a state: `order` covers the places from `base` to the state's position."""
         self.base, self.origin, self.base_before = base, tuple(origin), before
         self.order = order
-        self._times = np.full(len(order), UNKNOWN, np.int64)
+        self._times, reached = np.full((2, len(order)), UNKNOWN, np.int64)
         for place, lane in enumerate(self._lanes):
             mine = np.flatnonzero(order == place)[max(lane.start - self.origin[place], 0) :]
-            self._times[mine[: lane.stop - lane.start]] = lane.times(
-                lane.start, min(lane.stop, lane.start + len(mine))
-            )
-        self._greatest = greatest_of(self._times, before)
+            held, span = mine[: lane.stop - lane.start], (lane.start, min(lane.stop, lane.start + len(mine)))
+            self._times[held], reached[held] = lane.times(*span), lane.greatest(*span)
+        self._greatest = greatest_of(reached, before)

@@ -20,6 +20,9 @@ def cut(inboxes: Mapping[str, Inbox], raw: bytes) -> bytes:
 
 
 def rows(inboxes: Mapping[str, Inbox], raw: bytes) -> pa.Table:
-    """The rows of one part of a plan."""
+    """The rows of one part of a plan, or the partials that one task folds."""
     request = PartRows.from_bytes(raw)
-    return inboxes[request.element].rows(request.plan, request.part, request.input).combine_chunks()
+    inbox = inboxes[request.element]
+    if request.fold:
+        return inbox.fold_rows(request.part).combine_chunks()
+    return inbox.rows(request.plan, request.part, request.input).combine_chunks()

@@ -27,7 +27,7 @@ CALL_SECONDS = 30.0
 
 class PlanSource(DataSource):  # type: ignore[misc]
     """Options: `address` (host:port of the driver's server), `element`; `start` (the last plan that is done)
-    for a stream; `part`, and `input` (rows of one input only) for a batch."""
+    for a stream; `part`, and `input` (rows of one input only) or `fold` (partials of panes) for a batch."""
 
     @classmethod
     def name(cls) -> str:
@@ -78,12 +78,13 @@ class CurrentPlan(DataSourceReader):  # type: ignore[misc]
         self._element = options["element"]
         self._part = int(options["part"])
         self._input = int(options["input"]) if "input" in options else None
+        self._fold = "fold" in options
 
     def partitions(self) -> list[PlanPart]:
         return [PlanPart(None, self._part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _rows(self._address, PartRows(self._element, None, self._part, self._input))
+        return _rows(self._address, PartRows(self._element, None, self._part, self._input, self._fold))
 
 
 @cache

@@ -1,5 +1,5 @@
-"""Windows: every row is copied to the windows that contain it and close in this part; then a plain GROUP
-BY."""
+"""Windows as a plain GROUP BY: over rows, each copied to the windows that contain it and close in this part;
+or over partials of panes, each copied to the windows that contain its pane."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from understudy.engine.frame import Frame, quoted
+from understudy.engine.plan import CELL
 from understudy.engine.planned import taken_columns
 from understudy.model.operators import Aggregate
+from understudy.model.panes import Mergeable
 from understudy.protocol.selection import CountWindow, TimeWindow, window_rule
 
 LEAST: Final = "(-9223372036854775807L - 1L)"
@@ -27,8 +29,35 @@ def aggregate(frame: Frame, operator: Aggregate) -> Frame:
     columns = [F.expr(text).alias(name) for name, text in operator.select.items()]
     if "_time" in rows.columns:
         columns.append(F.max("_time").alias("_time"))
-    grouped = rows.groupBy(*keys).agg(*columns)
-    start, end, ts = _bounds(windows, "_time" in rows.columns)
+    return _results(rows.groupBy(*keys).agg(*columns), frame.table, taken, operator, windows)
+
+
+def partials(frame: Frame, operator: Aggregate, merge: Mergeable) -> DataFrame:
+    """One row per cell and group: `_cell`, the groups, the partials."""
+    keys = [F.col(quoted(name)) for name in (CELL, *operator.group_by)]
+    return frame.df.groupBy(*keys).agg(*(F.expr(text).alias(name) for name, text in merge.partials.items()))
+
+
+def fold(rows: DataFrame, table: str, operator: Aggregate, merge: Mergeable) -> Frame:
+    """The same results as `aggregate`, from partials. `rows`: for each window its number `_k` and its
+    partials, in the order of the cells."""
+    types = {field.name: field.dataType.simpleString() for field in rows.schema}
+    columns = [F.expr(text).alias(name) for name, text in merge.select(types).items()]
+    if "_time" in rows.columns:
+        columns.append(F.max("_time").alias("_time"))
+    keys = [F.col(quoted(name)) for name in ("_k", *operator.group_by)]
+    grouped = rows.alias(table).groupBy(*keys).agg(*columns)
+    return _results(grouped, table, (), operator, window_rule(operator.window))
+
+
+def _results(
+    grouped: DataFrame,
+    table: str,
+    taken: tuple[str, ...],
+    operator: Aggregate,
+    windows: CountWindow | TimeWindow,
+) -> Frame:
+    start, end, ts = _bounds(windows, "_time" in grouped.columns)
     groups = {f"_group{n}": quoted(name) for n, name in enumerate(operator.group_by)}
     df = grouped.selectExpr(
         "_k",
@@ -41,7 +70,7 @@ def aggregate(frame: Frame, operator: Aggregate) -> Frame:
         *map(quoted, operator.select),
     )
     payload = (*operator.group_by, "window_start", "window_end", *operator.select)
-    return Frame.of(df, frame.table, ("_k", "_ts", *taken, *groups), payload, ("_k", *groups))
+    return Frame.of(df, table, ("_k", "_ts", *taken, *groups), payload, ("_k", *groups))
 
 
 def _in_windows(df: DataFrame, windows: CountWindow | TimeWindow) -> DataFrame:

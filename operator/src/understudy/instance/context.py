@@ -60,6 +60,8 @@ class Story:
     arrivals: deque[tuple[int, int]] = field(
         default_factory=lambda: deque(maxlen=20)
     )  # (time, tuples so far)
+    bad: dict[str, int] = field(default_factory=dict)  # records of each source that could not be read
+    faults: dict[str, str] = field(default_factory=dict)  # why no tuples of a source come
     primary_positions: dict[str, int] = field(default_factory=dict)  # as a standby: the primary's positions
 
     def note_batch(self, rows: int, ms: int) -> None:

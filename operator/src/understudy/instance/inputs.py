@@ -22,6 +22,7 @@ from understudy.protocol.ids import Consumer, Epoch, Range, Seq, Stream
 from understudy.protocol.peermessage import Age, Origin, size_of_ack
 from understudy.protocol.savepoints import Tree
 from understudy.protocol.watermarks import Step
+from understudy.sources.port import News
 from understudy.sources.reading import Sources
 from understudy.streams.reader import Asking, Handler, Incoming, Reading, StreamReader
 from understudy.streams.replicas import reading_of
@@ -44,6 +45,7 @@ class Inputs(Handler):
         self._arriving: pa.Table | None = None
         self.reading = False
         sources.advance, sources.has_room = self._advance, self._has_room
+        sources.is_through = self._is_through
 
     def start(self) -> None:
         threading.Thread(target=self._ack_forever, name="acks", daemon=True).start()
@@ -53,6 +55,7 @@ class Inputs(Handler):
         """Polls sources and watches readers. Called every few milliseconds."""
         with self._context.lock:
             self._sources.poll()
+            self._context.story.faults = self._sources.faults
         for reader in list(self._readers.values()):
             reader.watch()
 
@@ -92,9 +95,16 @@ class Inputs(Handler):
     def read(self, command: do.ReadInput) -> None:
         stream, self.reading = command.stream, True
         if stream in self._wiring.replayable:
-            self._sources.begin(stream, command.start)
+            self._sources.begin(stream, self._first_wanted(stream, command.start))
             return
         self._read(stream, Origin.NEWEST if command.start is None else Origin.POSITION)
+
+    def _first_wanted(self, source: str, start: Seq | None) -> Seq | None:
+        """Where to read from: earlier than `start` if a restored state still lacks its tail."""
+        if start is None:
+            return None
+        wanted = (self._context.inboxes[name].wanted(source) for name in self._wiring.readers(Stream(source)))
+        return Seq(min([start, *wanted]))
 
     def replay(self, command: do.Replay) -> None:
         self._read(command.stream, Origin.HELD)
@@ -234,23 +244,40 @@ class Inputs(Handler):
             self._context.inboxes[name].room(stream) > 0 for name in self._wiring.readers(Stream(stream))
         )
 
-    def _advance(
-        self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None
-    ) -> None:
-        """A source has advanced. If it begins at its newest tuple, the core determines what is lost. Called
-        under the lock."""
-        self._context.story.available[source] = upto
-        if skip_to is not None:
-            self._context.post(on.Resumes(Stream(source), Seq(0), Seq(skip_to)))
+    def _is_through(self, source: str) -> bool:
+        """Whether all that can be made of the tuples that have arrived is made."""
+        readers = [self._context.inboxes[name] for name in self._wiring.readers(Stream(source))]
+        return all(inbox.starved(source) or inbox.idle for inbox in readers)
+
+    def _advance(self, source: str, news: News) -> None:
+        """A source has advanced. Called under the lock."""
+        story, upto = self._context.story, news.upto
+        story.available[source], story.bad[source] = upto + news.waiting, news.bad
+        if news.skipped is not None:
+            self._skip_of_source(Stream(source), news.skipped)
         for name in self._wiring.readers(Stream(source)):
             inbox = self._context.inboxes[name]
-            if rows is None:
+            if news.rows is None:
                 inbox.advance(source, upto)
-            elif rows.num_rows:
-                self.offer(name, source, rows)
-            if ended:
+            elif news.rows.num_rows:
+                self.offer(name, source, news.rows)
+            if news.ended:
                 inbox.end(source, upto)
-        self._context.story.aim(source, upto)
+        story.aim(source, upto)
+
+    def _skip_of_source(self, source: Stream, skipped: Range) -> None:
+        """The core decides what is lost. It knows nothing of tuples before its position: if they are gone, a
+        state lacks them."""
+        self._context.post(on.Resumes(source, skipped.start, skipped.stop))
+        lacking = [
+            name
+            for name in self._wiring.readers(source)
+            if self._context.inboxes[name].wanted(source) < skipped.stop
+        ]
+        if lacking:
+            self.report_loss(do.ReportLoss(source, skipped))
+        for name in lacking:
+            self.skip(do.Skip(source, skipped.stop, name))
 
     # --- acks
 

@@ -60,7 +60,11 @@ def state_of(context: Context) -> State:
 def _inputs(context: Context) -> dict[str, page.Input]:
     leading = context.core.role is Role.PRIMARY
     positions = context.positions() if leading else context.story.primary_positions
-    return {s: page.Input(n, max(n, context.story.available.get(s, 0))) for s, n in positions.items()}
+    story = context.story
+    return {
+        s: page.Input(n, max(n, story.available.get(s, 0)), story.bad.get(s, 0), story.faults.get(s))
+        for s, n in positions.items()
+    }
 
 
 def _output(context: Context, queue: OutputQueue) -> page.Queue:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import structlog
 
 from understudy.engine.executors import tasks_running
-from understudy.engine.inbox import Inbox
+from understudy.engine.folding import inbox_of
 from understudy.engine.query import ElementQuery
 from understudy.engine.schemas import inputs_of, stream_specs
 from understudy.engine.session import parallelism, start_session
@@ -113,7 +113,7 @@ class SubjobProcess:
         specs = stream_specs(spark, self.job)
         elements = elements_of(self.subjob)
         tasks = parallelism(self.subjob.spark)
-        inboxes = {e.name: Inbox(e, inputs_of(e, specs), parallelism=tasks) for e in elements}
+        inboxes = {e.name: inbox_of(spark, e, inputs_of(e, specs), parallelism=tasks) for e in elements}
         schemas = {name: spec.schema for name, spec in specs.items()}
         wire_schemas = {e.name: _on_wire(schemas[e.name]) for e in elements}
         stores = {e.name: self._store(e, wire_schemas[e.name]) for e in elements}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from understudy.kafka.client import Connection, ensure_topic
 from understudy.process.clock import steady_ms
 from understudy.protocol.chosen import History
 from understudy.protocol.ids import Millis, Seq
-from understudy.protocol.numbering import LogEntry, Numbering
+from understudy.protocol.numbering import LogEntry, Numbering, Taken
 from understudy.protocol.numbering_wire import from_bytes, to_bytes
 
 log = structlog.get_logger()
@@ -48,9 +49,11 @@ class NumberingLog:
         self._last_state = 0
         self._sent = 0
         self._delivered: list[tuple[int, LogEntry]] = []
-        self._states: deque[tuple[Seq, int]] = deque()
-        """States that count: where they stand on the stream, and in the log."""
+        self._states: deque[tuple[Numbering, int]] = deque()
+        """States that count, with their offsets in the log."""
         self._serial, self._since = -1, steady_ms()
+        self.bad = 0
+        """How many records could not be read, by the entries that count."""
 
     @property
     def numbering(self) -> Numbering:
@@ -69,13 +72,14 @@ class NumberingLog:
         if self.history is None:
             if isinstance(entry, Numbering):
                 self._begin(entry)
-                self._states.append((entry.next, offset))
+                self._states.append((entry, offset))
             return
         if self.history.take(entry):
             self._mine = mine
+            self.bad += len(entry.bad) if isinstance(entry, Taken) else 0
             if isinstance(entry, Numbering):
                 self._last_state = entry.serial
-                self._states.append((entry.next, offset))
+                self._states.append((entry, offset))
                 if self._wanted is None or entry.next <= self._wanted:
                     self._begin(entry)
 
@@ -134,11 +138,15 @@ class NumberingLog:
             self._last_state = self.numbering.serial  # if it does not count, the next one comes as late
             self.append(self.numbering)
 
-    def trim(self, admin: AdminClient, needed: Seq) -> None:
-        """Delete entries that no reader needs: those before the last state at or before the tuple that some
-        reader still needs. Does not wait."""
+    @property
+    def may_be_trimmed(self) -> bool:
+        return len(self._states) > 1
+
+    def trim(self, admin: AdminClient, is_gone: Callable[[Numbering], bool]) -> None:
+        """Deletes the entries before the last state of which it is so: that the topic has none of the records
+        before it. Does not wait."""
         upto: int | None = None
-        while len(self._states) > 1 and self._states[1][0] <= needed:
+        while self.may_be_trimmed and is_gone(self._states[1][0]):
             self._states.popleft()
             upto = self._states[0][1]
         if upto is not None:

@@ -54,11 +54,14 @@ class Outbox:
         self.fault: str | None = None
         """Why nothing comes; None while all is well."""
 
+        self.waiting = 0
+        """How many records follow that are not here yet."""
+
+        self.bad = 0
+        """How many records could not be read, by the log."""
+
         self.released = Seq(0)
         """This reader does not ask for earlier tuples again."""
-
-        self.unneeded = Seq(0)
-        """Nor does any other reader of the source."""
 
     def put(self, delivery: Delivery) -> None:
         with self._lock:

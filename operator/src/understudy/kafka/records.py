@@ -13,13 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from understudy.kafka.values import ValueFormat, decode
+from understudy.kafka.values import decode
+from understudy.model.sources import Encoding
 from understudy.protocol.interleaving import Fetched, Slice
 from understudy.protocol.numbering import Bad, Offset, Run
 
 Ints = npt.NDArray[np.int64]
 STAMP: Final = pa.timestamp("us", "UTC")
 OWN: Final = (("_key", pa.binary()), ("_partition", pa.int32()), ("_offset", pa.int64()))
+PROGRESS: Final = "_wm"
+"""How far event time has come with a tuple, by the numbering log."""
 PIECE_ROWS: Final = 500
 PIECE_MICROS: Final = 100_000
 """A piece spans at most about so much event time: no finer order is made between partitions."""
@@ -30,7 +33,7 @@ class Reading:
     """How records become tuples."""
 
     schema: pa.Schema
-    format: ValueFormat = ValueFormat.JSON
+    format: Encoding = Encoding.JSON
     event_time: str | None = None
     """The column; None: the record's own timestamp."""
 

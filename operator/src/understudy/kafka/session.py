@@ -4,8 +4,9 @@ it."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,13 +18,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from understudy.kafka.client import CALL_SECONDS
 from understudy.kafka.numbering_log import NumberingLog
 from understudy.kafka.outbox import Ended, Missing, Outbox, Rows, SkipTo
-from understudy.kafka.records import STAMP, Records
-from understudy.kafka.topic import Described, OnBad, SourceTopic, describe, described, first_state, watermarks
+from understudy.kafka.records import PROGRESS, STAMP, Records
+from understudy.kafka.topic import Described, SourceTopic, describe, described, first_state, watermarks
+from understudy.model.sources import OnBadRecord
 from understudy.process.clock import steady_ms
 from understudy.protocol.chosen import Chosen
 from understudy.protocol.ids import Millis, Range, Seq
 from understudy.protocol.interleaving import Partitions, propose
-from understudy.protocol.numbering import Bad, Offset, Recreated, Removed
+from understudy.protocol.numbering import Bad, Numbering, Offset, Recreated, Removed
 
 log = structlog.get_logger()
 POLL_SECONDS: Final = 0.005
@@ -36,6 +38,8 @@ back."""
 
 DESCRIBE_MS: Final = 5_000
 SHOW_MS: Final = 1_000
+COUNT_MS: Final = 200
+TRIM_MS: Final = 10_000
 
 
 class Stopped(Exception):
@@ -70,7 +74,7 @@ class Session:
         self._asked: tuple[Millis, Future[Any] | None] = (steady_ms(), None)
         self._log: NumberingLog
         self._bad_record: str | None = None
-        self._shown = steady_ms()
+        self._shown = self._counted = self._trimmed = steady_ms()
         self._ended = False
 
     def run(self) -> None:
@@ -93,6 +97,12 @@ class Session:
     def _at(self) -> Seq:
         assert self.delivered is not None
         return self.delivered
+
+    @property
+    def numbered(self) -> Seq:
+        """The end of the tuples that are numbered by now."""
+        limit = self._source.limit
+        return self._chosen.next if limit is None else Seq(min(self._chosen.next, limit))
 
     # --- opening
 
@@ -153,8 +163,9 @@ class Session:
         self._pause()
         self._look_at_topic(now)
         self._show_progress(now)
+        self._count_waiting(now)
         self._chosen.trim(Seq(min(self._outbox.released, self._at)))
-        self._log.trim(self._admin, self._outbox.unneeded)
+        self._trim_log(now)
 
     def _take(self, messages: Sequence[Any]) -> None:
         """In their order: what is said of a partition holds after the records before it."""
@@ -181,8 +192,8 @@ class Session:
     def _take_records(self, messages: Sequence[Any]) -> None:
         if not messages or self._bad_record is not None:
             return
-        bad = self._records.add(messages, keep_bad=self._source.on_bad is OnBad.SKIP)
-        if bad and self._source.on_bad is OnBad.FAIL:
+        bad = self._records.add(messages, keep_bad=self._source.on_bad is OnBadRecord.SKIP)
+        if bad and self._source.on_bad is OnBadRecord.FAIL:
             self._stop_at(bad[0])
         now = steady_ms()
         for partition in {message.partition() for message in messages}:
@@ -236,8 +247,7 @@ class Session:
                 found.taken(place.next)
 
     def _deliver(self) -> None:
-        limit = self._source.limit
-        end = self._chosen.next if limit is None else min(self._chosen.next, limit)
+        limit, end = self._source.limit, self.numbered
         while self._at < end and not self._outbox.full:
             if not self._deliver_some(Range(self._at, Seq(min(end, self._at + ENTRY_ROWS)))):
                 break
@@ -289,7 +299,10 @@ class Session:
             return
         limit, numbering = self._source.limit, self._log.numbering
         most = ENTRY_ROWS if limit is None else max(0, min(ENTRY_ROWS, limit - numbering.next))
-        entry = propose(numbering, self._partitions(now), most)
+        known = self._partitions(now)
+        entry = propose(numbering, known, most)
+        if entry is not None and limit is not None and numbering.next + entry.count >= limit:
+            entry = propose(numbering, replace(known, active=frozenset()), most)  # no partition has more
         if entry is None:
             self._log.nothing_to_write(now)
         else:
@@ -305,9 +318,13 @@ class Session:
     def _is_at_end(self, partition: int) -> bool:
         if partition in self._at_end:
             return True
+        return 0 <= self._end_of(partition) <= self._records.partitions[partition].next
+
+    def _end_of(self, partition: int) -> int:
+        """The offset after the last record, as the broker said it last; less than 0 if it has not."""
         at = TopicPartition(self._source.topic, partition)
-        high: int = self._consumer.get_watermark_offsets(at, cached=True)[1]
-        return 0 <= high <= self._records.partitions[partition].next
+        end: int = self._consumer.get_watermark_offsets(at, cached=True)[1]
+        return end
 
     # --- the topic
 
@@ -342,6 +359,31 @@ class Session:
         shown = [TopicPartition(self._source.topic, partition, place.next) for partition, place in places]
         self._consumer.commit(offsets=shown, asynchronous=True)
 
+    def _count_waiting(self, now: Millis) -> None:
+        """By what the broker said last of each partition; offsets without a record count, too."""
+        if now - self._counted < COUNT_MS:
+            return
+        self._counted = now
+        places = self._log.numbering.places
+        ends = {partition: self._end_of(partition) for partition in self._records.partitions}
+        behind = sum(max(0, end - places[p].next) for p, end in ends.items() if p in places)
+        self._outbox.bad = self._log.bad
+        self._outbox.waiting = behind + self._chosen.next - self._at
+
+    def _trim_log(self, now: Millis) -> None:
+        """By whoever writes the log."""
+        if now - self._trimmed < TRIM_MS or not (self._log.wrote_last and self._log.may_be_trimmed):
+            return
+        self._trimmed = now
+        lows = {p: watermarks(self._source, self._consumer, p)[0] for p in self._records.partitions}
+        self._log.trim(self._admin, lambda state: self._is_gone(state, lows))
+
+    def _is_gone(self, state: Numbering, lows: Mapping[int, int]) -> bool:
+        """Whether the topic has none of the records before this state any more."""
+        if state.topic != self._log.numbering.topic:
+            return True
+        return all(place.next <= lows.get(partition, 0) for partition, place in state.places.items())
+
     def _renew(self, found: Described) -> None:
         if self._is_read(found.id):
             for partition in sorted(found.partitions - self._records.partitions.keys()):
@@ -357,10 +399,10 @@ class Session:
 
 
 def numbered_rows(rows: pa.Table, first: Seq, chosen: Chosen) -> pa.Table:
-    """With the seq of each, and how far event time had come before it."""
+    """With the seq of each, and how far event time has come with it."""
     end = Seq(first + rows.num_rows)
     at = [(first, chosen.progress(first)), *chosen.changes(Range(first, end))]
     counts = [stop - start for start, stop in pairwise([*(seq for seq, _ in at), end])]
     passed = [pa.repeat(pa.scalar(time, pa.int64()), n) for (_, time), n in zip(at, counts, strict=True)]
     seqs = pa.array(np.arange(first, end))
-    return rows.add_column(0, "_seq", seqs).append_column("_wm", pa.chunked_array(passed).cast(STAMP))
+    return rows.add_column(0, "_seq", seqs).append_column(PROGRESS, pa.chunked_array(passed).cast(STAMP))

@@ -72,6 +72,9 @@ class KafkaSink:
         self.next = Seq(0)
         """All tuples before this are committed."""
 
+        self.forgotten = 0
+        """Tuples whose commit was answered, and that the broker has forgotten, by its own position."""
+
         self._position = Position()
         self._lasting(self._take)
         self.wrote_at_ms = self._position.at_ms
@@ -125,7 +128,15 @@ class KafkaSink:
         self._producer.init_transactions(CALL_SECONDS)
         self._position = read_position(sink.connection, sink.position)
         self._check(self._position)
+        self._notice_what_is_forgotten(self._position.next)
         self.next = max(self.next, self._position.next)
+
+    def _notice_what_is_forgotten(self, position: Seq) -> None:
+        """A broker that was killed can forget what it has confirmed (KAFKA-20734). These tuples are acked:
+        nobody holds them, and some of them may be there."""
+        if position < self.next:
+            self.forgotten += self.next - position
+            log.error("broker forgot a commit", topic=self._sink.topic, start=position, stop=self.next)
 
     def _check(self, found: Position) -> None:
         if found.life > self._life:

@@ -49,6 +49,16 @@ class KafkaSource:
         return self._outbox.poll()
 
     @property
+    def waiting(self) -> int:
+        """How many records follow that are not delivered, as far as that is known."""
+        return self._outbox.waiting
+
+    @property
+    def bad(self) -> int:
+        """How many records could not be read, by the numbering log from its present beginning on."""
+        return self._outbox.bad
+
+    @property
     def fault(self) -> str | None:
         """Why nothing comes; None while all is well."""
         return self._outbox.fault
@@ -56,11 +66,6 @@ class KafkaSource:
     def release(self, upto: Seq) -> None:
         """Tuples before this will not be asked for again."""
         self._outbox.released = upto
-
-    def trim(self, unneeded: Seq) -> None:
-        """No reader of the source, of whatever subjob, will ask for tuples before this: the log may forget
-        them."""
-        self._outbox.unneeded = unneeded
 
     def rows(self, wanted: Range) -> list[Rows | Missing]:
         """Tuples that were delivered before, read again. Waits for the broker. Raises KafkaException, Stopped
@@ -101,20 +106,24 @@ class KafkaSource:
         return session.delivered
 
 
-def reread(source: SourceTopic, wanted: Range) -> list[Rows | Missing]:
-    """In a session of its own, which numbers nothing."""
+def reread(source: SourceTopic, wanted: Range | None = None) -> list[Rows | Missing]:
+    """In a session of its own, which numbers nothing. Default: all that is numbered, up to the limit."""
     outbox, found = Outbox(), list[Rows | Missing]()
-    session = Session(source, wanted.start, outbox, threading.Event(), writes=False)
+    start = wanted.start if wanted is not None else Seq(0)
+    session = Session(source, start, outbox, threading.Event(), writes=False)
     try:
         session.open()
-        deadline = steady_ms() + REREAD_MS
-        while (at := session.delivered) is None or at < wanted.stop:
+        wanted = wanted or Range(start, session.numbered)
+        at, deadline = start, steady_ms() + REREAD_MS
+        while at < wanted.stop:
             if steady_ms() > deadline:
                 raise KafkaException(
                     KafkaError(KafkaError._TIMED_OUT, f"{wanted} was not read again in time")
                 )
             session.step()
             found += _all(outbox)
+            before, at = at, session.delivered or start
+            deadline = steady_ms() + REREAD_MS if at > before else deadline
         return [*_within(wanted, [*found, *_all(outbox)])]
     finally:
         session.close()

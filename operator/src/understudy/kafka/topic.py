@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
 
 from understudy.kafka.client import CALL_SECONDS, Connection
 from understudy.kafka.records import Reading
+from understudy.model.sources import OnBadRecord, Starting
 from understudy.protocol.ids import WallMillis
 from understudy.protocol.numbering import Numbering, Offset, Place
-
-
-class Starting(StrEnum):
-    EARLIEST = "earliest"
-    LATEST = "latest"
-
-
-class OnBad(StrEnum):
-    FAIL = "fail"
-    SKIP = "skip"
-
 
 IDLE_AFTER_MS: Final = 5_000
 
@@ -39,7 +28,7 @@ class SourceTopic:
     starting: Starting | WallMillis = Starting.EARLIEST
     limit: int | None = None
     idle_after_ms: int = IDLE_AFTER_MS
-    on_bad: OnBad = OnBad.FAIL
+    on_bad: OnBadRecord = OnBadRecord.FAIL
     group: str | None = None
     """Progress is committed there, so that lag tools see it. It is never read."""
 

@@ -9,21 +9,16 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 
+from understudy.model.sources import Encoding
+
 NUMBER = "_n"
 VALUE = "v"
 WHY_CHARS = 200
-
-
-class ValueFormat(StrEnum):
-    JSON = "json"
-    CSV = "csv"
-    RAW = "raw"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +37,11 @@ class Decoded:
     bad: tuple[Unreadable, ...] = ()
 
 
-def decode(values: Sequence[bytes | None], format_: ValueFormat, schema: pa.Schema) -> Decoded:
+def decode(values: Sequence[bytes | None], format_: Encoding, schema: pa.Schema) -> Decoded:
     """A record without a value has null in every column."""
-    if format_ is ValueFormat.RAW:
+    if format_ is Encoding.RAW:
         return Decoded(pa.table([pa.array(values, pa.binary()).cast(schema.types[0])], schema=schema))
-    parse = _parse_json if format_ is ValueFormat.JSON else _parse_csv
+    parse = _parse_json if format_ is Encoding.JSON else _parse_csv
     tables: list[pa.Table] = []
     bad: list[Unreadable] = []
     waiting = [(0, len(values))] if values else []

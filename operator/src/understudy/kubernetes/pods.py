@@ -65,6 +65,8 @@ def instance_pod(owner: Owner, job: StreamJob, intent: CreateInstance, settings:
     spec["containers"] = [_instance_container(owner, subjob, sources, settings)]
     spec["volumes"] += [{"name": f"source-{s.name}", **_volume(s)} for s in sources]
     _give_code(spec, subjob)
+    read = {s.origin.secret for s in job.sources if s.name in subjob.inputs}
+    _give_secrets(owner, spec, sorted(name for name in read if name is not None))
     _give_credentials(owner, spec, intent.certificate)
     if subjob.spark.executors.instances:
         (container,) = spec["containers"]

@@ -53,6 +53,18 @@ WAITING: Final = gauge(
     *_INSTANCE,
     "input",
 )
+BAD_RECORDS: Final = gauge(
+    "understudy_source_bad_records",
+    "Records of a source that could not be read and were skipped, by what its numbering still remembers.",
+    *_INSTANCE,
+    "input",
+)
+NOT_READ: Final = gauge(
+    "understudy_source_not_read",
+    "1 while an input is a source that can't be read, such as a topic whose broker is away.",
+    *_INSTANCE,
+    "input",
+)
 INPUT_LOST: Final = counter(
     "understudy_input_tuples_lost_total",
     "Input tuples that no instance will process, as this process noticed since it started. Over the life of "
@@ -218,6 +230,8 @@ def _of_primary(page: InstancePage, who: tuple[str, str, str]) -> Iterator[Sampl
     for stream, at in page.inputs.items():
         yield TUPLES_IN.at(at.position, *who, stream)
         yield WAITING.at(at.waiting, *who, stream)
+        yield NOT_READ.at(at.fault is not None, *who, stream)
+        yield BAD_RECORDS.at(at.bad, *who, stream)
     for stream, queue in page.outputs.items():
         yield from _of_queue(queue, (*who, stream))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from .scope import Columns
 from .sql import Malformed, parse_columns
@@ -20,12 +21,22 @@ class Declared:
 
     schema: str
     event_time: str | None
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Columns that each row has besides those of the schema, with their types."""
+    ts_is_time: bool = True
+    """A column `ts` is the event time if no other is named."""
+
+    @property
+    def all(self) -> str:
+        """The schema with the columns that each row has besides."""
+        return ", ".join([self.schema, *(f"{name} {kind}" for name, kind in self.more.items())])
 
     @property
     def columns(self) -> Columns | None:
-        return declared_columns(self.schema)
+        columns = declared_columns(self.schema)
+        return (*columns, *self.more) if columns is not None else None
 
     @property
     def has_event_time(self) -> bool:
         names = [name.lower() for name in self.columns or ("ts",)]
-        return self.event_time is not None or "ts" in names
+        return not self.ts_is_time or self.event_time is not None or "ts" in names

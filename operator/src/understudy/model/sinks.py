@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field
 
-from .value import Duration, Name, OneOf, Path, Size, Value, mebibytes, one_of_rule
+from .brokers import Security, Servers, Topic, out_of_range
+from .refusal import Fault
+from .value import Column, Duration, Name, OneOf, Path, Size, Value, mebibytes, one_of_rule
 
 OF_THE_POD: Final = ("emptyDir", "ephemeral", "csi")
 """Kinds of volume that are created and deleted with a pod."""
@@ -37,6 +39,10 @@ class Roll(Value):
         return mebibytes(self.size)
 
 
+class Encoding(StrEnum):
+    JSON = "json"
+
+
 class SinkKind(Value):
     """Questions about a kind of sink. The answers here are those of a sink that stores its output, together
     with its position, outside of the job's pods: a broker, a database. How a kind writes is in
@@ -52,6 +58,20 @@ class SinkKind(Value):
     @property
     def pod_volume(self) -> Mapping[str, Any] | None:
         """The volume of its pod for its files."""
+        return None
+
+    @property
+    def place(self) -> tuple[str, ...] | None:
+        """Where it writes, if a source could read there."""
+        return None
+
+    def faults(self) -> Iterator[tuple[str, Fault]]:
+        """What the schema of the manifest can't rule out: the field of this kind, and its fault."""
+        return iter(())
+
+    @property
+    def key_column(self) -> str | None:
+        """The column by which its output is keyed."""
         return None
 
     @property
@@ -160,16 +180,47 @@ class ConsoleSink(SinkKind):
         return False
 
 
+LEAST_COMMIT: Final = timedelta(milliseconds=10)
+MOST_COMMIT: Final = timedelta(seconds=5)
+
+
 class KafkaSink(SinkKind):
-    """A Kafka topic. Not available yet."""
+    """A Kafka topic. Consumers that read committed records see each tuple once, as a JSON object of its
+    columns; the header `_seq` is its place on the stream."""
 
-    available: ClassVar[bool] = False
+    bootstrap_servers: Servers
+    """The brokers, as host:port, separated by commas."""
 
-    bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)]
-    """host:port, separated by commas."""
+    topic: Topic
+    """The topic, which has to exist."""
 
-    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
-    """The topic."""
+    key: Column | None = None
+    """The column whose value is the record's key. Default: records have no key."""
+
+    format: Encoding = Encoding.JSON
+    """Default: json."""
+
+    commit_interval: Duration = timedelta(milliseconds=100)
+    """How long a transaction lasts while tuples flow. Consumers see a tuple when its transaction ends.
+    Default: 100ms."""
+
+    security: Security | None = None
+    """How to reach brokers that ask for TLS or a login."""
+
+    @property
+    def key_column(self) -> str | None:
+        return self.key
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return self.bootstrap_servers, self.topic
+
+    def faults(self) -> Iterator[tuple[str, Fault]]:
+        yield from out_of_range("commitInterval", self.commit_interval, LEAST_COMMIT, MOST_COMMIT)
+
+    @property
+    def secret(self) -> str | None:
+        return self.security.secret if self.security is not None else None
 
 
 class PostgresSink(SinkKind):

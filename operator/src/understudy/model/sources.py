@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
+from .brokers import OF_THE_RECORD, Security, Servers, Topic, out_of_range
 from .declared import Declared
+from .refusal import Fault
 from .scope import Columns
-from .value import Column, Count, Expression, Name, Number, OneOf, Path, Schema, Value, one_of_rule
+from .sql import Malformed, parse_columns
+from .value import (
+    Column,
+    Count,
+    Duration,
+    Expression,
+    Name,
+    Number,
+    OneOf,
+    Path,
+    Schema,
+    Value,
+    one_of_rule,
+)
 
 
 class Format(StrEnum):
@@ -25,6 +41,11 @@ Rate = Annotated[
     Field(gt=0, le=10_000_000),
     WithJsonSchema({"type": "number", "gt": 0, "maximum": 10_000_000}),
 ]
+
+
+_TIME: Final = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
 
 
 class OnBadFile(StrEnum):
@@ -68,6 +89,11 @@ class SourceKind(Value):
         return None
 
     @property
+    def secret(self) -> str | None:
+        """The Secret that each pod that reads it needs."""
+        return None
+
+    @property
     def read_from(self) -> str | None:
         """The path of its files, as written in the manifest; None if it reads no files."""
         return None
@@ -81,6 +107,15 @@ class SourceKind(Value):
     def seconds(self) -> float | None:
         """How long the stream takes; None if its end does not depend on time."""
         return None
+
+    @property
+    def place(self) -> tuple[str, ...] | None:
+        """Where its records are, if a sink could write there."""
+        return None
+
+    def faults(self) -> Iterator[tuple[str, Fault]]:
+        """What the schema of the manifest can't rule out: the field of this kind, and its fault."""
+        return iter(())
 
     def due(self, elapsed_ms: int) -> int | None:
         """How many tuples are due at this time after the job's start; None if that does not depend on
@@ -209,22 +244,68 @@ class Files(SourceKind):
         return self.model_copy(update={"path": f"{folder}/{self.path.strip('/')}"})
 
 
+LEAST_IDLE: Final = timedelta(milliseconds=100)
+MOST_IDLE: Final = timedelta(hours=1)
+
+
+class Encoding(StrEnum):
+    JSON = "json"
+    CSV = "csv"
+    RAW = "raw"
+
+
+class Starting(StrEnum):
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+class OnBadRecord(StrEnum):
+    FAIL = "fail"
+    SKIP = "skip"
+
+
 class KafkaSource(SourceKind):
-    """A Kafka topic. Not available yet."""
+    """A Kafka topic. Only committed records are read. Columns are those of the schema, then `_key`,
+    `_partition` and `_offset` of the record."""
 
-    available: ClassVar[bool] = False
+    bootstrap_servers: Servers
+    """The brokers, as host:port, separated by commas."""
 
-    bootstrap_servers: Annotated[str, Field(min_length=1, max_length=1024)]
-    """host:port, separated by commas."""
-
-    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
+    topic: Topic
     """The topic."""
 
     schema_: Annotated[Schema, Field(alias="schema")]
-    """Columns of the JSON values in Spark's notation."""
+    """Columns of the record values in Spark's notation, such as `patient string, mv double, at timestamp`.
+    With the format raw: one column of type binary."""
+
+    format: Encoding = Encoding.JSON
+    """How a value is written. `json`: an object; `csv`: one line; `raw`: as it is. Default: json."""
 
     event_time: Column | None = None
-    """The timestamp column that is the tuple's event time. Default: a column called `ts`, if there is one."""
+    """The timestamp column that is the tuple's event time. Default: the record's own timestamp."""
+
+    starting_offsets: Annotated[str, Field(pattern=rf"^(earliest|latest|{_TIME})$", max_length=40)] = (
+        Starting.EARLIEST.value
+    )
+    """Where a job begins that has taken nothing yet: earliest, latest, or a time such as
+    2026-11-18T00:00:00Z. Default: earliest."""
+
+    on_bad_record: OnBadRecord = OnBadRecord.FAIL
+    """What happens at a record that the schema does not fit. `fail`: the source stops before it and names it;
+    `skip`: it becomes no tuple, and is counted. Default: fail."""
+
+    idle_after: Duration = timedelta(seconds=5)
+    """A partition that sends nothing for so long does not hold event time back. Default: 5s."""
+
+    group: Annotated[str, Field(min_length=1, max_length=249)] | None = None
+    """Progress is committed to this consumer group, so that lag tools see it. It is never read. Default:
+    none."""
+
+    security: Security | None = None
+    """How to reach brokers that ask for TLS or a login."""
+
+    limit: Count | None = None
+    """The stream ends after this many tuples of all partitions together. Default: never."""
 
     rate: Rate | None = None
     """Tuples per second that the planner assumes. Default: unknown, and the planner assumes 1000 and says
@@ -232,7 +313,37 @@ class KafkaSource(SourceKind):
 
     @property
     def declared(self) -> Declared:
-        return Declared(self.schema_, self.event_time)
+        return Declared(self.schema_, self.event_time, OF_THE_RECORD, ts_is_time=False)
+
+    @property
+    def secret(self) -> str | None:
+        return self.security.secret if self.security is not None else None
+
+    @property
+    def endless(self) -> bool:
+        return self.limit is None
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return self.bootstrap_servers, self.topic
+
+    def faults(self) -> Iterator[tuple[str, Fault]]:
+        columns = parse_columns(self.schema_)
+        kinds = [] if isinstance(columns, Malformed) else [c.args["kind"].this.name for c in columns]
+        if self.format is Encoding.RAW and kinds and kinds != ["BINARY"]:
+            what = "the format raw has one column; write one of type binary, such as value binary"
+            yield "schema", Fault("InvalidSchema", what)
+        try:
+            _ = self.starting
+        except ValueError:
+            what = "there is no such time; write earliest, latest, or a time such as 2026-11-18T00:00:00Z"
+            yield "startingOffsets", Fault("InvalidSetting", what)
+        yield from out_of_range("idleAfter", self.idle_after, LEAST_IDLE, MOST_IDLE)
+
+    @property
+    def starting(self) -> Starting | datetime:
+        named = next((each for each in Starting if each == self.starting_offsets), None)
+        return named or datetime.fromisoformat(self.starting_offsets)
 
 
 class Push(SourceKind):

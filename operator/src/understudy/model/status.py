@@ -49,6 +49,7 @@ class ConditionType(StrEnum):
     RECOVERY_OBJECTIVE_MET = "RecoveryObjectiveMet"
     PROGRESSING = "Progressing"
     DEGRADED = "Degraded"
+    SOURCES_HEALTHY = "SourcesHealthy"
 
 
 class ConditionStatus(StrEnum):
@@ -87,7 +88,7 @@ class Condition(Value):
     """One statement about the job, with its reason."""
 
     type: ConditionType
-    """Ready, Accepted, Protected, RecoveryObjectiveMet, Progressing or Degraded."""
+    """Ready, Accepted, Protected, RecoveryObjectiveMet, Progressing, Degraded or SourcesHealthy."""
 
     status: ConditionStatus
     """True, False or Unknown."""
@@ -394,7 +395,7 @@ class StreamJobStatus(Value):
     """When the figures that change all the time were measured; they are written every few seconds."""
 
     conditions: Annotated[tuple[Condition, ...], Field(max_length=50, json_schema_extra=BY_TYPE)] = ()
-    """Ready, Accepted, Protected, RecoveryObjectiveMet, Progressing, Degraded."""
+    """Ready, Accepted, Protected, RecoveryObjectiveMet, Progressing, Degraded, SourcesHealthy."""
 
     summary: Summary | None = None
     """What `kubectl get sj` shows."""

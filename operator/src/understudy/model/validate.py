@@ -41,6 +41,8 @@ ALONE: Final[tuple[Check, ...]] = (
     ends.schemas,
     ends.sinks_of_sources,
     ends.shared_paths,
+    ends.loops,
+    ends.rules_of_kinds,
     ends.rolls,
     expressions.generator_names,
     expressions.generator_fields,
@@ -59,6 +61,7 @@ ALONG_THE_STREAMS: Final[tuple[WalkCheck, ...]] = (
     timing.event_time,
     timing.merge_event_time,
     branches.alternatives,
+    ends.keys,
 )
 
 

@@ -64,18 +64,19 @@ class Chosen:
         changes = bisect_right(self._changes, self.start)
         del self._changes[:changes], self._progress[:changes]
 
-    def reached(self, progress: Micros) -> None:
-        """Notes how far event time has come before the next tuple."""
-        self._changes.append(self.next)
+    def reached(self, progress: Micros, since: Seq) -> None:
+        """Notes how far event time has come with the tuple `since`. That is the last tuple of the entry that
+        says so; or the next tuple, if the entry has none: a tuple that was delivered keeps its event time."""
+        self._changes.append(since)
         self._progress.append(progress)
 
     def progress(self, seq: Seq) -> Micros | None:
-        """How far event time had come before a tuple: this decides whether the tuple is late."""
+        """How far event time has come with a tuple. A tuple is late by the time of the one before it."""
         place = bisect_right(self._changes, seq) - 1
         return self._progress[place] if place >= 0 else self._first_progress
 
     def changes(self, within: Range) -> Iterator[tuple[Seq, Micros]]:
-        """The tuples before which event time advanced, and how far it came."""
+        """The tuples with which event time advanced, and how far it came."""
         for place in range(bisect_left(self._changes, within.start), bisect_left(self._changes, within.stop)):
             yield Seq(self._changes[place]), self._progress[place]
 
@@ -127,13 +128,15 @@ class History:
         if not self.numbering.fits(entry):
             return False
         before, self.numbering = self.numbering, self.numbering.with_entry(entry)
+        since = self.chosen.next
         match entry:
             case Taken():
                 self.chosen.add(entry.runs)
+                since = Seq(max(since, self.chosen.next - 1))
             case Recreated():
                 self.chosen.unreadable_before = self.chosen.next
             case Numbering():
                 pass
         if self.numbering.progress is not None and self.numbering.progress != before.progress:
-            self.chosen.reached(self.numbering.progress)
+            self.chosen.reached(self.numbering.progress, since)
         return True

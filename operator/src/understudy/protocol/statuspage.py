@@ -60,6 +60,10 @@ class Lag:
 class Input(Wire):
     position: int = 0
     available: int = 0
+    bad: int = 0
+    """Of a source: records that could not be read, and became no tuples."""
+    fault: str | None = None
+    """Of a source: why no tuples come; None while all is well."""
 
     @property
     def waiting(self) -> int:

@@ -57,6 +57,9 @@ class Writer(ABC):
     age_ms: int | None = None
     """How long before this life an earlier one wrote; None if there was none, or if it is not known."""
 
+    lost: int = 0
+    """Tuples that were durable and that the target has forgotten, as far as that is known."""
+
     next: int
     """All tuples before this seq are durable, including those of earlier lives. They are acked, and no
     producer holds them afterwards."""

@@ -242,7 +242,7 @@ class SinkProcess(Handler):
             error=self.error,
             tuples=self.writer.next,
             next=self.writer.next,
-            lost=self.lost,
+            lost=self.lost + self.writer.lost,
             quiet_ms=self._hearing.quiet_ms(self.sink.input, steady_ms()),
             lag=max(0, self._end - self.writer.next),
             lag_ms=self._lag_ms if self._end > self.writer.next else 0,

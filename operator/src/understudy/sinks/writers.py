@@ -28,8 +28,10 @@ def writer_of(opening: Opening) -> Writer:
             return DeltaLog(opening.output, opening.life, name, Rolling.of(delta.roll), opening.disk)
         case ConsoleSink():
             return ConsoleLog(opening.disk)
-        case KafkaSink():
-            raise NotImplementedError("the sink kafka is not available yet")
+        case KafkaSink() as kafka:
+            from understudy.sinks.kafka import KafkaWriter
+
+            return KafkaWriter(kafka, opening)
         case PostgresSink() as postgres:
             from understudy.sinks.postgres import PostgresTable
 

@@ -24,6 +24,11 @@ class Opening:
     """The folder of relative paths."""
     choices: Choices = field(default_factory=OwnChoices)
     """What all readers of the source have to agree on."""
+    identity: str = ""
+    """The name of this job, and of no other job of the past: what it keeps elsewhere has names that begin
+    so."""
+    secrets: Path = field(default_factory=Path)
+    """The folder of Secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,13 @@ class News:
     """`_seq`, `_ts` and the payload, directly following the rows before; None if consumers compute them."""
     ended: bool = False
     """The stream has no tuples from `upto` on."""
+    skipped: Range | None = None
+    """Tuples that can't be read any more, or are older than the newest that were asked for. `upto` is after
+    them."""
+    waiting: int = 0
+    """How many tuples are known to follow."""
+    bad: int = 0
+    """How many records could not be read and became no tuples, as far as that is known."""
 
 
 class Reader(ABC):
@@ -46,7 +58,8 @@ class Reader(ABC):
     def begin(self, start: Seq | None, elapsed_ms: int) -> Seq | None:
         """Reads tuples from `start` on; None: from the newest on. Returns where the reader begins: after
         `start` if the tuples in between can't be read any more, which are reported as lost. None: that is not
-        known yet, and `begin` is called again. May also be called again later, with another start."""
+        known yet, and `begin` is called again. A reader that knows only later what is gone says it in the
+        news of `poll`. May also be called again later, with another start."""
 
     @abstractmethod
     def poll(self, elapsed_ms: int) -> News:
@@ -56,7 +69,7 @@ class Reader(ABC):
     @abstractmethod
     def rows(self, wanted: Range) -> pa.Table | None:
         """Tuples that were returned before, in this life or in an earlier one, to restore a state. None if
-        consumers compute them."""
+        consumers compute them, or if it would take a while: then reading begins with them."""
 
     @property
     def fault(self) -> str | None:

@@ -16,7 +16,11 @@ def reader_of(origin: Origin, opening: Opening) -> Reader:
             return GeneratorReader(origin)
         case Files():
             return FilesReader(origin, opening)
-        case KafkaSource() | Push():
-            raise NotImplementedError("the sources kafka and push are not available yet")
+        case KafkaSource():
+            from understudy.sources.kafka import KafkaReader  # only subjobs that need it pay for the client
+
+            return KafkaReader(origin, opening)
+        case Push():
+            raise NotImplementedError("the source push is not available yet")
         case _:
             assert_never(origin)

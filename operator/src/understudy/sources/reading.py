@@ -10,7 +10,7 @@ that starts after a step follows the new time.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -22,14 +22,12 @@ from understudy.process.clock import Anchor
 from understudy.process.ports import Surroundings
 from understudy.protocol.ids import Range, Seq, WallMillis
 from understudy.sources.choices import KeptChoices
-from understudy.sources.port import Opening, Reader
+from understudy.sources.port import News, Opening, Reader
 from understudy.sources.readers import reader_of
 
 
 class Advance(Protocol):
-    def __call__(
-        self, source: str, upto: int, rows: pa.Table | None, ended: bool, skip_to: int | None
-    ) -> None: ...
+    def __call__(self, source: str, news: News) -> None: ...
 
 
 @dataclass(slots=True)
@@ -39,6 +37,8 @@ class _Reading:
     reader: Reader
     start: Seq | None
     begun: bool = False
+    held: News | None = None
+    """What can't be taken yet: it skips tuples, and those before them are still being processed."""
 
 
 class Sources:
@@ -48,6 +48,7 @@ class Sources:
         """`computed`: the sources without rows. They never wait for room."""
         self.advance: Advance
         self.has_room: Callable[[str], bool]
+        self.is_through: Callable[[str], bool]
         self._readers, self._computed = readers, computed
         self._reading: dict[str, _Reading] = {}
         self._clock = Anchor.now()
@@ -64,10 +65,11 @@ class Sources:
     ) -> Sources:
         """`folder`: the folder of relative paths."""
         read = [source for source in job.sources if source.name in subjob.inputs]
+        identity, secrets = surroundings.identity(), surroundings.secrets()
         readers = {}
         for source in read:
             choices = KeptChoices(surroundings, _keeper(job, source), source.name)
-            opening = Opening(source.name, schemas[source.name], folder, choices)
+            opening = Opening(source.name, schemas[source.name], folder, choices, identity, secrets)
             readers[source.name] = reader_of(source.origin, opening)
         return cls(readers, {s.name for s in read if s.origin.computed})
 
@@ -88,22 +90,39 @@ class Sources:
                 self._poll(source, reading, self._clock.wall_now() - self.start_ms)
 
     def _poll(self, source: str, reading: _Reading, elapsed_ms: int) -> None:
-        skip_to = None if reading.begun else self._begin(reading, elapsed_ms)
-        if not reading.begun:
+        news = reading.held or self._news(reading, elapsed_ms)
+        if news is None:
             return
-        news = reading.reader.poll(elapsed_ms)
+        if news.skipped is not None and not self.is_through(source):
+            reading.held = news
+            return
+        reading.held = None
         if news.ended:
             del self._reading[source]
-        self.advance(source, news.upto, news.rows, news.ended, skip_to)
+        self.advance(source, news)
 
-    def _begin(self, reading: _Reading, elapsed_ms: int) -> Seq | None:
-        """The first tuple that is read, if earlier ones are left out."""
+    def _news(self, reading: _Reading, elapsed_ms: int) -> News | None:
+        """None: the reader can't begin yet."""
+        if reading.begun:
+            return reading.reader.poll(elapsed_ms)
         first = reading.reader.begin(reading.start, elapsed_ms)
-        reading.begun = first is not None
-        return first if first != reading.start else None
+        if first is None:
+            return None
+        reading.begun = True
+        news = reading.reader.poll(elapsed_ms)
+        if not first or first == reading.start:
+            return news
+        return replace(news, skipped=Range(reading.start or Seq(0), first))
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """Source → why no tuples of it come."""
+        found = {source: reading.reader.fault for source, reading in self._reading.items()}
+        return {source: fault for source, fault in found.items() if fault is not None}
 
     def rows(self, source: str, wanted: Range) -> pa.Table | None:
-        """A tail to restore with; None for a generator, because the inbox computes it."""
+        """A tail to restore with; None for a generator, because the inbox computes it, and for a source that
+        is read from the tail's beginning instead."""
         return self._readers[source].rows(wanted)
 
 

@@ -57,6 +57,7 @@ def _check(found: Run) -> dict[str, Verdict] | str:
     """The verdicts, or what this machine lacks."""
     from understudy.engine.session import Lacking
     from understudy_lab.verify.batch import batch_reference
+    from understudy_lab.verify.topics import Gone
 
     os.environ.update(for_children())
     sys.path.insert(0, str(found.folder.code))
@@ -64,10 +65,10 @@ def _check(found: Run) -> dict[str, Verdict] | str:
     try:
         with (
             _spark_writes_to(found.folder.logs / "reference.log"),
-            batch_reference(found.job.name) as reference,
+            batch_reference(found.job.name, found.elsewhere) as reference,
         ):
             return check(found, reference)
-    except Lacking as error:
+    except (Lacking, Gone) as error:
         return str(error)
 
 

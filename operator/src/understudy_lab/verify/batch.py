@@ -14,6 +14,7 @@ from understudy.model.ha import Driver, SparkSettings
 from understudy.model.job import StreamJob
 from understudy_lab.verify.check import Reference
 from understudy_lab.verify.rows import Row
+from understudy_lab.verify.topics import NOWHERE, Elsewhere
 from understudy_lab.verify.variants import without_draws
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ MEMORY = "2Gi"
 
 
 @contextmanager
-def batch_reference(name: str) -> Iterator[Reference]:
+def batch_reference(name: str, elsewhere: Elsewhere = NOWHERE) -> Iterator[Reference]:
     """Computes each stream when it is asked for. Relative paths in a job start here."""
     from understudy.engine.session import start_session
 
@@ -31,17 +32,19 @@ def batch_reference(name: str) -> Iterator[Reference]:
     with tempfile.TemporaryDirectory(prefix="understudy-reference-") as scratch:
         spark = start_session(settings, app_name=f"{name}-reference", scratch=Path(scratch))
         try:
-            yield lambda job, stream, ahead=None: _rows(spark, job, stream, ahead)
+            yield lambda job, stream, ahead=None: _rows(spark, job, stream, ahead, elsewhere)
         finally:
             spark.stop()
 
 
-def _rows(spark: SparkSession, job: StreamJob, stream: str, ahead: str | None) -> list[Row]:
+def _rows(
+    spark: SparkSession, job: StreamJob, stream: str, ahead: str | None, elsewhere: Elsewhere
+) -> list[Row]:
     from understudy_lab.verify.batch_queries import reference
     from understudy_lab.verify.rows import rows_of
 
     wanted = without_draws(upstream_of(job, stream))
-    return rows_of(reference(spark, wanted, Path.cwd(), ahead)[stream])
+    return rows_of(reference(spark, wanted, Path.cwd(), ahead, elsewhere)[stream])
 
 
 def upstream_of(job: StreamJob, stream: str) -> StreamJob:

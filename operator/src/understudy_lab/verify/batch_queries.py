@@ -11,18 +11,22 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from math import gcd
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window as Over
 
+from understudy.engine.cells import BLOCK
 from understudy.engine.compile import sampled
+from understudy.engine.folding import keeps_panes
 from understudy.engine.frame import Frame, named, quoted
 from understudy.engine.function import called
-from understudy.engine.lane import ORIGIN
-from understudy.engine.schemas import stream_schemas
+from understudy.engine.lane import ORIGIN, PROGRESS
+from understudy.engine.schemas import inputs_of, stream_specs
 from understudy.engine.sql import query
 from understudy.model.elements import Element, elements_of
 from understudy.model.job import Merge, StreamJob
@@ -38,29 +42,41 @@ from understudy.model.operators import (
     Union,
     WindowOn,
 )
-from understudy.model.sources import Generator, Source
+from understudy.model.panes import Mergeable, mergeable
+from understudy.model.sources import Generator, KafkaSource, Source
 from understudy.protocol.ids import Seq
 from understudy.protocol.selection import micros
 from understudy.sources.port import Opening, Reader
 from understudy.sources.readers import reader_of
+from understudy_lab.verify.topics import NOWHERE, Elsewhere, taken_from
+
+CONTROL: Final = ("_seq", "_ts", "_pos", "_wm", "_greatest")
 
 POLL_SECONDS = 0.001
 
 
 def reference(
-    spark: SparkSession, job: StreamJob, folder: Path, ahead: str | None = None
+    spark: SparkSession,
+    job: StreamJob,
+    folder: Path,
+    ahead: str | None = None,
+    elsewhere: Elsewhere = NOWHERE,
 ) -> dict[str, pa.Table]:
     """Stream that a sink reads → its tuples in order, with `_seq`. Every generator needs a limit.
 
     Inputs meet in the order of event time; but where they meet in the order of arrival, all of `ahead` comes
     first."""
-    schemas = stream_schemas(spark, job)
-    streams = {s.name: _source(spark, s, schemas[s.name], folder) for s in job.sources}
+    specs = stream_specs(spark, job)
+    openings = {
+        s.name: Opening(s.name, specs[s.name].schema, folder, **elsewhere._asdict()) for s in job.sources
+    }
+    streams = {s.name: _source(spark, s, openings[s.name]) for s in job.sources}
     waiting = [element for subjob in job.subjobs for element in elements_of(subjob)]
     while waiting:
         ready = [e for e in waiting if all(name in streams for name in e.inputs)]
         for element in ready:
-            made = _numbered(_element(element, streams, ahead).result())
+            in_panes = keeps_panes(spark, element, inputs_of(element, specs))
+            made = _numbered(_element(element, streams, ahead, in_panes).result())
             streams[element.name] = spark.createDataFrame(
                 made.toArrow()
             )  # computed once, however many read it
@@ -69,7 +85,7 @@ def reference(
     return {name: streams[name].drop("_ts").orderBy("_seq").toArrow() for name in wanted}
 
 
-def _source(spark: SparkSession, source: Source, schema: pa.Schema, folder: Path) -> DataFrame:
+def _source(spark: SparkSession, source: Source, opening: Opening) -> DataFrame:
     match source.origin:
         case Generator(rate=rate, limit=int(limit), fields=fields):
             at = f"{ORIGIN}L + cast(floor(id * 1000000D / {float(rate)!r}D) AS bigint)"
@@ -81,10 +97,12 @@ def _source(spark: SparkSession, source: Source, schema: pa.Schema, folder: Path
                 .withColumn("ts", F.col("_ts"))
             )
             return rows.selectExpr("_seq", "_ts", *named(fields))
+        case KafkaSource() as kafka:
+            return spark.createDataFrame(taken_from(kafka, opening))
         case origin if origin.endless:
             raise ValueError(f"source {source.name} has no end; give its generator a limit")
         case origin:
-            return spark.createDataFrame(_all_rows(reader_of(origin, Opening(source.name, schema, folder))))
+            return spark.createDataFrame(_all_rows(reader_of(origin, opening)))
 
 
 def _all_rows(reader: Reader) -> pa.Table:
@@ -110,7 +128,7 @@ def _numbered(rows: DataFrame) -> DataFrame:
 # --- one element
 
 
-def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | None) -> Frame:
+def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | None, in_panes: bool) -> Frame:
     leads = ahead is not None and ahead in element.inputs and element.merge is Merge.ARRIVAL
     inputs = _merged(
         [streams[name] for name in element.inputs], element.inputs.index(ahead) if leads else None
@@ -125,17 +143,17 @@ def _element(element: Element, streams: Mapping[str, DataFrame], ahead: str | No
         case _:
             start, rest = frames[0], element.operators
     positions = start.df
-    return reduce(lambda frame, operator: _apply(frame, operator, frames, positions), rest, start)
+    return reduce(lambda frame, operator: _apply(frame, operator, frames, positions, in_panes), rest, start)
 
 
 def _merged(inputs: Sequence[DataFrame], ahead: int | None) -> list[DataFrame]:
-    """Each input with `_wm`, the greatest event time before each row, and `_pos`, its place in the merged
-    input."""
+    """Each input with `_greatest`, how far event time has come with each row, `_wm`, the same before the row,
+    and `_pos`, its place in the merged input."""
     before, upto = Over.unboundedPreceding, Over.currentRow
     by_seq = Over.orderBy("_seq")
     marked = [
-        df.withColumn("_wm", F.max("_ts").over(by_seq.rowsBetween(before, upto - 1)))
-        .withColumn("_greatest", F.max("_ts").over(by_seq.rowsBetween(before, upto)))
+        df.withColumn("_greatest", F.max(_progress(df)).over(by_seq.rowsBetween(before, upto)))
+        .withColumn("_wm", F.max("_greatest").over(by_seq.rowsBetween(before, upto - 1)))
         .withColumn("_in", F.lit(place))
         for place, df in enumerate(inputs)
     ]
@@ -143,22 +161,29 @@ def _merged(inputs: Sequence[DataFrame], ahead: int | None) -> list[DataFrame]:
     first = [] if ahead is None else [F.col("_in") != ahead]
     place = F.row_number().over(Over.orderBy(*first, F.col("_greatest").asc_nulls_first(), "_in", "_seq")) - 1
     places = keys.select("_in", "_seq", place.cast("bigint").alias("_pos"))
-    return [df.join(places, ["_in", "_seq"]).drop("_greatest") for df in marked]
+    return [df.join(places, ["_in", "_seq"]) for df in marked]
+
+
+def _progress(df: DataFrame) -> str:
+    """What event time goes by: what the source says, or else the rows' own."""
+    return PROGRESS if PROGRESS in df.columns else "_ts"
 
 
 def _frame(df: DataFrame, table: str) -> Frame:
-    payload = [name for name in df.columns if not name.startswith("_")]
-    return Frame.of(df, table, ("_seq", "_ts", "_pos", "_wm"), payload)
+    payload = [name for name in df.columns if name not in (*CONTROL, "_in")]
+    return Frame.of(df, table, CONTROL, payload)
 
 
 def _union(inputs: Sequence[DataFrame], table: str) -> Frame:
     rows = reduce(lambda a, b: a.unionByName(b), inputs)
     running = Over.orderBy("_pos").rowsBetween(Over.unboundedPreceding, Over.currentRow - 1)
-    rows = rows.withColumn("_seq", F.col("_pos")).withColumn("_wm", F.max("_ts").over(running))
-    return _frame(rows.drop("_in"), table)
+    rows = rows.withColumn("_wm", F.max("_greatest").over(running)).withColumn("_seq", F.col("_pos"))
+    return _frame(rows, table)
 
 
-def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions: DataFrame) -> Frame:
+def _apply(
+    frame: Frame, operator: Operator, frames: Sequence[Frame], positions: DataFrame, in_panes: bool
+) -> Frame:
     match operator:
         case Filter(where=condition):
             return frame.where(condition)
@@ -173,7 +198,8 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions:
         case Union():
             return frame
         case Aggregate():
-            return _aggregate(frame, operator, positions)
+            merge = mergeable(operator) if in_panes else None
+            return _aggregate(frame, operator, positions, merge if isinstance(merge, Mergeable) else None)
         case Join(with_=name):
             return _join(frame, next(f for f in frames[1:] if f.table == name), operator)
         case _:
@@ -185,13 +211,14 @@ def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], positions:
 # --- windows and joins over everything
 
 
-def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame:
-    """`positions`: the input before any filter; windows close by where the stream is, not by what passed."""
+def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame, merge: Mergeable | None) -> Frame:
+    """`positions`: the input before any filter; windows close by where the stream is, not by what passed.
+    `merge`: windows are folded from the partials of their cells."""
     counted = operator.window.on is WindowOn.SEQ
     size, slide = (operator.window.size, operator.window.slide) if counted else _spans(operator)
     at = "_seq" if counted else "unix_micros(_ts)"
     wait = 0 if counted else micros(operator.window.lateness)
-    reached = positions.agg(F.expr("max(_seq) + 1" if counted else "max(unix_micros(_ts))")).first()[0]
+    reached = positions.agg(F.expr("max(_seq) + 1" if counted else "max(unix_micros(_greatest))")).first()[0]
     number = f"explode(sequence(greatest(0L, ({at} - {size}L) div {slide}L), {at} div {slide}L)) AS _k"
     inside = f"{at} >= _k * {slide}L AND {at} < _k * {slide}L + {size}L"
     late = "false" if counted else f"coalesce(unix_micros(_wm) >= _k * {slide}L + {size}L + {wait}L, false)"
@@ -201,10 +228,25 @@ def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame
         rows = df if counted else df.where("_ts >= timestamp_seconds(0)")
         return rows.selectExpr("*", number).where(f"{inside} AND NOT ({late}) AND {full}")
 
-    chosen = [F.expr(text).alias(name) for name, text in operator.select.items()]
-    # A sum's last digits depend on it
-    in_order = spread(frame.df).repartition("_k").sortWithinPartitions("_pos")
-    made = in_order.groupBy("_k", *map(quoted, operator.group_by)).agg(*chosen)
+    # A sum's last digits depend on the order
+    if merge is None:
+        select: Mapping[str, str] = operator.select
+        in_order = spread(frame.df).repartition("_k").sortWithinPartitions("_pos")
+    else:
+        partials = _partials(frame.df, operator, merge, at, size, slide, wait)  # type: ignore[arg-type]
+        select = merge.select({field.name: field.dataType.simpleString() for field in partials.schema})
+        of_pane = (
+            f"explode(sequence(greatest(0L, (_pane_start - {size}L) div {slide}L), _pane_start div {slide}L))"
+        )
+        whole = f"_pane_start >= _k * {slide}L AND _pane_start < _k * {slide}L + {size}L AND _since <= _k"
+        in_order = (
+            partials.selectExpr("*", f"{of_pane} AS _k")
+            .where(f"{whole} AND {full}")
+            .repartition("_k")
+            .sortWithinPartitions("_pane_start", "_since", "_block")
+        )
+    chosen = [F.expr(text).alias(name) for name, text in select.items()]
+    made = in_order.alias(frame.table).groupBy("_k", *map(quoted, operator.group_by)).agg(*chosen)
     times = spread(positions).groupBy("_k").agg(F.max("_ts").alias("_greatest"))
     bound = (lambda text: text) if counted else (lambda text: f"timestamp_micros({text})")
     end = bound(f"_k * {slide}L + {size}L")
@@ -220,6 +262,26 @@ def _aggregate(frame: Frame, operator: Aggregate, positions: DataFrame) -> Frame
     )
     payload = (*operator.group_by, "window_start", "window_end", *operator.select)
     return Frame.of(df, frame.table, ("_k", "_ts", *groups), payload, ("_k", *groups))
+
+
+def _partials(
+    rows: DataFrame, operator: Aggregate, merge: Mergeable, at: str, size: int, slide: int, wait: int
+) -> DataFrame:
+    """One row per cell and group. A cell: the rows of a pane that come while the same windows are open, and
+    lie in the same block of the stream."""
+    width, since = gcd(size, slide), "0L"
+    if operator.window.on is WindowOn.TS:
+        rows = rows.where("_ts >= timestamp_seconds(0)")
+        reached = "unix_micros(greatest(_wm, _ts))"
+        since = f"if({reached} < {size + wait}L, 0L, ({reached} - {size + wait}L) div {slide}L + 1L)"
+    cells = (
+        f"{at} div {width}L * {width}L AS _pane_start",
+        f"{since} AS _since",
+        f"_pos div {BLOCK}L AS _block",
+    )
+    in_order = rows.selectExpr("*", *cells).repartition("_pane_start").sortWithinPartitions("_pos")
+    made = [F.expr(text).alias(name) for name, text in merge.partials.items()]
+    return in_order.groupBy("_pane_start", "_since", "_block", *map(quoted, operator.group_by)).agg(*made)
 
 
 def _spans(operator: Aggregate) -> tuple[int, int]:

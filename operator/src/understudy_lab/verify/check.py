@@ -11,6 +11,7 @@ from understudy.local.folder import Folder
 from understudy.local.report.comparison import compare, misnumbered
 from understudy.local.report.verdicts import Verdict, describe
 from understudy.local.sink_guarantees import path_of, promised
+from understudy.local.surroundings import LocalSurroundings
 from understudy.model.guarantees import Recovery
 from understudy.model.ha import Guarantee
 from understudy.model.job import StreamJob
@@ -21,6 +22,7 @@ from understudy_lab.verify.many import References, one_of_many
 from understudy_lab.verify.plain import NotPlain, plain_reference
 from understudy_lab.verify.reading import read_back
 from understudy_lab.verify.rows import Row, Torn, alike
+from understudy_lab.verify.topics import Elsewhere
 from understudy_lab.verify.variants import without_draws, without_last_operator
 
 
@@ -43,6 +45,11 @@ class Run:
     job: StreamJob
     folder: Folder
     record: Mapping[str, Any]
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        at = LocalSurroundings(self.folder.surroundings)
+        return Elsewhere(at.identity(), at.secrets())
 
     @property
     def complete(self) -> bool:

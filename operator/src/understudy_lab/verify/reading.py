@@ -12,6 +12,7 @@ from understudy.local.surroundings import LocalSurroundings
 from understudy.model.sinks import ConsoleSink, DeltaSink, FilesSink, KafkaSink, PostgresSink, Sink
 from understudy.streams.jsonvalues import as_json
 from understudy_lab.verify.rows import Row, Torn, read_sink, rows_of
+from understudy_lab.verify.topics import written_to
 
 
 def read_back(sink: Sink, run: Folder) -> Sequence[Row] | None:
@@ -26,7 +27,10 @@ def read_back(sink: Sink, run: Folder) -> Sequence[Row] | None:
             return read_delta(folder)
         case PostgresSink() as postgres:
             return read_table(postgres, at.secrets(), at.identity())
-        case ConsoleSink() | KafkaSink():
+        case KafkaSink() as kafka:
+            began = json.loads(run.record.read_text())["beganMs"] if run.record.is_file() else 0
+            return written_to(kafka, at.secrets(), began)
+        case ConsoleSink():
             return None
         case target:
             assert_never(target)

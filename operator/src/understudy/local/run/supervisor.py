@@ -97,6 +97,7 @@ class Supervisor:
         self._job, self._members = in_use(job), Members.of(in_use(job))
         self._told: set[tuple[Process, str]] = set()
         self._modes: dict[str, str] = {}
+        self._faults = set[tuple[str, str]]()
         self._partitions = Partitions.of(partitions)
         self._planned = planned
         self._surroundings = LocalSurroundings(folder.surroundings)
@@ -253,6 +254,7 @@ class Supervisor:
                 self.record.degraded[subjob] = poison
                 self._audience.note(poison)
         self._note_modes(observed)
+        self._note_faults(observed)
         self._note_recoveries()
 
     def _note_recoveries(self) -> None:
@@ -262,6 +264,13 @@ class Supervisor:
                 self._recovered.add(key)
                 what = f"{key[0].name} took over {key[0].owner} from {story.gone}"
                 self._audience.note(f"{what}: no output for {story.recovery_ms:,} ms")
+
+    def _note_faults(self, observed: Observed) -> None:
+        """Each reason once, for which a source is not read."""
+        for source, at in ((s, i) for seen in observed.seen for s, i in seen.instance.inputs.items()):
+            if at.fault is not None and (source, at.fault) not in self._faults:
+                self._faults.add((source, at.fault))
+                self._audience.note(f"the source {source} is not read now: {at.fault}")
 
     def _note_modes(self, observed: Observed) -> None:
         for subjob in self._members.subjobs:

@@ -10,6 +10,7 @@ from typing import Final
 
 from ..declared import Declared
 from ..job import StreamJob
+from ..network import Walk
 from ..refusal import Refusal, did_you_mean, listed, path, refuse
 from ..sql import Malformed, parse_columns
 from ..value import print_duration
@@ -39,12 +40,39 @@ def _schema(here: str, declared: Declared) -> Iterator[Refusal]:
         known = f"write {listed(times)}" if times else "give the schema a column of type timestamp"
         what = f"{named} is no timestamp column of the schema{did_you_mean(named, times)}; {known}"
         yield refuse("UnknownColumn", f"{here}.eventTime", what)
-    if named is None and types.get("ts", _TIMES[0]) not in _TIMES:
+    if declared.ts_is_time and named is None and types.get("ts", _TIMES[0]) not in _TIMES:
         what = (
             "the column ts is the event time but no timestamp; "
             "write ts timestamp, or eventTime: another column"
         )
         yield refuse("InvalidSchema", f"{here}.schema", what)
+
+
+def rules_of_kinds(job: StreamJob) -> Iterator[Refusal]:
+    for n, source in enumerate(job.sources):
+        here = path("spec", "sources", n, source.kind)
+        yield from (fault.at(f"{here}.{field}") for field, fault in source.origin.faults())
+    for n, sink in enumerate(job.sinks):
+        here = path("spec", "sinks", n, sink.kind)
+        yield from (fault.at(f"{here}.{field}") for field, fault in sink.target.faults())
+
+
+def keys(walk: Walk) -> Iterator[Refusal]:
+    for n, sink in enumerate(walk.job.sinks):
+        key, columns = sink.target.key_column, walk.columns.get(sink.input)
+        if key is not None and columns is not None and key not in columns:
+            what = f"there is no column {key} in {sink.input}{did_you_mean(key, columns)}"
+            field = path("spec", "sinks", n, sink.kind, "key")
+            yield refuse("UnknownColumn", field, f"{what}; write one of {', '.join(columns)}")
+
+
+def loops(job: StreamJob) -> Iterator[Refusal]:
+    """A job that reads what it writes would never come to an end of it."""
+    read = {place: s.name for s in job.sources if (place := s.origin.place) is not None}
+    for n, sink in enumerate(job.sinks):
+        if sink.target.place in read:
+            what = f"the source {read[sink.target.place]} would read all that this sink writes"
+            yield refuse("SharedTopic", path("spec", "sinks", n, sink.kind), f"{what}; write another place")
 
 
 def sinks_of_sources(job: StreamJob) -> Iterator[Refusal]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from ..brokers import OF_THE_RECORD
 from ..elements import elements_of, is_stateful, uses_seq
 from ..functions import why_arbitrary
 from ..job import StreamJob
@@ -94,7 +95,8 @@ def _union(scope: Scope) -> Iterator[Fault]:
 def output_names(walk: Walk) -> Iterator[Refusal]:
     for step in walk.steps:
         if isinstance(step.operator, Map | Aggregate | Join | Sql):
-            for fault in column_name_faults(step.columns or ()):
+            given = tuple(name for name in step.columns or () if name not in OF_THE_RECORD)
+            for fault in column_name_faults(given):
                 yield fault.at(step.field)
 
 

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import gcd
 from operator import attrgetter
 from typing import Any
 
@@ -181,3 +182,39 @@ def _groups(
         )
         for key, members in sorted(groups.items(), key=lambda item: [(v is not None, v) for v in item[0]])
     ]
+
+
+# --- in which order doubles are added
+
+
+def added(
+    rows: Iterable[Row], value: Callable[[Row], float], cell: Callable[[Row], tuple[int, ...]] = lambda _: ()
+) -> float:
+    """A sum as windows make it: each cell is added up in the order of its rows, then the cells in theirs."""
+    sums: dict[tuple[int, ...], float] = defaultdict(float)
+    for row in rows:
+        sums[cell(row)] += value(row)
+    total = 0.0
+    for key in sorted(sums):
+        total += sums[key]
+    return total
+
+
+def count_cells(size: int, slide: int, block: int) -> Callable[[Row], tuple[int, ...]]:
+    """A row's cell: its pane, and within a big pane its block."""
+    return lambda row: (row.seq // gcd(size, slide), row.seq // block)
+
+
+def time_cells(
+    whole: Sequence[Row], size: int, slide: int, lateness: int, block: int
+) -> Callable[[Row], tuple[int, ...]]:
+    """A row's cell: its pane, the first window that is open when it comes, and its block."""
+    high = greatest(whole)
+
+    def cell(row: Row) -> tuple[int, ...]:
+        k, upto = 0, high[row.seq] or 0
+        if upto >= size + lateness:
+            k = (upto - size - lateness) // slide + 1
+        return ((row.ts or 0) // gcd(size, slide), k, row.seq // block)
+
+    return cell
