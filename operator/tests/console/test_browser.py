@@ -125,7 +125,6 @@ def test_a_change_is_on_the_page_within_a_second(page: Page, board: Board) -> No
     )
     board.show(view_of(without(running(), "beats-1")))
     expect(page.get_by_role("status")).to_contain_text("DOWN", timeout=SECOND_MS)
-    picture(page, "down")
 
 
 def test_a_finished_run_shows_its_incident_step_by_step(page: Page, board: Board, tmp_path: Path) -> None:
@@ -139,7 +138,6 @@ def test_a_finished_run_shows_its_incident_step_by_step(page: Page, board: Board
     )
     expect(incident.locator("svg.chart:not(.steps) rect.bar").first).to_be_visible()
     expect(incident.locator(".figures")).to_contain_text("402 ms")
-    picture(page, "finished", whole=True)
 
 
 def test_a_broken_promise_is_not_drawn_as_kept(page: Page, board: Board, tmp_path: Path) -> None:
@@ -163,7 +161,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(page: Page, board: Board, t
     board.show(view_of(finished(tmp_path)))
     expect(page.locator(".incident")).to_have_count(1)
     assert sideways(page) == 0
-    picture(page, "phone", whole=True)
+    picture(page, "phone")
 
 
 def test_details_open_with_enter_and_close_with_escape_where_the_focus_was(page: Page, board: Board) -> None:

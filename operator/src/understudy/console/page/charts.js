@@ -5,12 +5,14 @@ import { milliseconds, number } from "./words.js";
 
 const LEFT = 46;
 const RIGHT = 10;
+const LEAST = 4; // tuples per second that fill the chart
+const STEPS = ["detected", "promoted", "state restored", "first output", "caught up", "protected again"];
 
 /** `wide`, `high`: in pixels. `marks`: [{ at, name }], in the time of the series; `zero`: the time that the axis counts from. */
 export function bars(series, { wide = 640, high = 150, marks = [], zero = series.beginMs, name = "tuples per second" } = {}) {
   const [top, bottom] = [18, high - 20];
   const perSecond = series.counts.map((count) => (count * 1_000) / series.widthMs);
-  const most = ceiling(Math.max(...perSecond, 1));
+  const most = ceiling(Math.max(...perSecond, LEAST));
   const length = series.counts.length * series.widthMs;
   const x = (ms) => LEFT + ((ms - series.beginMs) / length) * (wide - LEFT - RIGHT);
   const y = (value) => bottom - (value / most) * (bottom - top);
@@ -33,6 +35,7 @@ export function bars(series, { wide = 640, high = 150, marks = [], zero = series
     [0.5, 1].map((part) => h("line", { class: "rule", x1: LEFT, x2: wide - RIGHT, y1: y(most * part), y2: y(most * part) })),
     [0, 0.5, 1].map((part) => h("text", { class: "tick end", x: LEFT - 8, y: y(most * part) + 4 }, number(most * part))),
     perSecond.map(bar),
+    perSecond.some(Boolean) ? null : h("text", { class: "tick middle", x: wide / 2, y: (top + bottom) / 2 + 4 }, "no tuples in this time"),
     h("line", { class: "axis", x1: LEFT, x2: wide - RIGHT, y1: bottom, y2: bottom }),
     ticks(series.beginMs - zero, length, wide).map((ms) =>
       h("text", { class: "tick middle", x: x(zero + ms), y: high - 4 }, `${ms / 1_000} s`),
@@ -77,7 +80,7 @@ export function steps(found, { wide = 640, name }) {
       const y = place * row + 4;
       return [
         h("text", { class: "step end", x: left - 12, y: y + 13 }, step.name),
-        h("rect", { class: `bar step-${place % 6}`, x: from, y, width: Math.max(to - from, 3), height: 17, rx: 4 }),
+        h("rect", { class: `bar step-${STEPS.indexOf(step.name)}`, x: from, y, width: Math.max(to - from, 3), height: 17, rx: 4 }),
         h("text", { class: "tick", x: Math.max(to, from + 3) + 8, y: y + 13 }, milliseconds(step.afterMs)),
       ];
     }),
