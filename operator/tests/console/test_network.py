@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.console.runs import EXAMPLES, telemonitoring
-from understudy.console.network import Place, links, places
+from understudy.console.network import Place, links, places, ways
 from understudy.model.job import StreamJob
 from understudy.model.load import load
 
@@ -38,3 +38,16 @@ def test_nodes_stand_beside_their_neighbours_so_that_edges_do_not_cross() -> Non
     where = places(crossed)
     rows = [where[node].row for node in ("source/ecg", "source/pressure")]
     assert rows == [where[node].row for node in ("subjob/beats", "subjob/pressures")]
+
+
+def test_a_long_edge_has_a_way_of_its_own_through_every_layer_between() -> None:
+    job = example("every-mode")
+    where = places(job)
+    passed = {link: ways(where, *link) for link in links(job)}
+    long = {link: found for link, found in passed.items() if found}
+    assert long
+    for (producer, consumer), found in long.items():
+        between = range(where[producer].layer + 1, where[consumer].layer)
+        assert [way.layer for way in found] == list(between)
+    nodes = [where[node] for link in passed for node in link]
+    assert not {way for found in long.values() for way in found} & set(nodes)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from understudy.console import safety
-from understudy.console.network import Place, node_id, places, producer_id
+from understudy.console.network import Place, node_id, places, producer_id, ways
 from understudy.console.seen import PROTECTED_AGAIN, IncidentSeen, JobSeen, ProcessSeen
 from understudy.console.series import series
 from understudy.console.view import (
@@ -20,6 +21,7 @@ from understudy.console.view import (
     ProcessView,
     Series,
     Step,
+    Way,
 )
 from understudy.model.elements import elements_of
 from understudy.model.job import StreamJob, Subjob
@@ -54,7 +56,7 @@ def view_of(seen: JobSeen) -> ConsoleView:
             *(_subjob(seen, s, seen.plans.get(s.name), where) for s in seen.job.subjobs),
             *(_sink(seen, s, where) for s in seen.job.sinks),
         ),
-        edges=tuple(_edges(seen)),
+        edges=tuple(replace(e, ways=_ways(e, where)) for e in _edges(seen)),
         sinks=tuple(_whole(seen, s.name) for s in seen.job.sinks if seen.started_ms is not None),
         incidents=tuple(_incident(seen, i) for i in newest),
     )
@@ -124,6 +126,10 @@ def _process(process: ProcessSeen) -> ProcessView:
 
 
 # --- edges
+
+
+def _ways(edge: Edge, where: dict[str, Place]) -> tuple[Way, ...]:
+    return tuple(Way(at.layer, at.row) for at in ways(where, edge.source, edge.target))
 
 
 def _edges(seen: JobSeen) -> Iterator[Edge]:

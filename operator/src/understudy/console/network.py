@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from understudy.console.view import NodeKind
@@ -29,6 +30,16 @@ def node_id(kind: NodeKind, name: str) -> str:
     return f"{kind}/{name}"
 
 
+def way_id(producer: str, consumer: str, layer: int) -> str:
+    return f"{producer} > {consumer} @ {layer}"
+
+
+def ways(where: Mapping[str, Place], producer: str, consumer: str) -> tuple[Place, ...]:
+    """The places that an edge passes, so that no node stands on it."""
+    between = range(where[producer].layer + 1, where[consumer].layer)
+    return tuple(where[way_id(producer, consumer, layer)] for layer in between)
+
+
 def producer_id(job: StreamJob, stream: str) -> str:
     return node_id(NodeKind.SOURCE if job.source(stream) is not None else NodeKind.SUBJOB, stream)
 
@@ -40,8 +51,14 @@ def links(job: StreamJob) -> list[Link]:
 
 
 def places(job: StreamJob) -> dict[str, Place]:
+    """Of nodes, and of the ways that long edges take through the layers between."""
     layers = _layers(job)
-    edges = links(job)
+    edges = list[Link]()
+    for producer, consumer in links(job):
+        between = range(layers[producer] + 1, layers[consumer])
+        stops = [producer, *(way_id(producer, consumer, layer) for layer in between), consumer]
+        edges += pairwise(stops)
+        layers |= dict(zip(stops[1:-1], between, strict=True))
     columns = [[n for n, at in layers.items() if at == layer] for layer in range(1 + max(layers.values()))]
     for sweep in range(SWEEPS):
         forward = sweep % 2 == 0

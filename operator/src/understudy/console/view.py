@@ -90,6 +90,14 @@ class Node(Wire):
 
 
 @dataclass(frozen=True, slots=True)
+class Way(Wire):
+    """A place between nodes, through which a long edge goes."""
+
+    layer: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
 class Edge(Wire):
     source: str
     target: str
@@ -101,6 +109,7 @@ class Edge(Wire):
     lag_ms: int | None = None
     full: bool = False
     """Whether the queue behind the edge is full, so that the producer waits."""
+    ways: tuple[Way, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ import { cost, lag, number, rate, spaced } from "./words.js";
 export function network(view) {
   const layers = [];
   for (const node of view.nodes) (layers[node.layer] ??= []).push(node);
+  view.edges.forEach((edge, place) => {
+    for (const way of edge.ways) (layers[way.layer] ??= []).push({ ...way, kind: "way", id: `${place} ${way.layer}` });
+  });
   return h(
     "section",
     { class: "network", "aria-labelledby": "network-title" },
@@ -20,8 +23,8 @@ export function network(view) {
         layers.filter(Boolean).map((nodes) =>
           h(
             "div",
-            { class: `layer ${nodes.every((n) => n.kind === "subjob") ? "" : "ends"}` },
-            nodes.sort((a, b) => a.row - b.row).map((node) => card(node, view)),
+            { class: `layer ${nodes.some((n) => n.kind === "subjob") ? "" : "ends"}` },
+            nodes.sort((a, b) => a.row - b.row).map((node) => (node.kind === "way" ? h("span", { class: "way", "data-way": node.id, "data-key": node.id }) : card(node, view))),
           ),
         ),
       ),
@@ -80,43 +83,57 @@ export function edges(root, view) {
   svg.setAttribute("width", layers.scrollWidth);
   svg.setAttribute("height", layers.scrollHeight);
   const box = new Map(
-    [...layers.querySelectorAll("[data-node]")].map((node) => {
+    [...layers.querySelectorAll("[data-node], [data-way]")].map((node) => {
       const at = node.getBoundingClientRect();
-      return [node.dataset.node, { x: at.left - origin.left, y: at.top - origin.top, w: at.width, h: at.height }];
+      return [node.dataset.node ?? node.dataset.way, { x: at.left - origin.left, y: at.top - origin.top, w: at.width, h: at.height }];
     }),
   );
   const upright = getComputedStyle(layers).flexDirection === "column";
-  const drawn = view.edges.map((edge) =>
-    one(edge, box.get(edge.source), box.get(edge.target), upright, share(edge, view), view.endedMs !== null),
+  const drawn = view.edges.map((edge, place) =>
+    one(edge, box.get(edge.source), box.get(edge.target), edge.ways.map((way) => box.get(`${place} ${way.layer}`)), upright, share(edge, view, box, upright), view.endedMs !== null),
   );
   svg.replaceChildren(...drawn.filter(Boolean).map((d) => d.line), ...drawn.filter(Boolean).map((d) => d.label));
 }
 
-/** The place of an edge among those that leave the same node and those that enter the same node, from 0 to 1. */
-function share(edge, view) {
+/** The place of an edge among those that leave the same node and those that enter the same node, from 0 to 1:
+    in the order of their other ends, so that they do not cross. */
+function share(edge, view, box, upright) {
+  const across = (id) => (box.has(id) ? (upright ? box.get(id).x : box.get(id).y) : 0);
   const place = (side) => {
-    const mates = view.edges.filter((other) => other[side] === edge[side]);
+    const far = side === "source" ? "target" : "source";
+    const mates = view.edges.filter((other) => other[side] === edge[side]).sort((a, b) => across(a[far]) - across(b[far]));
     return (mates.indexOf(edge) + 1) / (mates.length + 1);
   };
   return { out: place("source"), in: place("target") };
 }
 
-function one(edge, from, to, upright, at, ended) {
+function one(edge, from, to, ways, upright, at, ended) {
   if (!from || !to) return null;
   const a = upright
     ? { x: from.x + from.w * at.out, y: from.y + from.h }
     : { x: from.x + from.w, y: from.y + from.h * at.out };
   const b = upright ? { x: to.x + to.w * at.in, y: to.y } : { x: to.x, y: to.y + to.h * at.in };
+  const stops = [a, ...ways.flatMap((way) => through(way, upright)), b];
+  const behind = ended ? "" : edge.full ? "full" : edge.lagMs !== null && edge.lagMs > 2_000 ? "late" : "";
+  const line = h("path", {
+    class: `edge ${behind} ${edge.rate ? "flows" : ""}`,
+    d: `M${a.x} ${a.y} ${stops.slice(1).map((stop, place) => curve(stops[place], stop, upright)).join(" ")}`,
+  });
+  return { line, label: label(edge, { x: (a.x + stops[1].x) / 2, y: (a.y + stops[1].y) / 2 }, behind, ended) };
+}
+
+/** Where an edge enters a way and leaves it. */
+function through(way, upright) {
+  if (upright) return [{ x: way.x + way.w / 2, y: way.y }, { x: way.x + way.w / 2, y: way.y + way.h }];
+  return [{ x: way.x, y: way.y + way.h / 2 }, { x: way.x + way.w, y: way.y + way.h / 2 }];
+}
+
+function curve(a, b, upright) {
   const bend = (upright ? b.y - a.y : b.x - a.x) / 2;
   const [c, d] = upright
     ? [{ x: a.x, y: a.y + bend }, { x: b.x, y: b.y - bend }]
     : [{ x: a.x + bend, y: a.y }, { x: b.x - bend, y: b.y }];
-  const behind = ended ? "" : edge.full ? "full" : edge.lagMs !== null && edge.lagMs > 2_000 ? "late" : "";
-  const line = h("path", {
-    class: `edge ${behind} ${edge.rate ? "flows" : ""}`,
-    d: `M${a.x} ${a.y} C${c.x} ${c.y} ${d.x} ${d.y} ${b.x} ${b.y}`,
-  });
-  return { line, label: label(edge, { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 }, behind, ended) };
+  return `C${c.x} ${c.y} ${d.x} ${d.y} ${b.x} ${b.y}`;
 }
 
 /** The rate, and by how much the reader is behind; of a run that is over, how many tuples came. */
