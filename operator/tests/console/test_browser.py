@@ -218,3 +218,11 @@ def test_a_lost_connection_is_said(page: Page, board: Board, server: ConsoleServ
     board.close()
     page.context.set_offline(True)
     expect(page.locator(".live")).to_contain_text("connection lost")
+
+
+def test_only_the_loss_of_a_standby_is_said_to_leave_the_output_alone(page: Page, board: Board) -> None:
+    (incident,) = running().incidents
+    for role, said in (("standby", "did not stop"), ("primary", "has not come back"), ("sink", "replayed")):
+        changed = replace(incident, role=role, recovery_ms=None)
+        board.show(view_of(replace(running(), incidents=(changed,))))
+        expect(page.locator(".figures > div").first).to_contain_text(said)

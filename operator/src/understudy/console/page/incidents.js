@@ -56,17 +56,21 @@ function incident(found, view, wide) {
 }
 
 function figures(found) {
-  const led = found.role === "primary";
   return h(
     "dl",
     { class: "figures" },
-    led
-      ? figure("no output for", found.recoveryMs === null ? "still none" : milliseconds(found.recoveryMs), found.recoveryMs === null ? "bad" : "")
-      : figure("output", "did not stop", "good"),
+    output(found),
     figure("replayed", tuples(found.replayed)),
     figure("lost", number(found.lost), found.lost ? "bad" : "good"),
     found.duplicated === null ? null : figure("duplicated", number(found.duplicated), found.duplicated ? "bad" : "good"),
   );
+}
+
+/** What the failure did to the output. Of a sink that stalled, only its chart says it. */
+function output(found) {
+  if (found.role === "sink") return null;
+  if (found.role !== "primary") return figure("output", "did not stop", "good");
+  return found.recoveryMs === null ? figure("output", "has not come back", "bad") : figure("no output for", milliseconds(found.recoveryMs));
 }
 
 const figure = (name, value, tone = "") => h("div", {}, h("dt", {}, name), h("dd", { class: tone }, value));
