@@ -692,7 +692,25 @@ ENDS = (
         "a policy for bad records that does not exist",
         _kafka("onBadRecord: ignore"),
         "spec.sources[3].kafka.onBadRecord",
-        ("fail or skip",),
+        ("fail, skip or {deadLetter: TOPIC}",),
+    ),
+    Bad(
+        "dead letters without a topic",
+        _kafka("onBadRecord: {deadLetter: }"),
+        "spec.sources[3].kafka.onBadRecord",
+        ("fail, skip or {deadLetter: TOPIC}",),
+    ),
+    Bad(
+        "dead letters for a topic that can't be called so",
+        _kafka("onBadRecord: {deadLetter: a/b}"),
+        "spec.sources[3].kafka.onBadRecord",
+        ("can't be the name of a topic",),
+    ),
+    Bad(
+        "dead letters into the topic that is read",
+        _kafka("topic: vitals, onBadRecord: {deadLetter: vitals}"),
+        "spec.sources[3].kafka.onBadRecord",
+        ("its own dead letters",),
     ),
     Bad(
         "a column that the record already has",
