@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .refusal import Fault
 from .scope import Columns
 from .sql import Malformed, parse_columns
 
@@ -25,6 +26,8 @@ class Declared:
     """Columns that each row has besides those of the schema, with their types."""
     ts_is_time: bool = True
     """A column `ts` is the event time if no other is named."""
+    fault: Fault | None = None
+    """Why the manifest's schema could not be turned into `schema`, which is empty then."""
 
     @property
     def all(self) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
+from .avro import NoColumns, avro_columns
 from .brokers import (
     MOST_TOPIC_CHARS,
     OF_THE_RECORD,
@@ -266,6 +267,7 @@ MOST_IDLE: Final = timedelta(hours=1)
 class Encoding(StrEnum):
     JSON = "json"
     CSV = "csv"
+    AVRO = "avro"
     RAW = "raw"
 
 
@@ -324,10 +326,12 @@ class KafkaSource(SourceKind):
 
     schema_: Annotated[Schema, Field(alias="schema")]
     """Columns of the record values in Spark's notation, such as `patient string, mv double, at timestamp`.
-    With the format raw: one column of type binary."""
+    With the format raw: one column of type binary. With the format avro: the Avro schema of the values, as
+    JSON: a record whose fields are no records, arrays or maps."""
 
     format: Encoding = Encoding.JSON
-    """How a value is written. `json`: an object; `csv`: one line; `raw`: as it is. Default: json."""
+    """How a value is written. `json`: an object; `csv`: one line; `avro`: one binary datum, without the
+    header of a schema registry; `raw`: as it is. Default: json."""
 
     event_time: Column | None = None
     """The timestamp column that is the tuple's event time. Default: the record's own timestamp."""
@@ -362,7 +366,13 @@ class KafkaSource(SourceKind):
 
     @property
     def declared(self) -> Declared:
-        return Declared(self.schema_, self.event_time, OF_THE_RECORD, ts_is_time=False)
+        schema, fault = self.schema_, None
+        if self.format is Encoding.AVRO:
+            try:
+                schema = avro_columns(self.schema_)
+            except NoColumns as error:
+                schema, fault = "", Fault("InvalidSchema", str(error))
+        return Declared(schema, self.event_time, OF_THE_RECORD, ts_is_time=False, fault=fault)
 
     @property
     def secret(self) -> str | None:

@@ -16,7 +16,7 @@ from understudy.kafka.records import PROGRESS, STAMP, Reading
 from understudy.kafka.security import security_of
 from understudy.kafka.topic import DeadLetters, SourceTopic
 from understudy.model.brokers import OF_THE_RECORD
-from understudy.model.sources import KafkaSource, OnBadRecord, Starting
+from understudy.model.sources import Encoding, KafkaSource, OnBadRecord, Starting
 from understudy.protocol.ids import Range, Seq, WallMillis
 from understudy.sources.port import News, Opening, Reader
 
@@ -105,11 +105,12 @@ class KafkaReader(Reader):
 def topic_of(kafka: KafkaSource, opening: Opening) -> SourceTopic:
     """Raises NoSecret."""
     schema = pa.schema([field for field in opening.schema if field.name not in OF_THE_RECORD])
+    avro = kafka.schema_ if kafka.format is Encoding.AVRO else None
     return SourceTopic(
         Connection(kafka.bootstrap_servers, security_of(opening.secrets, kafka.secret)),
         kafka.topic,
         numbering_topic(opening.identity, opening.source),
-        Reading(schema, kafka.format, kafka.event_time),
+        Reading(schema, kafka.format, kafka.event_time, avro),
         _starting(kafka),
         kafka.limit,
         round(kafka.idle_after.total_seconds() * 1000),

@@ -29,6 +29,9 @@ def schemas(job: StreamJob) -> Iterator[Refusal]:
 
 
 def _schema(here: str, declared: Declared) -> Iterator[Refusal]:
+    if declared.fault is not None:
+        yield declared.fault.at(f"{here}.schema")
+        return
     yield from (fault.at(f"{here}.schema") for fault in schema_faults(declared.schema))
     columns = parse_columns(declared.schema)
     if isinstance(columns, Malformed):
