@@ -21,8 +21,9 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from understudy.local.sink_guarantees import path_of
-from understudy.model.classes import OperatorClass, classify
-from understudy.model.elements import Element, elements_of, uses_seq
+from understudy.model.classes import OperatorClass
+from understudy.model.classification import classify
+from understudy.model.elements import Element, elements_of
 from understudy.model.job import Merge, StreamJob
 from understudy.model.network import in_order
 from understudy.model.operators import (
@@ -104,7 +105,7 @@ def _through(element: Element, inputs: Sequence[Chance]) -> Chance:
             case _:
                 found = _row_by_row(operator, found, start)
         passing = passing and isinstance(operator, Union | Map)
-    drawn_together = found.share < 1 and any(isinstance(op, Sql | Python) for op in element.operators)
+    drawn_together = found.share < 1 and any(op.makes_rows for op in element.operators)
     return replace(found, share=0.0) if drawn_together else found
 
 
@@ -156,7 +157,7 @@ def _windowed(operator: Aggregate, found: Chance, passing: bool) -> Chance:
 
 def _row_by_row(operator: Operator, found: Chance, start: Chance) -> Chance:
     """`_seq` is the place at the element's start."""
-    by_place = uses_seq(operator) and not (start.placed and not found.order)
+    by_place = operator.uses_seq and not (start.placed and not found.order)
     unsure = found.content or by_place or not (draws(operator) or _foretold(operator))
     match operator:
         case _ if found.sparse:
