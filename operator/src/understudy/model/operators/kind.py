@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field
 
@@ -123,6 +123,15 @@ class OperatorKind(Value):
     def taken(self) -> frozenset[Taken]:
         """The parts of a batch plan on which it depends."""
         return frozenset(draw.taken for draw in self.draws() if draw.taken is not None)
+
+    @property
+    def drawn_share(self) -> float | None:
+        """The share of the tuples that chance lets pass; None if chance leaves none out."""
+        return None
+
+    def without_draw(self) -> Self:
+        """The same operator, but chance leaves no tuple out."""
+        return self
 
     def effect(self, rate: float) -> Effect:
         """Its load at so many input tuples per second."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field, StrictInt, WithJsonSchema
 
@@ -39,6 +39,13 @@ class Sample(OperatorKind):
     @property
     def taken(self) -> frozenset[Taken]:
         return frozenset({Taken.SALT}) if self.seed is None else frozenset()
+
+    @property
+    def drawn_share(self) -> float | None:
+        return self.fraction if self.seed is None else None
+
+    def without_draw(self) -> Self:
+        return self.model_copy(update={"fraction": 1.0, "seed": 0}) if self.seed is None else self
 
     def effect(self, rate: float) -> Effect:
         return Effect(held=0.0, effort=1.0, emitted=rate * self.fraction)
