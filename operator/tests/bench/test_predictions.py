@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from understudy.local.report.fault_effects import Incident
-from understudy.model.classes import OperatorClass, class_of
+from understudy.model.classes import OperatorClass
+from understudy.model.classification import class_of
 from understudy.model.validate import check
 from understudy.protocol.statuspage import Batches, InstancePage
 from understudy_lab.bench import page

@@ -70,6 +70,9 @@ class World:
     """Sink → tuples and milliseconds that it is behind, as the primary of its producer says."""
     """Subjobs whose output queue has no room."""
     stalled: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, Any] = field(default_factory=dict)
+    """What every instance says of its inputs."""
+
     """Pod → why its engine, or its disk, stands still."""
     pages: dict[str, Seen] = field(default_factory=dict)
     elsewhere: dict[str, Seen] = field(default_factory=dict)
@@ -414,6 +417,7 @@ class World:
             "departure": self.departures.get(pod.name),
             "overload": self.overloads.get(pod.name) if leads else None,
             "outputs": self._outputs(pod.part, leads),
+            "inputs": dict(self.inputs),
         }
 
     def _outputs(self, subjob: str, leads: bool) -> dict[str, Any]:

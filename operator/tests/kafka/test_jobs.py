@@ -3,17 +3,20 @@ compared with what plain Python makes of the records that went in."""
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from fastavro import parse_schema, schemaless_writer
 
 from tests.local.command import Command
 from understudy_lab.broker import topics
@@ -41,6 +44,39 @@ spec:
       ha: {mode: MODE}
   sinks:
     - {name: out, input: kept, SINK}
+"""
+AVRO = {
+    "type": "record",
+    "name": "Sale",
+    "fields": [
+        {"name": "n", "type": "long"},
+        {"name": "order", "type": ["null", "string"]},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+OF_AVRO = """
+apiVersion: understudy.dev/v1alpha1
+kind: StreamJob
+metadata: {name: sales}
+spec:
+  sources:
+    - name: sales
+      kafka:
+        bootstrapServers: "BROKER"
+        topic: FROM
+        format: avro
+        eventTime: at
+        limit: 20
+        onBadRecord: skip
+        schema: 'SCHEMA'
+  subjobs:
+    - name: kept
+      inputs: [sales]
+      operators: [{map: {select: {n: n, order: "`order`", cents: cast(price * 100 as bigint)}}}]
+      ha: {mode: amnesia}
+  sinks:
+    - {name: out, input: kept, files: {path: out/kept}}
 """
 BAD_TOO = 1_500
 READINGS = BAD_TOO - BAD_TOO // 100
@@ -124,6 +160,26 @@ def test_a_topic_is_read_into_files_each_record_once_through_a_kill(
     assert code == 0, command.said()
     seqs = [row.pop("_seq") for row in rows]
     assert_exact(rows, seqs)
+
+
+def test_a_topic_of_avro_is_read_into_files(broker: Broker, topic: Make, tmp_path: Path) -> None:
+    name = topic(1)
+    job = manifest(tmp_path, OF_AVRO, broker, FROM=name, SCHEMA=json.dumps(AVRO))
+    command = Command("run", job, "--output", tmp_path / "out", cwd=tmp_path)
+    command.wait_for("the streams begin")
+    producer, schema = Producer({"bootstrap.servers": broker.address}), parse_schema(AVRO)
+    for n in range(20):
+        value = io.BytesIO()
+        at = datetime(2026, 11, 18, 0, 0, n, tzinfo=UTC)
+        schemaless_writer(
+            value, schema, {"n": n, "order": None if n % 2 else "x", "price": Decimal(n), "at": at}
+        )
+        producer.produce(name, value.getvalue())
+        producer.produce(name, b"\0\0\0\0\1" + value.getvalue())
+    producer.flush(60)
+    assert command.wait() == 0, command.said()
+    rows = [(row["n"], row["order"], row["cents"]) for row in lines(tmp_path / "out" / "sinks" / "out")]
+    assert rows == [(n, None if n % 2 else "x", 100 * n) for n in range(20)]
 
 
 def test_the_example_finds_each_high_pulse_once_through_a_kill(

@@ -48,6 +48,7 @@ class Reader:
     missing: list[Missing] = field(default_factory=list)
     skipped_to: int | None = None
     ended_at: int | None = None
+    end_serial: int = 0
     next: int = 0
 
     @classmethod
@@ -70,8 +71,8 @@ class Reader:
                 self.missing.append(delivery)
             case SkipTo(seq):
                 self.skipped_to = self.next = seq
-            case Ended(seq):
-                self.ended_at = seq
+            case Ended(seq, serial):
+                self.ended_at, self.end_serial = seq, serial
 
     def _follows(self, first: int, count: int) -> None:
         assert first == self.next, f"expected tuple {self.next}, got {first}"

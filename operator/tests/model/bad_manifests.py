@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from .manifests import SOURCES, SUBJOBS, ha, manifest, subjob
@@ -38,6 +39,12 @@ def _source(source: str) -> str:
 def _kafka(more: str) -> str:
     """A source with these fields, and others where they are not among them."""
     return _source(f"{{name: k, kafka: {{{_with_defaults(more, KAFKA + ', schema: a int')}}}}}")
+
+
+def _avro(kind: object, more: str = "") -> str:
+    """A source of Avro whose record has a field of this type."""
+    schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "a", "type": kind}]})
+    return _source(f"{{name: k, kafka: {{{KAFKA}, format: avro, schema: '{schema}'{more}}}}}")
 
 
 def _to_kafka(more: str) -> str:
@@ -665,6 +672,60 @@ ENDS = (
         ("did you mean json",),
     ),
     Bad(
+        "an Avro schema that is none",
+        _kafka("format: avro"),
+        "spec.sources[3].kafka.schema",
+        ("not JSON",),
+    ),
+    Bad(
+        "a nested record of Avro",
+        _avro({"type": "record", "name": "I", "fields": []}),
+        "spec.sources[3].kafka.schema",
+        ("the field a", "nested type, record"),
+    ),
+    Bad(
+        "a list of Avro",
+        _avro({"type": "array", "items": "long"}),
+        "spec.sources[3].kafka.schema",
+        ("nested type, array",),
+    ),
+    Bad(
+        "a union of two types of Avro",
+        _avro(["null", "long", "string"]),
+        "spec.sources[3].kafka.schema",
+        ("null and one other type",),
+    ),
+    Bad(
+        "a time of day of Avro",
+        _avro({"type": "int", "logicalType": "time-millis"}),
+        "spec.sources[3].kafka.schema",
+        ("logical type time-millis",),
+    ),
+    Bad(
+        "a decimal of Avro with too many digits",
+        _avro({"type": "bytes", "logicalType": "decimal", "precision": 39}),
+        "spec.sources[3].kafka.schema",
+        ("at most 38",),
+    ),
+    Bad(
+        "a type that Avro does not have",
+        _avro("number"),
+        "spec.sources[3].kafka.schema",
+        ("number is not",),
+    ),
+    Bad(
+        "an enum of Avro with a symbol twice",
+        _avro({"type": "enum", "name": "E", "symbols": ["A", "A"]}),
+        "spec.sources[3].kafka.schema",
+        ("not valid",),
+    ),
+    Bad(
+        "an event time that is no timestamp of Avro",
+        _avro("long", ", eventTime: a"),
+        "spec.sources[3].kafka.eventTime",
+        ("no timestamp column",),
+    ),
+    Bad(
         "raw values in two columns",
         _kafka('format: raw, schema: "key binary, value binary"'),
         "spec.sources[3].kafka.schema",
@@ -692,7 +753,25 @@ ENDS = (
         "a policy for bad records that does not exist",
         _kafka("onBadRecord: ignore"),
         "spec.sources[3].kafka.onBadRecord",
-        ("fail or skip",),
+        ("fail, skip or {deadLetter: TOPIC}",),
+    ),
+    Bad(
+        "dead letters without a topic",
+        _kafka("onBadRecord: {deadLetter: }"),
+        "spec.sources[3].kafka.onBadRecord",
+        ("fail, skip or {deadLetter: TOPIC}",),
+    ),
+    Bad(
+        "dead letters for a topic that can't be called so",
+        _kafka("onBadRecord: {deadLetter: a/b}"),
+        "spec.sources[3].kafka.onBadRecord",
+        ("can't be the name of a topic",),
+    ),
+    Bad(
+        "dead letters into the topic that is read",
+        _kafka("topic: vitals, onBadRecord: {deadLetter: vitals}"),
+        "spec.sources[3].kafka.onBadRecord",
+        ("its own dead letters",),
     ),
     Bad(
         "a column that the record already has",

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.model.classes import OperatorClass, class_of
+from understudy.model.classes import OperatorClass
+from understudy.model.classification import class_of
 from understudy.model.functions import EFFECTS, effects, groups
 
 from .manifests import job, subjob

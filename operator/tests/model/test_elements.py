@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.model.elements import Element, elements_of, is_stateful
+from understudy.model.elements import Element, elements_of
 from understudy.model.job import Subjob
 
 from .manifests import job, manifest, subjob
@@ -86,7 +86,7 @@ def test_a_window_over_a_union_is_one_element() -> None:
 
 def test_no_element_has_two_stateful_operators() -> None:
     for element in cut(f"[{COUNT}, {COUNT}, {FILTER}, {COUNT}, {BY_SEQ}, {COUNT}]"):
-        assert sum(map(is_stateful, element.operators)) <= 1
+        assert sum(op.is_stateful for op in element.operators) <= 1
 
 
 def test_elements_cut_by_hand_keep_their_names() -> None:

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from understudy.model.choice import DEFAULT_BOUND, PLANNED, Choice, choose
-from understudy.model.classes import OperatorClass, class_of
+from understudy.model.classes import OperatorClass
+from understudy.model.classification import class_of
 from understudy.model.costs import Load, costs, loads
 from understudy.model.guarantees import (
     AVAILABLE,

@@ -4,41 +4,21 @@ file of the product names a kind that exists."""
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-import understudy
 from understudy.model.sinks import SINKS
 from understudy.model.sources import SOURCES
 
-PRODUCT = Path(understudy.__file__).parent
-CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
+from .naming import code, listed, naming
+
 MODEL_AND_TABLE = {
     "source": {"model/sources.py", "sources/readers.py"},
     "sink": {"model/sinks.py", "sinks/writers.py"},
 }
 COMPUTED = {"engine/schemas.py"}
 """A generator's columns are computed by those who read it."""
-
-
-@cache
-def code() -> dict[str, list[ast.AST]]:
-    """Every node of every module."""
-    modules = {str(path.relative_to(PRODUCT)): path.read_text() for path in PRODUCT.rglob("*.py")}
-    return {module: list(ast.walk(ast.parse(text))) for module, text in modules.items()}
-
-
-def naming(kind: type) -> set[str]:
-    """Modules of the product whose code uses this name."""
-    return {
-        module
-        for module, nodes in code().items()
-        if any(isinstance(node, ast.Name) and node.id == kind.__name__ for node in nodes)
-    }
 
 
 def asking(names: Collection[str]) -> set[str]:
@@ -50,12 +30,6 @@ def asking(names: Collection[str]) -> set[str]:
         if isinstance(node, ast.Attribute) and node.attr in names
         if isinstance(node.value, ast.Name) and node.value.id in ("source", "sink", "s")
     }
-
-
-def listed(what: str) -> set[str]:
-    """The files of a table of CONTRIBUTING."""
-    section = CONTRIBUTING.read_text().split(f"**A {what} kind.**")[1].split("\n**")[0]
-    return set(re.findall(r"^\| `([a-zA-Z/._]+)` \|", section, re.MULTILINE))
 
 
 @pytest.mark.parametrize("kind", SOURCES)
@@ -81,4 +55,4 @@ def test_nobody_asks_a_source_or_a_sink_for_one_of_its_kinds() -> None:
 
 @pytest.mark.parametrize(("what", "folder"), [("source", "sources"), ("sink", "sinks")])
 def test_contributing_lists_at_most_six_files(what: str, folder: str) -> None:
-    assert listed(what) == MODEL_AND_TABLE[what] | {f"{folder}/NAME.py", "pyproject.toml"}
+    assert listed(f"A {what} kind") == MODEL_AND_TABLE[what] | {f"{folder}/NAME.py", "pyproject.toml"}

@@ -263,8 +263,8 @@ def _last_recovery(seen: Observed, view: SubjobView) -> int | None:
 
 
 def sources_healthy(job: StreamJob, views: Sequence[SubjobView]) -> list[Finding]:
-    """Of a job with sources from outside; other jobs have no such condition."""
-    outside = {source.name for source in job.sources if source.origin.place is not None}
+    """Of a job with sources whose rows are read; other jobs have no such condition."""
+    outside = {source.name for source in job.sources if not source.origin.computed}
     if not outside:
         return []
     kind = ConditionType.SOURCES_HEALTHY
@@ -278,7 +278,9 @@ def sources_healthy(job: StreamJob, views: Sequence[SubjobView]) -> list[Finding
     bad = {name: max(at.bad for other, at in inputs if other == name) for name, _ in inputs}
     if any(bad.values()):
         said = ", ".join(f"{count} of {name}" for name, count in sorted(bad.items()) if count)
-        return [finding(kind, False, "BadRecords", f"records that could not be read were skipped: {said}")]
+        return [
+            finding(kind, False, "BadRecords", f"records that could not be read became no tuples: {said}")
+        ]
     return [finding(kind, True, "Read", "every source is read")]
 
 

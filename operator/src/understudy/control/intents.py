@@ -245,6 +245,8 @@ class Reason(StrEnum):
     TUPLES_LOST = "TuplesLost"
     ENGINE_STALLED = "EngineStalled"
     SINK_STALLED = "SinkStalled"
+    SOURCE_NOT_READ = "SourceNotRead"
+    BAD_RECORDS = "BadRecords"
     DEGRADED = "Degraded"
     BRANCH_BEGUN = "BranchBegun"
     BRANCH_ENDED = "BranchEnded"

@@ -13,10 +13,18 @@ Json = Mapping[str, Any]
 OF_THEIR_OWN: Final = {str(r): r for r in (Reason.TUPLES_LOST, Reason.ENGINE_STALLED, Reason.SINK_STALLED)}
 """Reasons of Degraded that also get an event."""
 
+OF_SOURCES: Final = {"NotRead": Reason.SOURCE_NOT_READ, "BadRecords": Reason.BAD_RECORDS}
+"""Reasons of SourcesHealthy that get an event. A loss has one by Degraded."""
+
 
 def news(seen: Observed, status: Json) -> tuple[Emit, ...]:
     old = seen.status
-    return (*_of_conditions(old, status), *_of_phase(old, status), *_of_subjobs(old, status))
+    return (
+        *_of_conditions(old, status),
+        *_of_sources(old, status),
+        *_of_phase(old, status),
+        *_of_subjobs(old, status),
+    )
 
 
 def _of_conditions(old: Json, new: Json) -> Iterator[Emit]:
@@ -31,6 +39,18 @@ def _of_conditions(old: Json, new: Json) -> Iterator[Emit]:
     if "Degraded" in after and after["Degraded"]["status"] == "True" and _differs(before, after, "Degraded"):
         reason = OF_THEIR_OWN.get(after["Degraded"]["reason"], Reason.DEGRADED)
         yield Emit(Severity.WARNING, reason, after["Degraded"]["message"])
+
+
+def _of_sources(old: Json, new: Json) -> Iterator[Emit]:
+    """A source that stops is news each time that its sentence changes. Bad records are news when the first
+    one is found: the message counts them, so it changes with each."""
+    kind = "SourcesHealthy"
+    before, after = _conditions(old).get(kind, {}), _conditions(new).get(kind, {})
+    reason = OF_SOURCES.get(after.get("reason", ""))
+    if reason is None or (reason is Reason.BAD_RECORDS and before.get("reason") == after["reason"]):
+        return
+    if _differs({kind: before}, {kind: after}, kind):
+        yield Emit(Severity.WARNING, reason, after["message"])
 
 
 def _of_phase(old: Json, new: Json) -> Iterator[Emit]:

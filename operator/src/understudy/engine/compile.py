@@ -8,36 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
-from understudy.engine.frame import ORDER, Frame, quoted
+from understudy.engine.frame import ORDER, Frame
 from understudy.engine.function import Call, called
-from understudy.engine.inputs import one_input, union
-from understudy.engine.join import join
+from understudy.engine.inputs import one_input
 from understudy.engine.lane import InputSpec
+from understudy.engine.operators import applied, merged
 from understudy.engine.panes import WINDOW
 from understudy.engine.plan import CELL, plan_schema, uses_window_times
-from understudy.engine.planned import planned, planned_query
-from understudy.engine.sql import query
-from understudy.engine.windows import aggregate, fold, partials
+from understudy.engine.windows import around_windows, fold, partials
 from understudy.model.elements import Element
-from understudy.model.operators import (
-    Aggregate,
-    Correlate,
-    Filter,
-    Join,
-    Map,
-    Operator,
-    Python,
-    Sample,
-    Sql,
-    Union,
-)
+from understudy.model.operators import Window
 from understudy.model.panes import Mergeable
 
 
@@ -66,27 +52,20 @@ def compile_partials(
     element: Element, inputs: Sequence[InputSpec], raw: DataFrame, merge: Mergeable, call: Call = called
 ) -> DataFrame:
     """Rows of a plan with their cells → partials."""
-    before, operator, _ = _around_windows(element)
+    before, windows, _ = around_windows(element)
     frame = _frame(replace(element, operators=before), inputs, [raw], call)
-    if any(isinstance(op, Sql | Python) for op in before):
+    if any(op.makes_rows for op in before):
         frame = frame.in_order()
-    return partials(frame, operator, merge)
+    return partials(frame, windows, merge)
 
 
 def compile_fold(element: Element, rows: DataFrame, merge: Mergeable, call: Call = called) -> DataFrame:
     """Partials with the numbers of their windows → order columns, `_ts`, payload."""
-    _, operator, after = _around_windows(element)
-    frame = fold(rows, element.tables[0], operator, merge)
-    for following in after:
-        frame = _apply(frame, following, [], call)
+    before, windows, after = around_windows(element)
+    frame = fold(rows, element.tables[0], windows, merge)
+    for number, operator in enumerate(after, len(before) + 1):
+        frame = applied(operator, frame, number, call=call)
     return frame.result()
-
-
-def _around_windows(element: Element) -> tuple[tuple[Operator, ...], Aggregate, tuple[Operator, ...]]:
-    for place, operator in enumerate(element.operators):
-        if isinstance(operator, Aggregate):
-            return element.operators[:place], operator, element.operators[place + 1 :]
-    raise ValueError(f"{element.name} has no windows")
 
 
 def fold_type(element: Element, made: DataFrame) -> StructType:
@@ -104,7 +83,7 @@ def shape_of(compiled: DataFrame) -> Shape:
 
 def reads_apart(element: Element) -> bool:
     """Whether the inputs are read separately."""
-    return any(isinstance(op, Join) for op in element.operators)
+    return any(op.right_input is not None for op in element.operators)
 
 
 def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFrame], call: Call) -> Frame:
@@ -113,51 +92,16 @@ def _frame(element: Element, inputs: Sequence[InputSpec], raws: Sequence[DataFra
         for place, named in enumerate(_named(element, inputs))
     ]
     first, rest = element.operators[:1], element.operators[1:]
-    match first:
-        case (Union(),):
-            start = union(raws[0], inputs, element.tables)
-        case (Sql(query=text),):
-            start = query(planned_query(text, 0, frames), frames)
-            if len(frames) > 1 and any(isinstance(op, Aggregate) for op in rest):
-                start = start.in_order()
-        case _:
-            start, rest = frames[0], element.operators
+    if any(op.merges for op in first):
+        start = merged(first[0], raws[0], inputs, frames)
+        if first[0].makes_rows and len(frames) > 1 and any(isinstance(op.remembers, Window) for op in rest):
+            start = start.in_order()
+    else:
+        start, rest = frames[0], element.operators
     for number, operator in enumerate(rest, len(element.operators) - len(rest)):
-        start = _apply(start, planned(operator, number, start), frames, call)
+        start = applied(operator, start, number, frames, call=call)
     return start
 
 
 def _named(element: Element, inputs: Sequence[InputSpec]) -> list[tuple[InputSpec, str]]:
     return list(zip(inputs, element.tables, strict=True))
-
-
-def _apply(frame: Frame, operator: Operator, frames: Sequence[Frame], call: Call) -> Frame:
-    match operator:
-        case Filter(where=condition):
-            return frame.where(condition)
-        case Map(select=select):
-            return frame.select(select)
-        case Sample(fraction=fraction, seed=seed):
-            return frame.where(sampled(fraction, seed, ("_seq",) if "_seq" in frame.control else frame.order))
-        case Sql(query=text):
-            return query(text, [frame])
-        case Aggregate():
-            return aggregate(frame, operator)
-        case Join(with_=name):
-            return join(frame, next(f for f in frames[1:] if f.table == name), operator)
-        case Union():
-            return frame
-        case Python():
-            return call(frame, operator)
-        case Correlate():
-            raise NotImplementedError("correlate is not available yet")
-        case _:
-            assert_never(operator)
-
-
-def sampled(fraction: float, seed: int | None, place: Sequence[str] = ("_seq",)) -> str:
-    """A condition that depends on seed and `_seq` only; without a seed, on the plan's salt and the row's
-    place."""
-    salt = f"'{seed}'" if seed is not None else "cast(_salt AS string)"
-    places = ", ".join(f"cast({quoted(column)} AS string)" for column in place)
-    return f"crc32(cast(concat_ws(':', {salt}, {places}) AS binary)) / 4294967296D < {float(fraction)!r}D"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from understudy.engine.inbox import Inbox
 from understudy.engine.plan import BatchPlan, Choice, Position
-from understudy.model.classes import OperatorClass, class_of_element
+from understudy.model.classes import OperatorClass
+from understudy.model.classification import class_of_element
 from understudy.model.elements import Element
 from understudy.protocol.determinants import Determinant
 from understudy.protocol.ids import Seq, Stream, positions

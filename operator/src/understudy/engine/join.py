@@ -6,20 +6,22 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from understudy.engine.frame import Frame, named, quoted
-from understudy.engine.planned import taken_columns
+from understudy.engine.planned import expression, expressions, names_of_pairs, taken_columns
 from understudy.model.operators import Join
 from understudy.protocol.selection import micros
 
 MINE = ("_pos", "_ts", "_wm", "_new")
 
 
-def join(left: Frame, right: Frame, operator: Join) -> Frame:
+def join(left: Frame, right: Frame, operator: Join, number: int) -> Frame:
+    """`number`: the operator's place in the element."""
+    names = names_of_pairs(left)
+    on = expression(operator.on, names, f"{number}")
+    select = expressions(operator.select or {}, names, number)
     reach = f"{micros(operator.within)}L"
     taken = taken_columns(left)
-    pairs = _side(left, "_l").join(
-        _side(right, "_r").hint("shuffle_hash"), _condition(operator.on, reach), "inner"
-    )
-    payload = operator.select or _all_columns(left, right)
+    pairs = _side(left, "_l").join(_side(right, "_r").hint("shuffle_hash"), _condition(on, reach), "inner")
+    payload = select or _all_columns(left, right)
     df = pairs.selectExpr(
         "greatest(_l_pos, _r_pos) AS _later",
         "least(_l_pos, _r_pos) AS _earlier",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -11,9 +11,8 @@ from typing import Final
 import pyarrow as pa
 
 from understudy.engine.lane import TIMESTAMP, WIRE, InputKind, InputSpec
-from understudy.model.draws import Taken, taken_by
+from understudy.model.draws import Taken
 from understudy.model.elements import Element
-from understudy.model.operators import Aggregate, Filter, Map, Operator, Sql
 from understudy.protocol.merge import Run
 from understudy.protocol.selection import CountWindow, TimeWindow, Within, rule_of
 
@@ -95,25 +94,15 @@ class Position:
 
 def taken_from_plan(element: Element) -> frozenset[Taken]:
     """Parts of a plan, besides its tuples, on which the element depends."""
-    return frozenset[Taken]().union(*map(taken_by, element.operators))
+    return frozenset[Taken]().union(*(op.taken for op in element.operators))
 
 
 def uses_window_times(element: Element) -> bool:
     """Whether an operator after a count window uses the event time of its results."""
     if not isinstance(rule_of(element.operators), CountWindow):
         return False
-    stateful = next(n for n, op in enumerate(element.operators) if isinstance(op, Aggregate))
-    return any(_mentions_ts(text) for op in element.operators[stateful + 1 :] for text in _texts(op))
-
-
-def _texts(operator: Operator) -> Iterable[str]:
-    match operator:
-        case Filter(where=text) | Sql(query=text):
-            return [text]
-        case Map(select=select):
-            return select.values()
-        case _:
-            return []
+    stateful = next(n for n, op in enumerate(element.operators) if op.is_stateful)
+    return any(_mentions_ts(text) for op in element.operators[stateful + 1 :] for text in op.texts)
 
 
 def _mentions_ts(text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final
 
 import sqlglot
 from sqlglot import exp
@@ -17,18 +17,6 @@ from sqlglot import exp
 from understudy.engine.frame import ROW, Frame, quoted
 from understudy.model.draws import draws
 from understudy.model.functions import BARE, Call
-from understudy.model.operators import (
-    Aggregate,
-    Correlate,
-    Filter,
-    Join,
-    Map,
-    Operator,
-    Python,
-    Sample,
-    Sql,
-    Union,
-)
 from understudy.model.sql import Malformed, Parsed, parse_expression, parse_query
 
 TAKEN: Final = ("_clock", "_salt")
@@ -51,28 +39,22 @@ def taken_columns(frame: Frame) -> tuple[str, ...]:
     return tuple(name for name in TAKEN if name in frame.control)
 
 
-def planned(operator: Operator, number: int, frame: Frame) -> Operator:
-    """The operator without such calls; `number`: its place in the element, `frame`: the rows that it gets."""
-    own = {name.lower() for name in frame.payload}
-    names = Names("_clock", "_salt", tuple(map(quoted, frame.order)), own)
-    match operator:
-        case Filter(where=text):
-            return operator.model_copy(update={"where": expression(text, names, f"{number}")})
-        case Map(select=select) | Aggregate(select=select):
-            return operator.model_copy(update={"select": _all(select, names, number)})
-        case Sql(query=text):
-            return operator.model_copy(update={"query": planned_query(text, number, [frame])})
-        case Join(on=on, select=select):
-            pair = Names("_l_clock", "_l_salt", ("_l_pos", "_r_pos"), own)
-            chosen = None if select is None else _all(select, pair, number)
-            return operator.model_copy(update={"on": expression(on, pair, f"{number}"), "select": chosen})
-        case Union() | Sample() | Python() | Correlate():
-            return operator
-        case _:
-            assert_never(operator)
+def names_of(frame: Frame) -> Names:
+    """In an expression over these rows."""
+    return Names("_clock", "_salt", tuple(map(quoted, frame.order)), _own(frame))
 
 
-def _all(select: Mapping[str, str], names: Names, number: int) -> dict[str, str]:
+def names_of_pairs(left: Frame) -> Names:
+    """In an expression over pairs, which `join` makes; `left`: the rows of the left side."""
+    return Names("_l_clock", "_l_salt", ("_l_pos", "_r_pos"), _own(left))
+
+
+def _own(frame: Frame) -> set[str]:
+    return {name.lower() for name in frame.payload}
+
+
+def expressions(select: Mapping[str, str], names: Names, number: int) -> dict[str, str]:
+    """Those of an operator, by output column. `number`: its place in the element."""
     return {
         name: expression(text, names, f"{number}.{place}")
         for place, (name, text) in enumerate(select.items())

@@ -10,23 +10,35 @@ from pyspark.sql import functions as F
 
 from understudy.engine.frame import Frame, quoted
 from understudy.engine.plan import CELL
-from understudy.engine.planned import taken_columns
-from understudy.model.operators import Aggregate
+from understudy.engine.planned import expressions, names_of, taken_columns
+from understudy.model.elements import Element
+from understudy.model.operators import Aggregate, Operator
 from understudy.model.panes import Mergeable
 from understudy.protocol.selection import CountWindow, TimeWindow, window_rule
 
 LEAST: Final = "(-9223372036854775807L - 1L)"
 
 
-def aggregate(frame: Frame, operator: Aggregate) -> Frame:
-    """The event time of a count window's results is the greatest of its range, including rows of other groups
+def around_windows(element: Element) -> tuple[tuple[Operator, ...], Aggregate, tuple[Operator, ...]]:
+    """Its operators before the windows, the one with the windows, those after it."""
+    for place, operator in enumerate(element.operators):
+        if isinstance(operator, Aggregate):
+            return element.operators[:place], operator, element.operators[place + 1 :]
+    raise ValueError(f"{element.name} has no windows")
+
+
+def aggregate(frame: Frame, operator: Aggregate, number: int) -> Frame:
+    """`number`: the operator's place in the element.
+
+    The event time of a count window's results is the greatest of its range, including rows of other groups
     and rows that a filter dropped. So it is not computed here: it comes with the rows, or is inserted after
     Spark."""
     windows = window_rule(operator.window)
     rows = _in_windows(frame.df, windows)
     taken = taken_columns(frame)  # the same in all rows of a plan
     keys = [F.col(quoted(name)) for name in ("_k", *taken, *operator.group_by)]
-    columns = [F.expr(text).alias(name) for name, text in operator.select.items()]
+    select = expressions(operator.select, names_of(frame), number)
+    columns = [F.expr(text).alias(name) for name, text in select.items()]
     if "_time" in rows.columns:
         columns.append(F.max("_time").alias("_time"))
     return _results(rows.groupBy(*keys).agg(*columns), frame.table, taken, operator, windows)

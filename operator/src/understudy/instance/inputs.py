@@ -54,6 +54,7 @@ class Inputs(Handler):
     def poll(self) -> None:
         """Polls sources and watches readers. Called every few milliseconds."""
         with self._context.lock:
+            self._sources.lead(self._context.leading)
             self._sources.poll()
             self._context.story.faults = self._sources.faults
         for reader in list(self._readers.values()):

@@ -38,9 +38,10 @@ class SkipTo:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """There are no tuples from this seq on."""
+    """There are no tuples from this seq on. All before it are numbered by the entries before the serial."""
 
     seq: Seq
+    serial: int
 
 
 Delivery = Rows | Missing | SkipTo | Ended

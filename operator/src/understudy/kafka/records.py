@@ -37,6 +37,9 @@ class Reading:
     event_time: str | None = None
     """The column; None: the record's own timestamp."""
 
+    avro: str | None = None
+    """The Avro schema of the values, if they are Avro."""
+
     @property
     def columns(self) -> pa.Schema:
         """Of the rows, without `_seq` and `_wm`."""
@@ -44,7 +47,7 @@ class Reading:
 
     def columns_of(self, messages: Sequence[Any]) -> tuple[pa.Table, list[tuple[int, str]]]:
         """The rows of the good messages, and the places of the bad ones with the reasons."""
-        decoded = decode([message.value() for message in messages], self.format, self.schema)
+        decoded = decode([message.value() for message in messages], self.format, self.schema, self.avro)
         bad = {unreadable.place for unreadable in decoded.bad}
         good = [m for place, m in enumerate(messages) if place not in bad] if bad else messages
         rows = decoded.rows

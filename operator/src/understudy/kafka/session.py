@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -18,6 +19,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from understudy.kafka.client import CALL_SECONDS
 from understudy.kafka.numbering_log import NumberingLog
 from understudy.kafka.outbox import Ended, Missing, Outbox, Rows, SkipTo
+from understudy.kafka.position import read_position
 from understudy.kafka.records import PROGRESS, STAMP, Records
 from understudy.kafka.topic import Described, SourceTopic, describe, described, first_state, watermarks
 from understudy.model.sources import OnBadRecord
@@ -253,7 +255,7 @@ class Session:
                 break
         if limit is not None and self._at >= limit and not self._ended:
             self._ended = True
-            self._outbox.put(Ended(Seq(limit)))
+            self._outbox.put(Ended(Seq(limit), self._log.numbering.serial))
 
     def _deliver_some(self, wanted: Range) -> bool:
         """As many as are here. False: the next one is on its way."""
@@ -376,7 +378,18 @@ class Session:
             return
         self._trimmed = now
         lows = {p: watermarks(self._source, self._consumer, p)[0] for p in self._records.partitions}
-        self._log.trim(self._admin, lambda state: self._is_gone(state, lows))
+        copied = self._copied()
+        self._log.trim(self._admin, lambda state: state.serial <= copied and self._is_gone(state, lows))
+
+    def _copied(self) -> float:
+        """The bad records of the entries before this serial need not be copied any more."""
+        letters = self._source.dead_letters
+        if letters is None:
+            return math.inf
+        try:
+            return read_position(self._source.connection, letters.position).next
+        except KafkaException:
+            return 0  # nothing is copied yet
 
     def _is_gone(self, state: Numbering, lows: Mapping[int, int]) -> bool:
         """Whether the topic has none of the records before this state any more."""

@@ -18,6 +18,15 @@ IDLE_AFTER_MS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """Where bad records are copied to."""
+
+    to: str
+    position: str
+    """The topic of the position; the transactional id has the same name."""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceTopic:
     connection: Connection
     topic: str
@@ -31,6 +40,8 @@ class SourceTopic:
     on_bad: OnBadRecord = OnBadRecord.FAIL
     group: str | None = None
     """Progress is committed there, so that lag tools see it. It is never read."""
+
+    dead_letters: DeadLetters | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,18 @@ swallows the next one is found out, and then the half that it is in is read agai
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 
 from understudy.model.sources import Encoding
+
+Parse = Callable[[Sequence[bytes | None], pa.Schema], pa.Table]
+"""Values as rows with their number in `_n`. Raises ArrowInvalid if one of them can't be read."""
 
 NUMBER = "_n"
 VALUE = "v"
@@ -37,11 +41,27 @@ class Decoded:
     bad: tuple[Unreadable, ...] = ()
 
 
-def decode(values: Sequence[bytes | None], format_: Encoding, schema: pa.Schema) -> Decoded:
-    """A record without a value has null in every column."""
-    if format_ is Encoding.RAW:
-        return Decoded(pa.table([pa.array(values, pa.binary()).cast(schema.types[0])], schema=schema))
-    parse = _parse_json if format_ is Encoding.JSON else _parse_csv
+def decode(
+    values: Sequence[bytes | None], format_: Encoding, schema: pa.Schema, avro: str | None = None
+) -> Decoded:
+    """A record without a value has null in every column. `avro`: the Avro schema of the values."""
+    match format_:
+        case Encoding.RAW:
+            return Decoded(pa.table([pa.array(values, pa.binary()).cast(schema.types[0])], schema=schema))
+        case Encoding.JSON:
+            return _decoded(values, _parse_json, schema)
+        case Encoding.CSV:
+            return _decoded(values, _parse_csv, schema)
+        case Encoding.AVRO:
+            from understudy.kafka.avro import parser_of  # only topics of Avro pay for the library
+
+            assert avro is not None
+            return _decoded(values, parser_of(avro), schema)
+        case _:
+            assert_never(format_)
+
+
+def _decoded(values: Sequence[bytes | None], parse: Parse, schema: pa.Schema) -> Decoded:
     tables: list[pa.Table] = []
     bad: list[Unreadable] = []
     waiting = [(0, len(values))] if values else []

@@ -61,7 +61,8 @@ BAD_RECORDS: Final = gauge(
 )
 NOT_READ: Final = gauge(
     "understudy_source_not_read",
-    "1 while an input is a source that can't be read, such as a topic whose broker is away.",
+    "1 while an input is a source that can't be read, such as a topic whose broker is away, or whose bad "
+    "records can't be copied.",
     *_INSTANCE,
     "input",
 )

@@ -16,7 +16,9 @@ OF_THE_RECORD: Final = {"_key": "binary", "_partition": "int", "_offset": "bigin
 
 _SERVER: Final = r"[^\s,]+:[0-9]{1,5}"
 Servers = Annotated[str, Field(pattern=rf"^{_SERVER}(,{_SERVER})*$", max_length=1024)]
-Topic = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
+TOPIC_PATTERN: Final = r"^[A-Za-z0-9._-]+$"
+MOST_TOPIC_CHARS: Final = 249
+Topic = Annotated[str, Field(pattern=TOPIC_PATTERN, max_length=MOST_TOPIC_CHARS)]
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from .classes import Verdict, class_of
+from .classes import Verdict
+from .classification import class_of
 from .costs import Load, print_overhead
 from .guarantees import AVAILABLE, PRECISE, Addition, Promise, promise_now, why_not
 from .ha import Guarantee, Ha, Mode

@@ -17,7 +17,6 @@ from typing import Final
 from .ha import Ha, Mode
 from .job import StreamJob, Subjob
 from .network import in_order
-from .operators import Aggregate, Join, Operator, Sample
 
 # Table 5
 DEFAULT_RATE: Final = 1000.0
@@ -114,36 +113,18 @@ def _load(subjob: Subjob, rate: float) -> Load:
     state = work = filling = 0.0
     flow = rate
     for operator in operators:
-        held, effort, made = _effect(operator, flow)
-        effort *= flow / rate
-        state, work = state + held * rate / flow, work + effort
-        filling += _while_filling(operator, effort)
-        flow = made
+        effect = operator.effect(flow)
+        effort = effect.effort * (flow / rate)
+        state, work = state + effect.held * rate / flow, work + effort
+        filling += _while_filling(effort)
+        flow = effect.emitted
     return Load(len(subjob.inputs), rate, flow, state, work or 1.0, filling / work if work else 1.0)
 
 
-def _while_filling(operator: Operator, effort: float) -> float:
-    """Windows are opened one by one: on average half of them are open, and the first."""
-    return (effort + 1) / 2 if isinstance(operator, Aggregate) and effort > 1 else effort
-
-
-def _effect(operator: Operator, rate: float) -> tuple[float, float, float]:
-    """Tuples held, work per tuple in filters, tuples emitted per second. A condition is assumed to pass all
-    tuples."""
-    match operator:
-        case Aggregate(window=window):
-            size, slide = _tuples(window.size, rate), max(_tuples(window.slide, rate), 1.0)
-            return size + _tuples(window.lateness, rate), max(size / slide, 1.0), rate / slide
-        case Join(within=within):
-            return 2 * _tuples(within, rate), 1.0, rate
-        case Sample(fraction=fraction):
-            return 0.0, 1.0, rate * fraction
-        case _:
-            return 0.0, 1.0, rate
-
-
-def _tuples(extent: int | timedelta, rate: float) -> float:
-    return float(extent) if isinstance(extent, int) else extent.total_seconds() * rate
+def _while_filling(effort: float) -> float:
+    """Only windows cost more than one filter. They are opened one by one: on average half of them are open,
+    and the first."""
+    return (effort + 1) / 2 if effort > 1 else effort
 
 
 # ---- Table 3 ---------------------------------------------------------------------------------------------

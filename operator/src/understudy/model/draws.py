@@ -20,7 +20,6 @@ from typing import Final
 from sqlglot import exp
 
 from .functions import Call, calls, why_call_arbitrary, why_cast_arbitrary
-from .operators import Aggregate, Filter, Join, Map, Operator, Sample, Sql
 from .sql import Malformed, parse_expression, parse_query
 
 
@@ -57,38 +56,12 @@ def draws(tree: exp.Expr, text: str) -> Iterator[Draw]:
         yield Draw(why)
 
 
-def draws_of(operator: Operator) -> Iterator[Draw]:
-    for text in texts(operator):
-        for tree in (parse_expression(text), parse_query(text)):
-            if not isinstance(tree, Malformed):
-                yield from (_within(operator, draw) for draw in draws(tree, text))
-                break
-
-
-def _within(operator: Operator, draw: Draw) -> Draw:
-    """The expression of an aggregate has no place of its own: it concerns many rows, or none."""
-    if isinstance(operator, Aggregate) and draw.taken is Taken.SALT:
-        return Draw(draw.why, draw.call)
-    return draw
-
-
-def taken_by(operator: Operator) -> frozenset[Taken]:
-    """The parts of a batch plan on which the operator depends."""
-    if isinstance(operator, Sample) and operator.seed is None:
-        return frozenset({Taken.SALT})
-    return frozenset(draw.taken for draw in draws_of(operator) if draw.taken is not None)
-
-
-def texts(operator: Operator) -> list[str]:
-    match operator:
-        case Filter(where=text) | Sql(query=text):
-            return [text]
-        case Map(select=select) | Aggregate(select=select):
-            return list(select.values())
-        case Join(on=text, select=chosen):
-            return [text, *(chosen or {}).values()]
-        case _:
-            return []
+def draws_of(text: str) -> Iterator[Draw]:
+    """The same for a text that is an expression or a query."""
+    for tree in (parse_expression(text), parse_query(text)):
+        if not isinstance(tree, Malformed):
+            yield from draws(tree, text)
+            break
 
 
 def _has_arguments(call: Call) -> bool:

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .job import ElementSpec, Merge, Subjob
-from .operators import Aggregate, Filter, Join, Map, Operator, Python, Sample, Sql
-from .sql import mentions_seq
+from .operators import Code, Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +33,21 @@ class Element:
     """The name of each input in expressions and queries."""
 
 
-def is_stateful(operator: Operator) -> bool:
-    return isinstance(operator, Aggregate | Join)
-
-
 def elements_of(subjob: Subjob) -> tuple[Element, ...]:
     """The elements in an order in which each comes after those that it reads; the last one emits the subjob's
     stream."""
     return _by_hand(subjob) if subjob.elements else _cut(subjob)
 
 
-def functions_of(subjob: Subjob) -> tuple[Python, ...]:
+def functions_of(subjob: Subjob) -> tuple[Code, ...]:
     """The Python functions that its instances call."""
-    return tuple(op for element in elements_of(subjob) for op in element.operators if isinstance(op, Python))
+    found = (op.code for element in elements_of(subjob) for op in element.operators)
+    return tuple(code for code in found if code is not None)
 
 
 def left_inputs(inputs: Sequence[str], operators: Sequence[Operator]) -> tuple[str, ...]:
     """The inputs that no join names: the first operator reads them."""
-    joined = {op.with_ for op in operators if isinstance(op, Join)}
+    joined = {op.right_input for op in operators}
     return tuple(name for name in inputs if name not in joined) or tuple(inputs[:1])
 
 
@@ -64,7 +60,7 @@ def _cut(subjob: Subjob) -> tuple[Element, ...]:
     names = [f"{subjob.name}.{n}" for n in range(1, len(chains))] + [subjob.name]
     elements = []
     for place, chain in enumerate(chains):
-        right = tuple(op.with_ for op in chain if isinstance(op, Join))
+        right = tuple(op.right_input for op in chain if op.right_input is not None)
         streams, tables = (left, left) if place == 0 else ((names[place - 1],), left[:1])
         elements.append(Element(names[place], streams + right, chain, subjob.merge, tables + right))
     return tuple(elements)
@@ -81,24 +77,9 @@ def _chains(operators: Sequence[Operator], merged: bool) -> list[tuple[Operator,
 
 def _begins_element(chain: Sequence[Operator], operator: Operator, merged: bool) -> bool:
     """A join has two inputs, so it can't share an element with the union that makes its left side."""
-    if merged and chain and isinstance(operator, Join):
+    if merged and chain and operator.right_input is not None:
         return True
-    return any(is_stateful(op) for op in chain) and (is_stateful(operator) or uses_seq(operator))
-
-
-def uses_seq(operator: Operator) -> bool:
-    """Whether a row-wise operator's result depends on the tuple's place."""
-    match operator:
-        case Filter(where=text) | Sql(query=text):
-            return mentions_seq(text)
-        case Map(select=select):
-            return any(mentions_seq(text) for text in select.values())
-        case Sample(seed=seed):
-            return seed is not None
-        case Python():  # it may use it
-            return True
-        case _:
-            return False
+    return any(op.is_stateful for op in chain) and (operator.is_stateful or operator.uses_seq)
 
 
 # ---- cut by hand -----------------------------------------------------------------------------------------

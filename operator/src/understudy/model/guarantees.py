@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from .classes import OperatorClass, class_of
+from .classes import OperatorClass
+from .classification import class_of
 from .elements import elements_of
 from .ha import Guarantee, Mode
 from .job import Subjob

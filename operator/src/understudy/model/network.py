@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from .columns import output_columns
 from .elements import Element, elements_of, in_reading_order
 from .job import StreamJob, Subjob
-from .operators import Join, Operator, kind_of
+from .operators import Operator, kind_of
 from .refusal import path
 from .scope import Columns, Scope
 from .sinks import Sink
@@ -100,16 +99,16 @@ def _walk_element(element: Element, fields: Iterator[str], found: Walk) -> None:
     known = {
         table: found.columns.get(stream) for stream, table in zip(element.inputs, element.tables, strict=True)
     }
-    right = {op.with_ for op in element.operators if isinstance(op, Join)}
+    right = {op.right_input for op in element.operators}
     timed = all(found.event_time.get(stream, True) for stream in element.inputs)
     left = {table: names for table, names in known.items() if table not in right} or dict(
         [*known.items()][:1]
     )
     name = next(iter(left))
     for operator in element.operators:
-        with_ = {operator.with_: known.get(operator.with_)} if isinstance(operator, Join) else {}
-        scope = Scope({**left, **with_})
-        given = output_columns(operator, scope)
+        named = operator.right_input
+        scope = Scope(left if named is None else {**left, named: known.get(named)})
+        given = operator.columns(scope)
         found.steps.append(Step(f"{next(fields)}.{kind_of(operator)}", operator, scope, given, timed))
         left = {name: given}
     found.columns[element.name] = next(iter(left.values()))

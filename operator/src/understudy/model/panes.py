@@ -21,7 +21,6 @@ from typing import Final
 import sqlglot
 from sqlglot.tokenizer_core import Token, TokenType
 
-from .draws import draws_of, taken_by
 from .elements import Element
 from .functions import calls, groups
 from .operators import Aggregate
@@ -121,7 +120,7 @@ def panes_of(element: Element) -> Mergeable | Whole:
     operator = next((op for op in element.operators if isinstance(op, Aggregate)), None)
     if operator is None:
         return Whole("it has no windows")
-    if any(taken_by(op) or any(draws_of(op)) for op in element.operators):
+    if any(op.taken or any(op.draws()) for op in element.operators):
         return Whole("an expression depends on time or chance")
     return mergeable(operator)
 

@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 from .choice import PLANNED, Choice, choose, too_long
-from .classes import Verdict, class_of
+from .classes import Verdict
+from .classification import class_of
 from .costs import assumed_rates, loads
 from .guarantees import AVAILABLE, Promise, promise, promise_now
 from .ha import Mode

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from .costs import Again, Cost, Load, again, costs
-from .elements import elements_of, is_stateful
+from .elements import elements_of
 from .guarantees import logs_steps
 from .ha import Ha, Mode, SparkSettings
 from .job import Subjob
@@ -78,7 +78,7 @@ def _prediction(mode: Mode, subjob: Subjob, load: Load, todo: Again, price: Cost
 def _batches(mode: Mode, subjob: Subjob, load: Load, batch: float) -> float:
     """One micro-batch of each element; one more for modes that begin without state, to fill it."""
     elements = elements_of(subjob)
-    stateful = sum(any(map(is_stateful, element.operators)) for element in elements)
+    stateful = sum(any(op.is_stateful for op in element.operators) for element in elements)
     first = FIRST * batch
     match mode:
         case (

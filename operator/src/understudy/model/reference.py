@@ -107,7 +107,7 @@ def _type(schema: Schema) -> str:
     if "additionalProperties" in schema:
         return "name → text"
     if schema.get("x-kubernetes-preserve-unknown-fields"):
-        return "any" if "type" in schema else "text or `{query}`"
+        return "any" if "type" in schema else "text or a mapping"
     if schema.get("type") == "array":
         return f"list of {_type(schema['items'])}s"
     words = {"string": "text", "integer": "whole number", "object": "mapping", "boolean": "true or false"}

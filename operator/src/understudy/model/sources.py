@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
-from .brokers import OF_THE_RECORD, SECURITY_KEYS, Security, Servers, Topic, out_of_range
+from .avro import NoColumns, avro_columns
+from .brokers import (
+    MOST_TOPIC_CHARS,
+    OF_THE_RECORD,
+    SECURITY_KEYS,
+    TOPIC_PATTERN,
+    Security,
+    Servers,
+    Topic,
+    out_of_range,
+)
 from .declared import Declared
 from .outside import OutsideKind
 from .refusal import Fault
@@ -26,6 +37,7 @@ from .value import (
     OneOf,
     Path,
     Schema,
+    Value,
     one_of_rule,
 )
 
@@ -230,6 +242,7 @@ MOST_IDLE: Final = timedelta(hours=1)
 class Encoding(StrEnum):
     JSON = "json"
     CSV = "csv"
+    AVRO = "avro"
     RAW = "raw"
 
 
@@ -241,6 +254,39 @@ class Starting(StrEnum):
 class OnBadRecord(StrEnum):
     FAIL = "fail"
     SKIP = "skip"
+
+
+class DeadLetter(Value):
+    """Bad records are copied, with the reason."""
+
+    dead_letter: Topic
+    """The topic that gets them."""
+
+
+def parse_on_bad_record(raw: object) -> OnBadRecord | DeadLetter:
+    """Raises ValueError with a sentence."""
+    match raw:
+        case OnBadRecord() | DeadLetter():
+            return raw
+        case str() if raw in set(OnBadRecord):
+            return OnBadRecord(raw)
+        case {"deadLetter": str(topic), **more} if not more:
+            if re.fullmatch(TOPIC_PATTERN, topic) is None or len(topic) > MOST_TOPIC_CHARS:
+                raise ValueError(f"{topic!r} can't be the name of a topic; write letters, digits, ., _ and -")
+            return DeadLetter(dead_letter=topic)
+    raise ValueError(f"{raw!r} is not known; write fail, skip or {{deadLetter: TOPIC}}")
+
+
+def print_on_bad_record(what: OnBadRecord | DeadLetter) -> str | dict[str, str]:
+    return str(what) if isinstance(what, OnBadRecord) else {"deadLetter": what.dead_letter}
+
+
+BadRecords = Annotated[
+    OnBadRecord | DeadLetter,
+    PlainValidator(parse_on_bad_record),
+    PlainSerializer(print_on_bad_record),
+    WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True}),
+]
 
 
 class KafkaSource(SourceKind):
@@ -255,10 +301,12 @@ class KafkaSource(SourceKind):
 
     schema_: Annotated[Schema, Field(alias="schema")]
     """Columns of the record values in Spark's notation, such as `patient string, mv double, at timestamp`.
-    With the format raw: one column of type binary."""
+    With the format raw: one column of type binary. With the format avro: the Avro schema of the values, as
+    JSON: a record whose fields are no records, arrays or maps."""
 
     format: Encoding = Encoding.JSON
-    """How a value is written. `json`: an object; `csv`: one line; `raw`: as it is. Default: json."""
+    """How a value is written. `json`: an object; `csv`: one line; `avro`: one binary datum, without the
+    header of a schema registry; `raw`: as it is. Default: json."""
 
     event_time: Column | None = None
     """The timestamp column that is the tuple's event time. Default: the record's own timestamp."""
@@ -269,9 +317,10 @@ class KafkaSource(SourceKind):
     """Where a job begins that has taken nothing yet: earliest, latest, or a time such as
     2026-11-18T00:00:00Z. Default: earliest."""
 
-    on_bad_record: OnBadRecord = OnBadRecord.FAIL
+    on_bad_record: BadRecords = OnBadRecord.FAIL
     """What happens at a record that the schema does not fit. `fail`: the source stops before it and names it;
-    `skip`: it becomes no tuple, and is counted. Default: fail."""
+    `skip`: it becomes no tuple, and is counted; `{deadLetter: TOPIC}`: as skip, and the record is copied to
+    this topic, once, with its place and the reason in headers. Default: fail."""
 
     idle_after: Duration = timedelta(seconds=5)
     """A partition that sends nothing for so long does not hold event time back. Default: 5s."""
@@ -292,7 +341,13 @@ class KafkaSource(SourceKind):
 
     @property
     def declared(self) -> Declared:
-        return Declared(self.schema_, self.event_time, OF_THE_RECORD, ts_is_time=False)
+        schema, fault = self.schema_, None
+        if self.format is Encoding.AVRO:
+            try:
+                schema = avro_columns(self.schema_)
+            except NoColumns as error:
+                schema, fault = "", Fault("InvalidSchema", str(error))
+        return Declared(schema, self.event_time, OF_THE_RECORD, ts_is_time=False, fault=fault)
 
     @property
     def secret(self) -> str | None:
@@ -316,12 +371,20 @@ class KafkaSource(SourceKind):
         if self.format is Encoding.RAW and kinds and kinds != ["BINARY"]:
             what = "the format raw has one column; write one of type binary, such as value binary"
             yield "schema", Fault("InvalidSchema", what)
+        if self.dead_letter == self.topic:
+            what = "the source would read its own dead letters; write another topic"
+            yield "onBadRecord", Fault("InvalidSetting", what)
         try:
             _ = self.starting
         except ValueError:
             what = "there is no such time; write earliest, latest, or a time such as 2026-11-18T00:00:00Z"
             yield "startingOffsets", Fault("InvalidSetting", what)
         yield from out_of_range("idleAfter", self.idle_after, LEAST_IDLE, MOST_IDLE)
+
+    @property
+    def dead_letter(self) -> str | None:
+        """The topic that gets the bad records."""
+        return self.on_bad_record.dead_letter if isinstance(self.on_bad_record, DeadLetter) else None
 
     @property
     def starting(self) -> Starting | datetime:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
-from understudy.model.classes import OperatorClass, class_of
+from understudy.model.classes import OperatorClass
+from understudy.model.classification import class_of
 from understudy.model.elements import elements_of
 from understudy.model.guarantees import addition_of, logs_steps
 from understudy.model.ha import Backups, Mode

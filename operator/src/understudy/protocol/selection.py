@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from understudy.model.operators import Aggregate, Join, Operator, Window, WindowOn
+from understudy.model.operators import Operator, Window, WindowOn
 
 Micros: TypeAlias = int
 Times: TypeAlias = npt.NDArray[np.int64]
@@ -125,12 +125,12 @@ Rule = EachRow | CountWindow | TimeWindow | Within
 def rule_of(operators: Iterable[Operator]) -> Rule:
     """The rule of an element, by its one stateful operator."""
     for operator in operators:
-        match operator:
-            case Aggregate(window=window):
+        match operator.remembers:
+            case Window() as window:
                 return window_rule(window)
-            case Join(within=within):
+            case timedelta() as within:
                 return Within(micros(within))
-            case _:
+            case None:
                 pass
     return EachRow()
 

@@ -63,7 +63,7 @@ class Input(Wire):
     bad: int = 0
     """Of a source: records that could not be read, and became no tuples."""
     fault: str | None = None
-    """Of a source: why no tuples come; None while all is well."""
+    """Of a source: why no tuples come, or why bad records are not copied; None while all is well."""
 
     @property
     def waiting(self) -> int:

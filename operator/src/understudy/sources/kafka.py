@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from understudy.kafka import source as topics
 from understudy.kafka.client import Connection
+from understudy.kafka.dead_letters import Copying
 from understudy.kafka.outbox import Delivery, Ended, Missing, Rows, SkipTo
 from understudy.kafka.records import PROGRESS, STAMP, Reading
 from understudy.kafka.security import security_of
-from understudy.kafka.topic import SourceTopic
+from understudy.kafka.topic import DeadLetters, SourceTopic
 from understudy.model.brokers import OF_THE_RECORD
-from understudy.model.sources import KafkaSource, Starting
+from understudy.model.sources import Encoding, KafkaSource, OnBadRecord, Starting
 from understudy.protocol.ids import Range, Seq, WallMillis
 from understudy.sources.port import News, Opening, Reader
 
@@ -29,6 +30,8 @@ class KafkaReader(Reader):
     def __init__(self, kafka: KafkaSource, opening: Opening) -> None:
         topic = topic_of(kafka, opening)
         self._source = topics.KafkaSource(topic)
+        letters = topic.dead_letters if opening.keeper else None
+        self._copying = Copying(topic, letters) if letters is not None else None
         self._none = rows_schema(topic).empty_table()
         self._next = Seq(0)
         self._kept: Delivery | None = None
@@ -48,10 +51,17 @@ class KafkaReader(Reader):
                 return self._skip(gone)
             case SkipTo(seq):
                 return self._skip(Range(Seq(0), seq))
+            case Ended() if not self._has_copied(kept):
+                self._kept = kept
+                return self._news(rows)
             case Ended():
                 return replace(self._news(rows), ended=True)
             case _:
                 return self._news(rows)
+
+    def _has_copied(self, end: Ended) -> bool:
+        """A stream has not ended before its bad records are copied: the job would stop too early."""
+        return self._copying is None or self._copying.has_copied(end.serial)
 
     def _rows(self) -> pa.Table:
         """All rows that are here, up to something else."""
@@ -78,28 +88,42 @@ class KafkaReader(Reader):
     def rows(self, wanted: Range) -> None:
         return None
 
+    def lead(self, leading: bool) -> None:
+        if self._copying is not None:
+            self._copying.lead(leading)
+
     @property
     def fault(self) -> str | None:
-        return self._source.fault
+        return self._source.fault or (self._copying.fault if self._copying is not None else None)
 
     def close(self) -> None:
         self._source.stop()
+        if self._copying is not None:
+            self._copying.stop()
 
 
 def topic_of(kafka: KafkaSource, opening: Opening) -> SourceTopic:
     """Raises NoSecret."""
     schema = pa.schema([field for field in opening.schema if field.name not in OF_THE_RECORD])
+    avro = kafka.schema_ if kafka.format is Encoding.AVRO else None
     return SourceTopic(
         Connection(kafka.bootstrap_servers, security_of(opening.secrets, kafka.secret)),
         kafka.topic,
         numbering_topic(opening.identity, opening.source),
-        Reading(schema, kafka.format, kafka.event_time),
+        Reading(schema, kafka.format, kafka.event_time, avro),
         _starting(kafka),
         kafka.limit,
         round(kafka.idle_after.total_seconds() * 1000),
-        kafka.on_bad_record,
+        OnBadRecord.FAIL if kafka.on_bad_record is OnBadRecord.FAIL else OnBadRecord.SKIP,
         kafka.group,
+        _dead_letters(kafka, opening),
     )
+
+
+def _dead_letters(kafka: KafkaSource, opening: Opening) -> DeadLetters | None:
+    if kafka.dead_letter is None:
+        return None
+    return DeadLetters(kafka.dead_letter, f"{opening.identity}.dead.{opening.source}")
 
 
 def rows_schema(topic: SourceTopic) -> pa.Schema:

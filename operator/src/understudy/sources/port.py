@@ -29,6 +29,8 @@ class Opening:
     so."""
     secrets: Path = field(default_factory=Path)
     """The folder of Secrets."""
+    keeper: bool = True
+    """Whether the primary of this subjob does what has to be done once for all readers of the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,14 @@ class Reader(ABC):
         """Tuples that were returned before, in this life or in an earlier one, to restore a state. None if
         consumers compute them, or if it would take a while: then reading begins with them."""
 
+    def lead(self, leading: bool) -> None:
+        """Whether this instance is the primary of its subjob. Called every few milliseconds, also when
+        nothing has changed, and when no source is read."""
+        return None
+
     @property
     def fault(self) -> str | None:
-        """Why nothing comes, in a sentence; None while all is well."""
+        """Why nothing comes, or why the primary can't do its part, in a sentence; None while all is well."""
         return None
 
     @abstractmethod

@@ -69,7 +69,8 @@ class Sources:
         readers = {}
         for source in read:
             choices = KeptChoices(surroundings, _keeper(job, source), source.name)
-            opening = Opening(source.name, schemas[source.name], folder, choices, identity, secrets)
+            mine = subjob.name == _keeper(job, source)
+            opening = Opening(source.name, schemas[source.name], folder, choices, identity, secrets, mine)
             readers[source.name] = reader_of(source.origin, opening)
         return cls(readers, {s.name for s in read if s.origin.computed})
 
@@ -81,6 +82,11 @@ class Sources:
         self._reading.clear()
         for reader in self._readers.values():
             reader.close()
+
+    def lead(self, leading: bool) -> None:
+        """Whether this instance is the primary of its subjob."""
+        for reader in self._readers.values():
+            reader.lead(leading)
 
     def poll(self) -> None:
         if self.start_ms is None or self._clock.wall_now() < self.start_ms:
@@ -127,5 +133,6 @@ class Sources:
 
 
 def _keeper(job: StreamJob, source: Source) -> str:
-    """The subjob with whose Lease the choices about the source are kept: the first one that reads it."""
+    """The subjob with whose Lease the choices about the source are kept, and whose primary does what is done
+    once for the source: the first subjob that reads it."""
     return next(subjob.name for subjob in job.subjobs if source.name in subjob.inputs)

@@ -21,11 +21,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window as Over
 
 from understudy.engine.cells import BLOCK
-from understudy.engine.compile import sampled
 from understudy.engine.folding import keeps_panes
 from understudy.engine.frame import Frame, named, quoted
 from understudy.engine.function import called
 from understudy.engine.lane import ORIGIN, PROGRESS
+from understudy.engine.operators import sampled
 from understudy.engine.schemas import inputs_of, stream_specs
 from understudy.engine.sql import query
 from understudy.model.elements import Element, elements_of

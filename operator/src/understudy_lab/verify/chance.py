@@ -18,28 +18,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Final
 
 from understudy.local.sink_guarantees import path_of
-from understudy.model.classes import OperatorClass, classify
-from understudy.model.elements import Element, elements_of, uses_seq
+from understudy.model.classes import OperatorClass
+from understudy.model.classification import classify
+from understudy.model.elements import Element, elements_of
 from understudy.model.job import Merge, StreamJob
 from understudy.model.network import in_order
 from understudy.model.operators import (
     Aggregate,
-    Correlate,
-    Filter,
     Join,
     Map,
     Operator,
-    Python,
-    Sample,
-    Sql,
     Union,
     WindowOn,
 )
 from understudy.model.sql import mentions_seq
-from understudy_lab.verify.variants import draws
 
 BOUNDS: Final = ("window_start", "window_end")
 
@@ -92,7 +87,7 @@ def chance_of(job: StreamJob, stream: str) -> Chance:
 
 
 def _through(element: Element, inputs: Sequence[Chance]) -> Chance:
-    joins = any(isinstance(op, Join) for op in element.operators)
+    joins = any(op.right_input is not None for op in element.operators)
     found = start = inputs[0] if joins or len(inputs) == 1 else _merged(element, inputs)
     passing = True
     for operator in element.operators:
@@ -104,7 +99,7 @@ def _through(element: Element, inputs: Sequence[Chance]) -> Chance:
             case _:
                 found = _row_by_row(operator, found, start)
         passing = passing and isinstance(operator, Union | Map)
-    drawn_together = found.share < 1 and any(isinstance(op, Sql | Python) for op in element.operators)
+    drawn_together = found.share < 1 and any(op.makes_rows for op in element.operators)
     return replace(found, share=0.0) if drawn_together else found
 
 
@@ -156,25 +151,24 @@ def _windowed(operator: Aggregate, found: Chance, passing: bool) -> Chance:
 
 def _row_by_row(operator: Operator, found: Chance, start: Chance) -> Chance:
     """`_seq` is the place at the element's start."""
-    by_place = uses_seq(operator) and not (start.placed and not found.order)
-    unsure = found.content or by_place or not (draws(operator) or _foretold(operator))
+    by_place = operator.uses_seq and not (start.placed and not found.order)
+    share = operator.drawn_share
+    unsure = found.content or by_place or (share is None and not _foretold(operator))
     match operator:
         case _ if found.sparse:
             return ANYTHING
         case Union():
             return found
-        case Sample(seed=None, fraction=fraction):
-            return ANYTHING if found.windows else replace(found, share=found.share * fraction)
+        case _ if share is not None:
+            return ANYTHING if found.windows else replace(found, share=found.share * share)
         case Map(select=select) if found.windows:
             return _renamed(found, found.windows, select)
         case Map():
             return replace(found, content=unsure)
-        case Filter() | Sample() | Sql() | Python() | Correlate():
-            return ANYTHING if unsure or found.windows else found
-        case Aggregate() | Join():
+        case _ if operator.is_stateful:
             raise TypeError("it does not go row by row")
         case _:
-            assert_never(operator)
+            return ANYTHING if unsure or found.windows else found
 
 
 def _renamed(found: Chance, windows: Aggregate, select: Mapping[str, str]) -> Chance:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from understudy.model.elements import in_reading_order
 from understudy.model.job import ElementSpec, StreamJob, Subjob
-from understudy.model.operators import Operator, Sample
-
-
-def draws(operator: Operator) -> bool:
-    return isinstance(operator, Sample) and operator.seed is None
+from understudy.model.operators import Operator
 
 
 def without_draws(job: StreamJob) -> StreamJob:
@@ -18,9 +12,9 @@ def without_draws(job: StreamJob) -> StreamJob:
     subjobs = tuple(
         s.model_copy(
             update={
-                "operators": tuple(_kept(s.operators)),
+                "operators": _without_draws(s.operators),
                 "elements": tuple(
-                    e.model_copy(update={"operators": tuple(_kept(e.operators))}) for e in s.elements
+                    e.model_copy(update={"operators": _without_draws(e.operators)}) for e in s.elements
                 ),
             }
         )
@@ -29,9 +23,8 @@ def without_draws(job: StreamJob) -> StreamJob:
     return job.model_copy(update={"subjobs": subjobs})
 
 
-def _kept(operators: tuple[Operator, ...]) -> Iterator[Operator]:
-    for operator in operators:
-        yield operator.model_copy(update={"fraction": 1.0, "seed": 0}) if draws(operator) else operator
+def _without_draws(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    return tuple(operator.without_draw() for operator in operators)
 
 
 def without_last_operator(job: StreamJob, stream: str) -> StreamJob:

@@ -270,11 +270,11 @@ class Supervisor:
                 self._audience.note(f"{what}: no output for {story.recovery_ms:,} ms")
 
     def _note_faults(self, observed: Observed) -> None:
-        """Each reason once, for which a source is not read."""
+        """Each reason once, for which a source is not read or its bad records are not copied."""
         for source, at in ((s, i) for seen in observed.seen for s, i in seen.instance.inputs.items()):
             if at.fault is not None and (source, at.fault) not in self._faults:
                 self._faults.add((source, at.fault))
-                self._audience.note(f"the source {source} is not read now: {at.fault}")
+                self._audience.note(f"the source {source}: {at.fault}")
 
     def _note_modes(self, observed: Observed) -> None:
         for subjob in self._members.subjobs:

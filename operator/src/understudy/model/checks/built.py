@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..choice import Choice, choose, out_of_reach
-from ..classes import OperatorClass, class_of
+from ..classes import OperatorClass
+from ..classification import class_of
 from ..costs import loads
 from ..ha import Backups, Guarantee, Mode
 from ..job import StreamJob
 from ..network import Walk
-from ..operators import Correlate, kind_of
+from ..operators import kind_of
 from ..refusal import Refusal, path, refuse
 from ..sinks import SINKS, SinkKind
 from ..sources import SOURCES, SourceKind
@@ -36,7 +37,7 @@ def _available(kinds: Mapping[str, type[SinkKind | SourceKind]]) -> str:
 
 def operators(walk: Walk) -> Iterator[Refusal]:
     for step in walk.steps:
-        if isinstance(step.operator, Correlate):
+        if not step.operator.available:
             yield _not_yet(step.field, f"the operator {kind_of(step.operator)}", "python, sql or map")
 
 

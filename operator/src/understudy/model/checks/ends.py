@@ -8,13 +8,12 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Final
 
-from ..declared import Declared
+from ..declared import Declared, schema_faults
 from ..job import StreamJob
 from ..network import Walk
 from ..refusal import Refusal, did_you_mean, listed, path, refuse
 from ..sql import Malformed, parse_columns
 from ..value import print_duration
-from .expressions import schema_faults
 
 SHORTEST_ROLL: Final = timedelta(milliseconds=100)
 LONGEST_ROLL: Final = timedelta(minutes=10)
@@ -29,6 +28,9 @@ def schemas(job: StreamJob) -> Iterator[Refusal]:
 
 
 def _schema(here: str, declared: Declared) -> Iterator[Refusal]:
+    if declared.fault is not None:
+        yield declared.fault.at(f"{here}.schema")
+        return
     yield from (fault.at(f"{here}.schema") for fault in schema_faults(declared.schema))
     columns = parse_columns(declared.schema)
     if isinstance(columns, Malformed):

@@ -8,79 +8,28 @@ from typing import Final
 
 from ..elements import elements_of
 from ..job import Merge, StreamJob
-from ..network import Step, Walk
-from ..operators import Aggregate, Join, Window, WindowOn
-from ..refusal import Fault, Refusal, path, refuse
+from ..network import Walk
+from ..operators import Window
+from ..refusal import Refusal, path, refuse
 
-MAX_OVERLAP: Final = 10_000
 _FINEST: Final = timedelta(milliseconds=1)
 _LEAST_ENGINE_TIMEOUT = timedelta(milliseconds=500)
 
 
 def windows(walk: Walk) -> Iterator[Refusal]:
     for step in walk.steps:
-        if isinstance(step.operator, Aggregate):
-            for field, fault in _window(step.operator.window):
+        if isinstance(window := step.operator.remembers, Window):
+            for field, fault in window.faults():
                 yield fault.at(f"{step.field}.window.{field}")
-
-
-_WANTED: Final = {WindowOn.SEQ: "a number of tuples, such as 100", WindowOn.TS: "a duration, such as 10s"}
-
-
-def _window(window: Window) -> Iterator[tuple[str, Fault]]:
-    extents = {"size": window.size, "slide": window.slide}
-    wrong = [
-        name for name, extent in extents.items() if isinstance(extent, int) != (window.on is WindowOn.SEQ)
-    ]
-    if wrong:
-        yield (
-            wrong[0],
-            Fault(
-                "WrongWindow", f"a window on {window.on} is measured otherwise; write {_WANTED[window.on]}"
-            ),
-        )
-        return
-    empty = [name for name, extent in extents.items() if _amount(extent) <= 0]
-    if empty:
-        yield empty[0], Fault("OutOfRange", f"a window needs more than nothing; write {_WANTED[window.on]}")
-        return
-    yield from _proportions(window)
-
-
-def _proportions(window: Window) -> Iterator[tuple[str, Fault]]:
-    overlap = _amount(window.size) / _amount(window.slide)
-    if overlap < 1:
-        yield (
-            "slide",
-            Fault("WrongWindow", "longer than size, so tuples would be left out; write at most the size"),
-        )
-    if overlap > MAX_OVERLAP:
-        yield "slide", Fault("WrongWindow", f"more than {MAX_OVERLAP} windows overlap; write a longer slide")
-    if window.on is WindowOn.SEQ and window.lateness:
-        yield "lateness", Fault("WrongWindow", "no tuple is late on _seq; leave it out or write on: ts")
-
-
-def _amount(extent: int | timedelta) -> float:
-    return extent if isinstance(extent, int) else extent.total_seconds()
 
 
 def event_time(walk: Walk) -> Iterator[Refusal]:
     for step in walk.steps:
-        if not step.has_event_time and (needs := _needs_event_time(step)):
+        if not step.has_event_time and (needs := step.operator.needs_event_time):
             what = (
                 f"{needs} needs event time, and an input has none; write eventTime at its source, or on: _seq"
             )
             yield refuse("NoEventTime", step.field, what)
-
-
-def _needs_event_time(step: Step) -> str | None:
-    match step.operator:
-        case Aggregate(window=Window(on=WindowOn.TS)):
-            return "a window on ts"
-        case Join():
-            return "a join"
-        case _:
-            return None
 
 
 def merge_event_time(walk: Walk) -> Iterator[Refusal]:

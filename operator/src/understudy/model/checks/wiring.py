@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ..elements import left_inputs
 from ..job import StreamJob, Subjob
 from ..network import find_cycle
-from ..operators import Join, Operator, Sql, Union, kind_of
+from ..operators import Operator, kind_of
 from ..refusal import Refusal, did_you_mean, listed, path, refuse
 
 
@@ -58,9 +58,9 @@ def chains(job: StreamJob) -> Iterator[Refusal]:
 def _chain(here: str, inputs: Sequence[str], operators: Sequence[Operator]) -> Iterator[Refusal]:
     left = left_inputs(inputs, operators)
     yield from _joins(here, inputs, operators, left)
-    yield from _unions(here, operators, left)
+    yield from _misplaced(here, operators, left)
     first = operators[0] if operators else None
-    if len(left) > 1 and not isinstance(first, Union | Sql):
+    if len(left) > 1 and not (first is not None and first.merges):
         instead = "begin the operators with union, name one in a join, or leave it out"
         yield refuse("UnusedInput", f"{here}.inputs", f"{listed(left, 'and')} do not meet; {instead}")
 
@@ -69,9 +69,9 @@ def _joins(
     here: str, inputs: Sequence[str], operators: Sequence[Operator], left: Sequence[str]
 ) -> Iterator[Refusal]:
     for n, operator in enumerate(operators):
-        if not isinstance(operator, Join):
+        if (name := operator.right_input) is None:
             continue
-        field, name = f"{path(here, 'operators', n)}.join.with", operator.with_
+        field = f"{path(here, 'operators', n)}.{kind_of(operator)}.with"
         if name not in inputs:
             known = [one for one in inputs if one not in left[:1]] or list(inputs)
             what = f"{name} is not an input here{did_you_mean(name, known)}; write one of {', '.join(known)}"
@@ -80,13 +80,10 @@ def _joins(
             yield refuse("SelfJoin", field, f"{name} is the left side already; write another of the inputs")
 
 
-def _unions(here: str, operators: Sequence[Operator], left: Sequence[str]) -> Iterator[Refusal]:
+def _misplaced(here: str, operators: Sequence[Operator], left: Sequence[str]) -> Iterator[Refusal]:
     for n, operator in enumerate(operators):
-        if isinstance(operator, Union) and (n > 0 or len(left) < 2):
-            field = f"{path(here, 'operators', n)}.{kind_of(operator)}"
-            what = "union makes one stream of several inputs"
-            instead = "write it first, in a subjob with two inputs or more"
-            yield refuse("MisplacedUnion", field, f"{what}; {instead}")
+        if fault := operator.misplaced(n, len(left)):
+            yield fault.at(f"{path(here, 'operators', n)}.{kind_of(operator)}")
 
 
 # ---- elements cut by hand --------------------------------------------------------------------------------
