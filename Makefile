@@ -103,8 +103,10 @@ generate: setup  ## the CRDs and everything else that comes from the model
 
 lock: setup  ## resolve the dependencies in pyproject.toml anew (minutes); UPGRADE=1 takes the newest versions
 	printf 'pip\nsetuptools\n' | $(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -o requirements-build.lock -
-	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -o requirements.lock pyproject.toml
-	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) --extra runtime -o requirements.lock pyproject.toml
+	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) --extra runtime --extra dev -c requirements.lock \
+	    -o requirements-dev.lock pyproject.toml
+	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -c requirements.lock -o requirements-kubectl.lock pyproject.toml
 
 clean:  ## remove what the targets above made in this checkout, .venv included
 	rm -rf .venv build out .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse

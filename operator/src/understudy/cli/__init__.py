@@ -119,6 +119,20 @@ def _no_such_command(words: Sequence[str], known: Sequence[str]) -> str:
 
 
 def _run(command: Command, words: Sequence[str]) -> int:
+    try:
+        return _run_installed(command, words)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] == "understudy":
+            raise
+        print(
+            f"understudy {command.name} needs {missing.name}, which is not installed here: this is the "
+            "plugin's installation. pip install 'understudy[runtime]' installs everything",
+            file=sys.stderr,
+        )
+        return 3
+
+
+def _run_installed(command: Command, words: Sequence[str]) -> int:
     module = command.module()
     parser = argparse.ArgumentParser(
         f"understudy {command.name}",

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from understudy.model.crd import GROUP, VERSION
-from understudy.model.kinds import DrillPhase, Fault
+from understudy.model.words import GROUP, VERSION, DrillPhase, Fault
 
 Json = dict[str, Any]
 

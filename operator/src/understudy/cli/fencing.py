@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from understudy.cli.pages import cost
-from understudy.model.ha import Mode
+from understudy.model.words import Mode
 
 Json = dict[str, Any]
 

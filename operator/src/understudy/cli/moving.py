@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from understudy.control.names import MOVE
-from understudy.model.crd import GROUP, VERSION
-from understudy.model.kinds import MigrationPhase
+from understudy.model.words import GROUP, VERSION, MigrationPhase
 
 Json = dict[str, Any]
 

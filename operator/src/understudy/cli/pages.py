@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from understudy.cli.terminal import Part, table
 from understudy.control.times import millis
-from understudy.protocol.statuspage import Lag
+from understudy.protocol.lag import Lag
 
 Json = Mapping[str, Any]
 
