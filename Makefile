@@ -6,6 +6,7 @@ SHELL := bash
 
 BIN := .venv/bin
 ARGS ?=
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/pip-compile --quiet
 
 ##@ First
@@ -24,7 +25,7 @@ demo: setup  ## the telemonitoring job on this machine, its primary killed; then
 test:  ## all of these in this order; the cluster suite if root or KUBECONFIG allow it
 	@scripts/test
 
-lint: setup  ## style, types, layers, generated files
+lint: setup  ## style, types, layers, generated files, links of the docs
 	$(BIN)/pip check
 	$(BIN)/shellcheck -x scripts/* .ci/run
 	$(BIN)/ruff check .
@@ -33,6 +34,7 @@ lint: setup  ## style, types, layers, generated files
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/understudy generate --check
 	$(BIN)/python charts/generate.py --check
+	$(MKDOCS)
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
 	$(BIN)/pytest -n auto --dist worksteal -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
@@ -100,6 +102,10 @@ fix: setup  ## let ruff repair what it can
 generate: setup  ## the CRDs and everything else that comes from the model
 	$(BIN)/understudy generate
 	$(BIN)/python charts/generate.py
+
+docs: setup  ## the documentation as a site in build/site; refuses broken links
+	$(MKDOCS)
+	@printf 'To read it, with its search:  python3 -m http.server --directory build/site --bind 127.0.0.1\n'
 
 lock: setup  ## resolve the dependencies in pyproject.toml anew (minutes); UPGRADE=1 takes the newest versions
 	printf 'pip\nsetuptools\n' | $(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -o requirements-build.lock -
