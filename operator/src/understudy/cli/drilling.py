@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from understudy.cli import output
 from understudy.model.words import GROUP, VERSION, DrillPhase, Fault
 
 Json = dict[str, Any]
@@ -24,6 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--recovery", metavar="3s", help="the longest time to the first new output that passes"
     )
     parser.add_argument("--force", action="store_true", help="even if the job is not Protected")
+    output.add(parser)
 
 
 def manifest(args: argparse.Namespace, number: int) -> Json:
@@ -48,10 +50,11 @@ def follow(create: Callable[[str], None], look: Callable[[str], Json], args: arg
     while time.monotonic() < end:
         status = look(name).get("status") or {}
         if status.get("phase") in OVER:
-            print(result(name, status))
+            output.tell(args, {"drill": name, **status}, result(name, status))
             return 0 if status["phase"] == DrillPhase.PASSED else 1
         time.sleep(0.5)
-    print(f"{name} has not ended; is the operator there? kubectl get failoverdrill {name}")
+    unknown = f"{name} has not ended; is the operator there? kubectl get failoverdrill {name}"
+    output.tell(args, {"drill": name, "message": unknown}, unknown)
     return 1
 
 
