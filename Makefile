@@ -81,6 +81,9 @@ chaos: setup  ## random drills on the cluster for DURATION seconds; the table go
 	status=$$?; e2e/cluster/down; exit $$status
 
 ##@ Cluster
+plugin: setup  ## the kubectl plugin as one file without Spark, and its krew manifest, in build/plugin; URI= where it will be
+	$(BIN)/python plugin/build.py $(if $(URI),--uri '$(URI)') $(ARGS)
+
 cluster-up: setup  ## a three-node Kubernetes on this machine, with the image loaded; needs root
 	e2e/cluster/up "$$(images/build)"
 

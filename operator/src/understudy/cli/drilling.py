@@ -20,7 +20,12 @@ OVER: Final = (DrillPhase.PASSED, DrillPhase.FAILED)
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job")
     parser.add_argument("subjob")
-    parser.add_argument("--fault", choices=[str(fault) for fault in Fault], default=str(Fault.POD_KILL))
+    parser.add_argument(
+        "--fault",
+        choices=[str(fault) for fault in Fault],
+        default=str(Fault.POD_KILL),
+        help="what is done to the primary (default: podKill)",
+    )
     parser.add_argument(
         "--recovery", metavar="3s", help="the longest time to the first new output that passes"
     )

@@ -59,9 +59,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f",
         "--follow",
-        action=argparse.BooleanOptionalAction,
+        action="store_true",
         default=True,
-        help="stay and show what comes, from new pods, too; --no-follow ends with the last line there is",
+        help="stay and show what comes, from new pods, too (default)",
+    )
+    parser.add_argument(
+        "--no-follow", action="store_false", dest="follow", help="end with the last line that there is"
     )
     parser.add_argument(
         "--tail",

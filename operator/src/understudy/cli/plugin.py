@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from understudy import __version__
 from understudy.cli import (
+    completion,
     drilling,
     fencing,
     logs,
@@ -49,7 +50,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return until_closed(lambda: _main(argv))
 
 
+def complete(words: Sequence[str] | None = None) -> int:
+    """`kubectl_complete-understudy`: kubectl runs it with the words so far, and the last is completed."""
+    for line in completion.answer_to_kubectl(parser_of(), sys.argv[1:] if words is None else words):
+        print(line)
+    return 0
+
+
 def _main(argv: Sequence[str] | None) -> int:
+    given = sys.argv[1:] if argv is None else argv
+    if given[:1] == ["__complete"]:
+        return complete(given[1:])
     args = parser_of().parse_args(argv)
     try:
         return int(args.run(Kubectl(getattr(args, "namespace", None), getattr(args, "context", None)), args))
@@ -83,6 +94,7 @@ def parser_of() -> argparse.ArgumentParser:
             formatter_class=layout,
         )
         each.add(command)
+        completion.know_names(command)
         command.set_defaults(run=each.run)
     return parser
 
@@ -202,7 +214,7 @@ COMMANDS: Final = (
     PluginCommand(
         "status",
         SEE,
-        "is it safe now? which pods have which role, and what a failure at this moment would cost",
+        "whether it is safe now, which pods have which role, and what a failure at this moment would cost",
         "  kubectl understudy status telemonitoring\n  kubectl understudy status telemonitoring -o json\n",
         _of_job,
         _status,
