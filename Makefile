@@ -37,7 +37,7 @@ lint: setup  ## style, types, layers, generated files, links of the docs
 	$(MKDOCS)
 
 unit: setup  ## the core, the model and the simulator: no Spark, no processes
-	$(BIN)/pytest -n auto --dist worksteal -m 'not spark and not processes and not helm and not broker and not prometheus and not database' $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -m 'not spark and not processes and not helm and not broker and not prometheus and not database and not slow' $(ARGS)
 
 chart: setup  ## the chart, its alerts and dashboards, and the operator's rights; needs helm and promtool, or root to get them
 	@scripts/chart $(ARGS)
@@ -63,7 +63,7 @@ drills: setup  ## every mode under every fault in local processes (an hour, or i
 	UNDERSTUDY_DRILLS=build/drills $(BIN)/pytest -m processes operator/tests/drills $(ARGS)
 	$(BIN)/pytest -m 'processes and slow' --ignore operator/tests/drills $(ARGS)
 
-share: setup  ## a tenth of what is marked slow: the one whose turn it is, or N=3; ARGS=--list shows all
+share: setup  ## one share of what is marked slow: the one whose turn it is, or N=3; ARGS=--list shows all
 	@KEEP='$(KEEP)' PYTHONPATH=operator $(BIN)/python -m tests.shares $(N) $(ARGS)
 
 explore: setup  ## thousands of random fault schedules on the protocol core, and every deliberate mistake (minutes)

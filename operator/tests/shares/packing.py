@@ -1,4 +1,4 @@
-"""What is marked `slow` in ten shares that take about as long as each other."""
+"""What is marked `slow` in shares that take about as long as each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
-SHARES = 10
+SHARES = 15
 LIMIT = 480
 """Seconds that a share may take."""
 ORDERS = 300

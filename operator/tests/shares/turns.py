@@ -1,10 +1,10 @@
 """Whose turn it is. Shares are numbered from 1.
 
-The commit decides: the number of commits on main (of first parents), modulo ten. Ten landings in a row run
-everything if each is one commit there, as a merge commit is. A landing of several commits moves on by several
-shares, and then which shares ten of them meet is chance (two of three, and of thirty landings nineteen of
-twenty). So where the cache of continuous integration is kept, it holds which shares have run, and the next
-one that has not comes first: there, ten runs are everything whatever they landed.
+The commit decides: the number of commits on main (of first parents), modulo the number of shares. If each
+landing is one commit there, as a merge commit is, as many landings as there are shares run all of them. A
+landing of several commits moves on by several shares, and then chance decides: as many landings as there are
+shares meet about two thirds of them, three times as many nearly all. So continuous integration also records,
+where its cache is kept, which shares have run, and the one that has not run for the longest time comes first.
 """
 
 from __future__ import annotations

@@ -69,7 +69,13 @@ def test_a_new_job_takes_over_the_folder_of_an_earlier_job_of_its_name(tmp_path:
         before.write(rows(5, 6))
 
 
-@pytest.mark.parametrize("context", SCENES)
+LONG = {"parquet_start", "parquet_file", "delta_start", "delta_write", "delta_first"}
+"""These have hundreds of lines, and stop a process at each."""
+
+
+@pytest.mark.parametrize(
+    "context", [pytest.param(each, marks=pytest.mark.slow if each in LONG else ()) for each in SCENES]
+)
 def test_a_life_that_was_stopped_at_any_line_changes_nothing_when_it_goes_on(
     tmp_path: Path, context: str
 ) -> None:

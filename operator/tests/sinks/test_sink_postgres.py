@@ -214,6 +214,7 @@ def test_a_secret_that_is_missing_is_named(tmp_path: Path) -> None:
     assert read_secret(tmp_path, "other") == {"host": "h"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", TABLES)
 def test_a_life_that_was_stopped_at_any_line_changes_nothing_when_it_goes_on(
     tmp_path: Path, context: str

@@ -13,8 +13,9 @@ from understudy.kubernetes.objects import Owner, source_folder
 from understudy.kubernetes.settings import PodSettings
 from understudy.model.elements import functions_of
 from understudy.model.job import StreamJob, Subjob
-from understudy.model.sinks import Sink, SinkKind
-from understudy.model.sources import Source, SourceKind
+from understudy.model.outside import OutsideKind
+from understudy.model.sinks import Sink
+from understudy.model.sources import Source
 from understudy.model.status import Role
 from understudy.model.value import mebibytes
 from understudy.process.credentials import FOLDER
@@ -153,7 +154,7 @@ def _give_code(spec: Json, subjob: Subjob) -> None:
     container["env"].append({"name": "PYTHONPATH", "value": ":".join(folders.values())})
 
 
-def _give_secrets(owner: Owner, spec: Json, kinds: Sequence[SourceKind | SinkKind]) -> None:
+def _give_secrets(owner: Owner, spec: Json, kinds: Sequence[OutsideKind]) -> None:
     """Mounts the keys that these sources or sinks need of the user's Secrets, and tells the pod the identity
     of the job. A key that its Secret lacks is left out; the process says what it lacks."""
     (container,) = spec["containers"]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import ConfigDict, Field
 
 from .brokers import SECURITY_KEYS, Security, Servers, Topic, out_of_range
+from .outside import OutsideKind
 from .refusal import Fault
 from .value import Column, Duration, Name, OneOf, Path, Size, Value, mebibytes, one_of_rule
 
@@ -43,12 +44,10 @@ class Encoding(StrEnum):
     JSON = "json"
 
 
-class SinkKind(Value):
+class SinkKind(OutsideKind):
     """Questions about a kind of sink. The answers here are those of a sink that stores its output, together
     with its position, outside of the job's pods: a broker, a database. How a kind writes is in
     `sinks/writers.py`."""
-
-    available: ClassVar[bool] = True
 
     @property
     def folder(self) -> str | None:
@@ -56,33 +55,9 @@ class SinkKind(Value):
         return None
 
     @property
-    def pod_volume(self) -> Mapping[str, Any] | None:
-        """The volume of its pod for its files."""
-        return None
-
-    @property
-    def place(self) -> tuple[str, ...] | None:
-        """Where it writes, if a source could read there."""
-        return None
-
-    def faults(self) -> Iterator[tuple[str, Fault]]:
-        """What the schema of the manifest can't rule out: the field of this kind, and its fault."""
-        return iter(())
-
-    @property
     def key_column(self) -> str | None:
         """The column by which its output is keyed."""
         return None
-
-    @property
-    def secret(self) -> str | None:
-        """The Secret that its pod needs."""
-        return None
-
-    @property
-    def secret_keys(self) -> tuple[str, ...]:
-        """The keys of the Secret that the pod gets, as far as the Secret has them."""
-        return ()
 
     @property
     def roll(self) -> Roll | None:

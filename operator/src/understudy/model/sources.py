@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from .brokers import OF_THE_RECORD, SECURITY_KEYS, Security, Servers, Topic, out_of_range
 from .declared import Declared
+from .outside import OutsideKind
 from .refusal import Fault
 from .scope import Columns
 from .sql import Malformed, parse_columns
@@ -25,7 +26,6 @@ from .value import (
     OneOf,
     Path,
     Schema,
-    Value,
     one_of_rule,
 )
 
@@ -53,11 +53,9 @@ class OnBadFile(StrEnum):
     SKIP = "skip"
 
 
-class SourceKind(Value):
+class SourceKind(OutsideKind):
     """Questions about a kind of source. The answers here are those of a source whose rows are read: a broker,
     a request. How a kind is read is in `sources/readers.py`."""
-
-    available: ClassVar[bool] = True
 
     computed: ClassVar[bool] = False
     """Tuple n is a function of n: consumers compute it, and nothing is read. The source only reports how many
@@ -84,21 +82,6 @@ class SourceKind(Value):
         return self.declared is None or self.declared.has_event_time
 
     @property
-    def pod_volume(self) -> Mapping[str, Any] | None:
-        """The volume with its files, for each pod that reads it."""
-        return None
-
-    @property
-    def secret(self) -> str | None:
-        """The Secret that each pod that reads it needs."""
-        return None
-
-    @property
-    def secret_keys(self) -> tuple[str, ...]:
-        """The keys of the Secret that the pod gets, as far as the Secret has them."""
-        return ()
-
-    @property
     def read_from(self) -> str | None:
         """The path of its files, as written in the manifest; None if it reads no files."""
         return None
@@ -112,15 +95,6 @@ class SourceKind(Value):
     def seconds(self) -> float | None:
         """How long the stream takes; None if its end does not depend on time."""
         return None
-
-    @property
-    def place(self) -> tuple[str, ...] | None:
-        """Where its records are, if a sink could write there."""
-        return None
-
-    def faults(self) -> Iterator[tuple[str, Fault]]:
-        """What the schema of the manifest can't rule out: the field of this kind, and its fault."""
-        return iter(())
 
     def due(self, elapsed_ms: int) -> int | None:
         """How many tuples are due at this time after the job's start; None if that does not depend on
