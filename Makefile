@@ -85,6 +85,9 @@ chaos: setup  ## random drills on the cluster for DURATION seconds; the table go
 	status=$$?; e2e/cluster/down; exit $$status
 
 ##@ Cluster
+plugin: setup  ## the kubectl plugin as one file without Spark, and its krew manifest, in build/plugin; URI= where it will be
+	$(BIN)/python plugin/build.py $(if $(URI),--uri '$(URI)') $(ARGS)
+
 cluster-up: setup  ## a three-node Kubernetes on this machine, with the image loaded; needs root
 	e2e/cluster/up "$$(images/build)"
 
@@ -113,8 +116,10 @@ docs: setup  ## the documentation as a site in build/site; refuses broken links
 
 lock: setup  ## resolve the dependencies in pyproject.toml anew (minutes); UPGRADE=1 takes the newest versions
 	printf 'pip\nsetuptools\n' | $(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -o requirements-build.lock -
-	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -o requirements.lock pyproject.toml
-	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) --extra runtime -o requirements.lock pyproject.toml
+	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) --extra runtime --extra dev -c requirements.lock \
+	    -o requirements-dev.lock pyproject.toml
+	$(PIP_COMPILE) $(if $(UPGRADE),--upgrade) -c requirements.lock -o requirements-kubectl.lock pyproject.toml
 
 clean:  ## remove what the targets above made in this checkout, .venv included
 	rm -rf .venv build out .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse

@@ -10,7 +10,7 @@ import pytest
 
 from understudy.cli.moving import migrate, switchover
 
-ARGS = argparse.Namespace(job="demo", subjob="keep", to="n3")
+ARGS = argparse.Namespace(job="demo", subjob="keep", to="n3", output=None)
 
 
 def test_a_migration_is_created_and_its_end_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

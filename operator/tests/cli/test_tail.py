@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from understudy.cli.plugin import FOLLOW
+from understudy.cli.tailing import FOLLOW
 
 
 def test_the_newest_part_is_followed_and_then_the_one_after_it(tmp_path: Path) -> None:

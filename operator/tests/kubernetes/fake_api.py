@@ -88,7 +88,7 @@ class FakeApi:
             o
             for (p, ns, n), o in self.objects.items()
             if p == plural
-            and ns == namespace
+            and namespace in ("", ns)
             and name in ("", n)
             and _matches(o["metadata"].get("labels") or {}, selector)
         ]
@@ -131,16 +131,21 @@ class FakeApi:
     # ---- life
 
     @contextmanager
-    def serving(self, timeout: float = 30.0) -> Iterator[Api]:
+    def listening(self) -> Iterator[str]:
+        """Its address."""
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
-            here = f"http://127.0.0.1:{server.server_address[1]}"
-            yield Api(Configuration(here, api_key={"BearerToken": "Bearer secret"}, proxy=""), timeout)
+            yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             server.server_close()
+
+    @contextmanager
+    def serving(self, timeout: float = 30.0) -> Iterator[Api]:
+        with self.listening() as here:
+            yield Api(Configuration(here, api_key={"BearerToken": "Bearer secret"}, proxy=""), timeout)
 
 
 def merged(there: Json, patch: Json) -> Json:
@@ -177,8 +182,9 @@ def patched(there: Json, steps: list[Json]) -> Json | None:
 
 
 def _matches(labels: dict[str, str], selector: str) -> bool:
-    name, _, value = selector.partition("=")
-    return not selector or (name in labels and (not value or labels[name] == value))
+    """Whether all terms of the selector hold, each NAME or NAME=VALUE."""
+    terms = [term.partition("=") for term in selector.split(",") if term]
+    return all(name in labels and (not value or labels[name] == value) for name, _, value in terms)
 
 
 def _handler(fake: FakeApi) -> type[BaseHTTPRequestHandler]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -57,6 +59,7 @@ COMMANDS: Final = (
     Command("sink", INSIDE, "writes one stream out, each tuple once"),
     Command("ingest", INSIDE, "takes tuples over HTTP into a log on disk"),
     Command("push", TRY, "sends lines over HTTP, each once; keeps them on disk while the job is away"),
+    Command("completion", TRY, "prints what bash, zsh or fish need to complete this command"),
     Command("generate", DEVELOP, "writes the CRDs and the reference from the model"),
 )
 
@@ -85,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     commands = {command.name: command for command in COMMANDS if command.exists}
+    if "_ARGCOMPLETE" in os.environ:
+        return _complete(list(commands.values()))
     if words and words[0] in commands:
         return _run(commands[words[0]], words[1:])
     parser = argparse.ArgumentParser("understudy", usage="understudy COMMAND …", add_help=False)
@@ -99,6 +104,19 @@ def _main(argv: Sequence[str] | None) -> int:
         print(_no_such_command(words, list(commands)), file=sys.stderr)
         return 2
     print(help_text(list(commands.values())))
+    return 0
+
+
+def _complete(commands: Sequence[Command]) -> int:
+    """Answers a shell: it has set the variable, and the words are in others."""
+    from understudy.cli import completion
+
+    parser = argparse.ArgumentParser("understudy")
+    parsers = parser.add_subparsers()
+    for command in commands:
+        with suppress(ModuleNotFoundError):
+            command.module().add(parsers.add_parser(command.name, help=command.summary))
+    completion.answer(parser)
     return 0
 
 
@@ -120,6 +138,20 @@ def _no_such_command(words: Sequence[str], known: Sequence[str]) -> str:
 
 
 def _run(command: Command, words: Sequence[str]) -> int:
+    try:
+        return _run_installed(command, words)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] == "understudy":
+            raise
+        print(
+            f"understudy {command.name} needs {missing.name}, which is not installed here: this is the "
+            "plugin's installation. pip install 'understudy[runtime]' installs everything",
+            file=sys.stderr,
+        )
+        return 3
+
+
+def _run_installed(command: Command, words: Sequence[str]) -> int:
     module = command.module()
     parser = argparse.ArgumentParser(
         f"understudy {command.name}",

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from understudy.model.crd import GROUP, VERSION
-from understudy.model.kinds import DrillPhase, Fault
+from understudy.cli import output
+from understudy.model.words import GROUP, VERSION, DrillPhase, Fault
 
 Json = dict[str, Any]
 
@@ -20,11 +20,17 @@ OVER: Final = (DrillPhase.PASSED, DrillPhase.FAILED)
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job")
     parser.add_argument("subjob")
-    parser.add_argument("--fault", choices=[str(fault) for fault in Fault], default=str(Fault.POD_KILL))
+    parser.add_argument(
+        "--fault",
+        choices=[str(fault) for fault in Fault],
+        default=str(Fault.POD_KILL),
+        help="what is done to the primary (default: podKill)",
+    )
     parser.add_argument(
         "--recovery", metavar="3s", help="the longest time to the first new output that passes"
     )
     parser.add_argument("--force", action="store_true", help="even if the job is not Protected")
+    output.add(parser)
 
 
 def manifest(args: argparse.Namespace, number: int) -> Json:
@@ -49,10 +55,11 @@ def follow(create: Callable[[str], None], look: Callable[[str], Json], args: arg
     while time.monotonic() < end:
         status = look(name).get("status") or {}
         if status.get("phase") in OVER:
-            print(result(name, status))
+            output.tell(args, {"drill": name, **status}, result(name, status))
             return 0 if status["phase"] == DrillPhase.PASSED else 1
         time.sleep(0.5)
-    print(f"{name} has not ended; is the operator there? kubectl get failoverdrill {name}")
+    unknown = f"{name} has not ended; is the operator there? kubectl get failoverdrill {name}"
+    output.tell(args, {"drill": name, "message": unknown}, unknown)
     return 1
 
 

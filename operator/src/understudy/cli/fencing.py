@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from understudy.cli import output
 from understudy.cli.pages import cost
-from understudy.model.ha import Mode
+from understudy.model.words import Mode
 
 Json = dict[str, Any]
 
@@ -32,6 +33,7 @@ class Hands:
     """The instances of the subjob."""
     kill: Callable[[str], None]
     patience: float = PATIENCE_SECONDS
+    say: Callable[[str], None] = print
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,14 @@ def add(parser: argparse.ArgumentParser, *, pod: bool) -> None:
     if pod:
         parser.add_argument("pod", help="the instance that must not write any more")
     parser.add_argument("--force", action="store_true", help="even if no standby is ready to take over")
+    output.add(parser)
 
 
 def failover(hands: Hands, args: argparse.Namespace) -> int:
     """0: another instance leads; 1: refused, or no instance took over."""
     lead = Lead.of(hands.lease())
     if lead.holder is None:
-        print(f"{args.subjob} has no primary")
+        hands.say(f"{args.subjob} has no primary")
         return 1
     return _take_away(hands, args, lead, lead.holder)
 
@@ -66,10 +69,10 @@ def fence(hands: Hands, args: argparse.Namespace) -> int:
     """0: the instance is gone and can not write again; 1: refused, or no instance took over from it."""
     lead, there = Lead.of(hands.lease()), hands.pods()
     if args.pod not in there:
-        print(f"{args.pod} is no instance of {args.subjob}; it has {', '.join(there) or 'none'}")
+        hands.say(f"{args.pod} is no instance of {args.subjob}; it has {', '.join(there) or 'none'}")
         return 1
     if args.pod == lead.holder and not args.force:
-        print(
+        hands.say(
             f"{args.pod} leads. Let it hand over first (kubectl understudy switchover), or --force a "
             "take-over"
         )
@@ -80,9 +83,9 @@ def fence(hands: Hands, args: argparse.Namespace) -> int:
 def _take_away(hands: Hands, args: argparse.Namespace, lead: Lead, pod: str) -> int:
     subjob = _subjob(hands.job(), args.subjob)
     if pod == lead.holder:
-        print(f"{args.subjob} without {pod}: {cost(subjob.get('ifItFailedNow'))}")
+        hands.say(f"{args.subjob} without {pod}: {cost(subjob.get('ifItFailedNow'))}")
     if pod == lead.holder and not subjob.get("protected") and not args.force:
-        print(
+        hands.say(
             f"refused: no standby is ready to take over {args.subjob}; --force takes {pod} away all the same"
         )
         return 1
@@ -90,11 +93,11 @@ def _take_away(hands: Hands, args: argparse.Namespace, lead: Lead, pod: str) -> 
     anew = pod == lead.holder or subjob.get("mode") == Mode.REPLICA_BACKUP
     after = _until(hands, pod, lead.epoch + anew)
     if after is None:
-        print(
+        hands.say(
             f"{pod} is deleted, but nobody has begun a new epoch of {args.subjob} within {hands.patience:g} s"
         )
         return 1
-    print(f"{pod} writes no more; {after.holder} leads {args.subjob} with epoch {after.epoch}")
+    hands.say(f"{pod} writes no more; {after.holder} leads {args.subjob} with epoch {after.epoch}")
     return 0
 
 

@@ -7,6 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from understudy.cli.plugin_reference import plugin_files
 from understudy.metrics.dashboards import dashboard_files
 from understudy.metrics.reference import metrics_files
 from understudy.model.crd import crd_files
@@ -28,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
         **transition_files(),
         **metrics_files(),
         **dashboard_files(),
+        **plugin_files(),
     }
     files = {args.root / name: text for name, text in generated.items()}
     stale = [

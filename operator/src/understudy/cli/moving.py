@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from understudy.cli import output
 from understudy.control.names import MOVE
-from understudy.model.crd import GROUP, VERSION
-from understudy.model.kinds import MigrationPhase
+from understudy.model.words import GROUP, VERSION, MigrationPhase
 
 Json = dict[str, Any]
 
@@ -23,6 +23,7 @@ def add(parser: argparse.ArgumentParser, *, to_node: bool) -> None:
     parser.add_argument("subjob")
     if to_node:
         parser.add_argument("--to", required=True, metavar="NODE", help="the node to move it to")
+    output.add(parser)
 
 
 def manifest(args: argparse.Namespace, number: int) -> Json:
@@ -41,7 +42,7 @@ def migrate(create: Callable[[str], None], look: Callable[[str], Json], args: ar
         status: Json = look(name).get("status") or {}
         return status if status.get("phase") in OVER else None
 
-    return _told(_until(ended), lambda status: bool(status["phase"] == MigrationPhase.COMPLETED))
+    return _told(args, _until(ended), lambda status: bool(status["phase"] == MigrationPhase.COMPLETED))
 
 
 def switchover(annotate: Callable[[str], None], look: Callable[[], Json], args: argparse.Namespace) -> int:
@@ -53,7 +54,9 @@ def switchover(annotate: Callable[[str], None], look: Callable[[], Json], args: 
     before = last()
     annotate(f"{MOVE}/{args.subjob}=standby")
     return _told(
-        _until(lambda: found if (found := last()) != before else None), lambda move: bool(move["succeeded"])
+        args,
+        _until(lambda: found if (found := last()) != before else None),
+        lambda move: bool(move["succeeded"]),
     )
 
 
@@ -66,16 +69,24 @@ def _until(look: Callable[[], Json | None]) -> Json | None:
     return None
 
 
-def _told(status: Mapping[str, Any] | None, succeeded: Callable[[Mapping[str, Any]], bool]) -> int:
+def _told(
+    args: argparse.Namespace,
+    status: Mapping[str, Any] | None,
+    succeeded: Callable[[Mapping[str, Any]], bool],
+) -> int:
+    told = {"job": args.job, "subjob": args.subjob}
     if status is None:
-        print("the move has not ended; is the operator there?")
+        unknown = "the move has not ended; is the operator there? kubectl understudy versions"
+        output.tell(args, {**told, "succeeded": False, "message": unknown}, unknown)
         return 1
-    print(status.get("message", ""))
+    lines = [str(status.get("message", ""))]
     for key, label, unit in (
         ("pauseSeconds", "pause", " s"),
         ("movedBytes", "bytes moved", ""),
         ("lost", "lost", ""),
     ):
         if key in status:
-            print(f"{label}: {status[key]}{unit}")
-    return 0 if succeeded(status) else 1
+            lines.append(f"{label}: {status[key]}{unit}")
+    moved = succeeded(status)
+    output.tell(args, {**told, **status, "succeeded": moved}, "\n".join(lines))
+    return 0 if moved else 1

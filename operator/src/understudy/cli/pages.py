@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from understudy.cli.terminal import Part, table
 from understudy.control.times import millis
-from understudy.protocol.statuspage import Lag
+from understudy.protocol.lag import Lag
 
 Json = Mapping[str, Any]
 
@@ -20,6 +20,8 @@ AWAY_MS: Final = 180_000  # the operator writes its status more often, however m
 class Page:
     parts: tuple[Part, ...]
     safe: bool
+    facts: Json
+    """The same for programs."""
 
 
 def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
@@ -41,7 +43,22 @@ def status_page(job: Json, incidents: Sequence[Json], now_ms: int) -> Page:
         parts.append(_incidents(incidents, "Newest incidents:", RECENT))
     if measured is not None:
         parts.append(f"(figures are {max(0, now_ms - measured) // 1000} s old)")
-    return Page(tuple(parts), safe)
+    return Page(tuple(parts), safe, _facts(job, incidents, safe, verdict))
+
+
+def _facts(job: Json, incidents: Sequence[Json], safe: bool, verdict: str) -> Json:
+    status, metadata = job.get("status") or {}, job["metadata"]
+    told = {"namespace": metadata["namespace"], "job": metadata["name"], "safe": safe, "verdict": verdict}
+    kept = {key: status.get(key) for key in ("phase", "measuredAt")}
+    lists = {key: list(status.get(key) or ()) for key in ("conditions", "subjobs", "sinks")}
+    return told | kept | lists | {"incidents": [incident_facts(each) for each in _newest(incidents, RECENT)]}
+
+
+def incident_facts(incident: Json) -> Json:
+    """For programs: what the operator recorded, in one object."""
+    metadata = incident["metadata"]
+    named = {"name": metadata.get("name"), "created": metadata["creationTimestamp"]}
+    return {**named, **incident["spec"], **(incident.get("status") or {})}
 
 
 def _verdict(status: Json) -> tuple[bool, str]:
@@ -155,9 +172,14 @@ def incident_table(incidents: Sequence[Json]) -> Part:
 
 
 def _incidents(incidents: Sequence[Json], title: str | None = None, most: int | None = None) -> Part:
-    newest = sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]), reverse=True)[:most]
     heads = ("WHEN", "JOB", "SUBJOB", "FAILED", "CLASS", "RECOVERY", "REPLAYED", "LOST", "CAUSE")
-    return table(heads, (_incident(each["spec"], each.get("status") or {}) for each in newest), title)
+    return table(
+        heads, (_incident(each["spec"], each.get("status") or {}) for each in _newest(incidents, most)), title
+    )
+
+
+def _newest(incidents: Sequence[Json], most: int | None = None) -> list[Json]:
+    return sorted(incidents, key=lambda i: str(i["metadata"]["creationTimestamp"]), reverse=True)[:most]
 
 
 def _incident(spec: Json, status: Json) -> tuple[str, ...]:

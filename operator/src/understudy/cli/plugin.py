@@ -1,66 +1,67 @@
-"""`kubectl understudy`: what a StreamJob is up to, for people. Everything goes through kubectl, so its
-context and credentials are the ones in use.
-
-  status JOB       is it safe now? which pods play which part, what a failure at this moment would cost
-  incidents [JOB]  what has failed, and how long each recovery took
-  report JOB       what a local run's report tells: incidents step by step, moves, tuples of each sink
-  tail JOB SINK    follow what a sink writes
-  drill JOB SUBJOB make a real fault, and see whether the recovery is as expected
-  switchover JOB SUBJOB         make the standby primary, with no loss
-  failover JOB SUBJOB           take the primary away now, so that the standby takes over
-  fence JOB SUBJOB POD          take an instance away for good, and wait until it can not write any more
-  migrate JOB SUBJOB --to NODE  move the primary to a node, with no loss
-
-Exit codes: 0 safe, completed or passed, 1 not safe now, refused or failed, 2 no such job, 3 no kubectl or no
-answer, 141 the reader of its output was gone, as with `| head`.
-"""
+"""`kubectl understudy`: what a StreamJob is up to, and the commands of the day after. Everything goes through
+kubectl, so its context and credentials are the ones in use."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from understudy.cli import drilling, fencing, moving, pages, reporting
+from understudy import __version__
+from understudy.cli import (
+    completion,
+    drilling,
+    fencing,
+    logs,
+    moving,
+    output,
+    pages,
+    reporting,
+    support,
+    tailing,
+    versions,
+)
+from understudy.cli.kubectl import DRILLS, INCIDENTS, JOBS, MIGRATIONS, Kubectl, NoAnswer, NoSuchJob
 from understudy.cli.pipes import until_closed
-from understudy.cli.terminal import Terminal
 from understudy.control import names
 
-# Follows the newest part of a sink's lines: $1 their folder, $2 how many lines to begin with, $3 how the
-# names begin. Ends when nobody listens.
-FOLLOW = r"""
-last=; lines=$2
-while [ -z "$last" ] || kill -0 $pid 2>/dev/null; do
-  for newest in "$1"/"${3:-part}"-*.jsonl; do :; done
-  if [ "$newest" != "$last" ]; then
-    if [ -n "$last" ]; then sleep 1; kill $pid; fi
-    tail -n "$lines" -F "$newest" & pid=$!
-    last=$newest; lines=+1
-  fi
-  sleep 0.5
-done
+Json = dict[str, Any]
+
+CODES: Final = """\
+Exit codes: 0 safe, completed or passed; 1 not safe now, refused or failed; 2 bad input, such as a job that
+does not exist; 3 no kubectl or no answer; 141 the reader of its output was gone, as with `| head`.
 """
 
 
-class NoAnswer(Exception):
-    """kubectl could not do what it was asked; its own words say why."""
-
-
-class NoSuchJob(Exception):
-    pass
+@dataclass(frozen=True, slots=True)
+class PluginCommand:
+    name: str
+    group: str
+    summary: str
+    example: str
+    add: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[Kubectl, argparse.Namespace], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     return until_closed(lambda: _main(argv))
 
 
+def complete(words: Sequence[str] | None = None) -> int:
+    """`kubectl_complete-understudy`: kubectl runs it with the words so far, and the last is completed."""
+    for line in completion.answer_to_kubectl(parser_of(), sys.argv[1:] if words is None else words):
+        print(line)
+    return 0
+
+
 def _main(argv: Sequence[str] | None) -> int:
-    parser = _parser()
-    args = parser.parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    if given[:1] == ["__complete"]:
+        return complete(given[1:])
+    args = parser_of().parse_args(argv)
     try:
         return int(args.run(Kubectl(getattr(args, "namespace", None), getattr(args, "context", None)), args))
     except NoSuchJob as error:
@@ -73,162 +74,240 @@ def _main(argv: Sequence[str] | None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser_of() -> argparse.ArgumentParser:
     where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     where.add_argument("-n", "--namespace", help="the job's namespace (default: that of the context)")
     where.add_argument("--context", help="the kubeconfig context (default: the current one)")
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        "kubectl understudy", description=__doc__, parents=[where], formatter_class=layout
+        "kubectl understudy", description=overview(), epilog=CODES, parents=[where], formatter_class=layout
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    status = commands.add_parser("status", help="is it safe now?", parents=[where])
-    status.add_argument("job")
-    status.set_defaults(run=_status)
-    incidents = commands.add_parser(
-        "incidents", help="what has failed and how it was recovered from", parents=[where]
-    )
-    incidents.add_argument("job", nargs="?")
-    incidents.set_defaults(run=_incidents)
-    tail = commands.add_parser("tail", help="follow what a sink writes", parents=[where])
-    tail.add_argument("job")
-    tail.add_argument("sink")
-    tail.add_argument(
-        "--lines", type=int, default=10, help="how many of the last lines to begin with (default: 10)"
-    )
-    tail.set_defaults(run=_tail)
-    drill = commands.add_parser("drill", help="make a real fault, and see what follows", parents=[where])
-    drilling.add(drill)
-    drill.set_defaults(run=_drill)
-    switchover = commands.add_parser("switchover", help="make the standby primary", parents=[where])
-    moving.add(switchover, to_node=False)
-    switchover.set_defaults(run=_switchover)
-    failover = commands.add_parser("failover", help="take the primary away now", parents=[where])
-    fencing.add(failover, pod=False)
-    failover.set_defaults(run=_failover)
-    fence = commands.add_parser("fence", help="take an instance away for good", parents=[where])
-    fencing.add(fence, pod=True)
-    fence.set_defaults(run=_fence)
-    report = commands.add_parser("report", help="what a local run's report tells", parents=[where])
-    report.add_argument("job")
-    report.add_argument("--json", action="store_true", help="for programs")
-    report.set_defaults(run=_report)
-    migrate = commands.add_parser("migrate", help="move the primary to a node", parents=[where])
-    moving.add(migrate, to_node=True)
-    migrate.set_defaults(run=_migrate)
+    parser.add_argument("--version", action="version", version=f"kubectl-understudy {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    for each in COMMANDS:
+        command = commands.add_parser(
+            each.name,
+            help=each.summary,
+            description=f"{each.summary[0].upper()}{each.summary[1:]}.",
+            epilog=f"Examples:\n{each.example}\n{CODES}",
+            parents=[where],
+            formatter_class=layout,
+        )
+        each.add(command)
+        completion.know_names(command)
+        command.set_defaults(run=each.run)
     return parser
 
 
-class Kubectl:
-    def __init__(self, namespace: str | None, context: str | None) -> None:
-        self._common = ["kubectl"]
-        self._common += ["--namespace", namespace] if namespace else []
-        self._common += ["--context", context] if context else []
+def overview() -> str:
+    lines = [__doc__ or ""]
+    for group in dict.fromkeys(each.group for each in COMMANDS):
+        lines += ["", f"{group}:"]
+        lines += [f"  {each.name:<11} {each.summary}" for each in COMMANDS if each.group == group]
+    return "\n".join([*lines, "", "`kubectl understudy COMMAND --help` shows arguments and examples."])
 
-    def get(self, kind: str, *arguments: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._run(None, "get", kind, *arguments, "-o", "json"))
-        return found
 
-    def create(self, body: str) -> None:
-        self._run(body, "create", "-f", "-")
+# ---- see -------------------------------------------------------------------------------------------------
 
-    def annotate(self, kind: str, name: str, annotation: str) -> None:
-        self._run(None, "annotate", "--overwrite", kind, name, annotation)
 
-    def kill(self, pod: str) -> None:
-        self._run(None, "delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
-
-    def _run(self, given: str | None, *arguments: str) -> str:
-        command = [*self._common, *arguments]
-        try:
-            done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-        except FileNotFoundError as error:
-            raise NoAnswer("kubectl is not on the PATH") from error
-        if done.returncode:
-            raise (NoSuchJob if "NotFound" in done.stderr else NoAnswer)(done.stderr.strip())
-        return done.stdout
-
-    def attach(self, *arguments: str) -> int:
-        try:
-            code = subprocess.run([*self._common, *arguments], check=False).returncode
-        except FileNotFoundError as error:
-            raise NoAnswer("kubectl is not on the PATH") from error
-        return code if code >= 0 else 128 - code  # a signal, as a shell says it: 141 if nobody reads on
+def _of_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job")
+    output.add(parser)
 
 
 def _status(kubectl: Kubectl, args: argparse.Namespace) -> int:
-    job = kubectl.get("streamjobs.understudy.dev", args.job)
-    incidents = kubectl.get("incidents.understudy.dev", "-l", f"understudy.dev/job={args.job}")["items"]
-    page = pages.status_page(job, incidents, int(time.time() * 1000))
-    Terminal().show(*page.parts)
+    job = kubectl.job(args.job)
+    page = pages.status_page(job, _incidents_of(kubectl, args.job), int(time.time() * 1000))
+    output.tell(args, page.facts, *page.parts)
     return 0 if page.safe else 1
 
 
+def _add_incidents(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", nargs="?")
+    output.add(parser)
+
+
 def _incidents(kubectl: Kubectl, args: argparse.Namespace) -> int:
-    chosen = ["-l", f"understudy.dev/job={args.job}"] if args.job else []
-    Terminal().show(pages.incident_table(kubectl.get("incidents.understudy.dev", *chosen)["items"]))
+    if args.job:
+        kubectl.job(args.job)
+    found = _incidents_of(kubectl, args.job)
+    output.tell(args, [pages.incident_facts(each) for each in found], pages.incident_table(found))
     return 0
 
 
+def _incidents_of(kubectl: Kubectl, job: str | None) -> list[Json]:
+    return kubectl.list(INCIDENTS, *(["-l", f"{names.JOB}={job}"] if job else []))
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    _of_job(parser)
+    parser.add_argument("--json", action="store_const", const="json", dest="output", help="same as -o json")
+
+
+def _report(kubectl: Kubectl, args: argparse.Namespace) -> int:
+    report = reporting.report_of(kubectl.job(args.job), _incidents_of(kubectl, args.job))
+    output.tell(args, report, *reporting.parts(report))
+    return 0
+
+
+# ---- prove and change ------------------------------------------------------------------------------------
+
+
 def _drill(kubectl: Kubectl, args: argparse.Namespace) -> int:
-    kubectl.get("streamjobs.understudy.dev", args.job)
-    return drilling.follow(
-        kubectl.create, lambda name: kubectl.get("failoverdrills.understudy.dev", name), args
-    )
+    _subjob_or_refuse(kubectl.job(args.job), args.subjob)
+    return drilling.follow(kubectl.create, lambda name: kubectl.get(DRILLS, name), args)
 
 
 def _switchover(kubectl: Kubectl, args: argparse.Namespace) -> int:
     def annotate(annotation: str) -> None:
-        kubectl.annotate("streamjobs.understudy.dev", args.job, annotation)
+        kubectl.annotate(JOBS, args.job, annotation)
 
-    return moving.switchover(annotate, lambda: kubectl.get("streamjobs.understudy.dev", args.job), args)
+    _subjob_or_refuse(kubectl.job(args.job), args.subjob)
+    return moving.switchover(annotate, lambda: kubectl.job(args.job), args)
 
 
 def _migrate(kubectl: Kubectl, args: argparse.Namespace) -> int:
-    kubectl.get("streamjobs.understudy.dev", args.job)
-    return moving.migrate(kubectl.create, lambda name: kubectl.get("migrations.understudy.dev", name), args)
+    _subjob_or_refuse(kubectl.job(args.job), args.subjob)
+    return moving.migrate(kubectl.create, lambda name: kubectl.get(MIGRATIONS, name), args)
 
 
 def _failover(kubectl: Kubectl, args: argparse.Namespace) -> int:
-    return fencing.failover(_hands(kubectl, args), args)
+    return _take_away(fencing.failover, kubectl, args)
 
 
 def _fence(kubectl: Kubectl, args: argparse.Namespace) -> int:
-    return fencing.fence(_hands(kubectl, args), args)
+    return _take_away(fencing.fence, kubectl, args)
 
 
-def _hands(kubectl: Kubectl, args: argparse.Namespace) -> fencing.Hands:
+def _take_away(
+    command: Callable[[fencing.Hands, argparse.Namespace], int], kubectl: Kubectl, args: argparse.Namespace
+) -> int:
+    _subjob_or_refuse(kubectl.job(args.job), args.subjob)
     chosen = f"{names.JOB}={args.job},{names.SUBJOB}={args.subjob},{names.INSTANCE}"
-    return fencing.Hands(
-        job=lambda: kubectl.get("streamjobs.understudy.dev", args.job),
+    said: list[str] = []
+    hands = fencing.Hands(
+        job=lambda: kubectl.job(args.job),
         lease=lambda: kubectl.get("leases.coordination.k8s.io", names.lease(args.job, args.subjob)),
-        pods=lambda: [pod["metadata"]["name"] for pod in kubectl.get("pods", "-l", chosen)["items"]],
+        pods=lambda: [pod["metadata"]["name"] for pod in kubectl.list("pods", "-l", chosen)],
         kill=kubectl.kill,
+        say=said.append if args.output else print,
     )
+    code = command(hands, args)
+    if args.output:
+        facts = {"job": args.job, "subjob": args.subjob, "succeeded": code == 0, "messages": said}
+        output.tell(args, facts)
+    return code
 
 
-def _report(kubectl: Kubectl, args: argparse.Namespace) -> int:
-    job = kubectl.get("streamjobs.understudy.dev", args.job)
-    incidents = kubectl.get("incidents.understudy.dev", "-l", f"{names.JOB}={args.job}")["items"]
-    report = reporting.report_of(job, incidents)
-    if args.json:
-        print(json.dumps(report, indent=2))
-    else:
-        Terminal().show(*reporting.parts(report))
-    return 0
+def _subjob_or_refuse(job: Json, name: str) -> None:
+    subjobs = [each["name"] for each in job["spec"].get("subjobs") or ()]
+    if name not in subjobs:
+        raise NoSuchJob(f"{job['metadata']['name']} has no subjob {name}. Write one of {', '.join(subjobs)}")
 
 
-def _tail(kubectl: Kubectl, args: argparse.Namespace) -> int:
-    job = kubectl.get("streamjobs.understudy.dev", args.job)
-    sinks = {sink["name"]: sink for sink in job["spec"].get("sinks") or ()}
-    if args.sink not in sinks:
-        raise NoSuchJob(f"{args.job} has no sink {args.sink}; it has {', '.join(sinks) or 'none'}")
-    pod = f"{args.job}-sink-{args.sink}"
-    files = sinks[args.sink].get("files")
-    if files is None:
-        return kubectl.attach("logs", "--follow", f"--tail={args.lines}", pod)
-    name = "_manifest" if files.get("format") == "parquet" else "part"
-    return kubectl.attach("exec", pod, "--", "sh", "-c", FOLLOW, "sh", "/output", str(args.lines), name)
+SEE: Final = "See"
+PROVE: Final = "Prove"
+CHANGE: Final = "Change"
+HELP: Final = "Get help"
+
+COMMANDS: Final = (
+    PluginCommand(
+        "status",
+        SEE,
+        "whether it is safe now, which pods have which role, and what a failure at this moment would cost",
+        "  kubectl understudy status telemonitoring\n  kubectl understudy status telemonitoring -o json\n",
+        _of_job,
+        _status,
+    ),
+    PluginCommand(
+        "incidents",
+        SEE,
+        "what has failed, and how long each recovery took",
+        "  kubectl understudy incidents\n  kubectl understudy incidents telemonitoring -o yaml\n",
+        _add_incidents,
+        _incidents,
+    ),
+    PluginCommand(
+        "report",
+        SEE,
+        "what a local run's report says: incidents step by step, moves, tuples of each sink",
+        "  kubectl understudy report telemonitoring\n",
+        _add_report,
+        _report,
+    ),
+    PluginCommand(
+        "logs",
+        SEE,
+        "follow the logs of all pods of a job, of a subjob or of a sink",
+        logs.EXAMPLE,
+        logs.add,
+        logs.run,
+    ),
+    PluginCommand(
+        "tail",
+        SEE,
+        "follow what a sink writes",
+        tailing.EXAMPLE,
+        tailing.add,
+        tailing.run,
+    ),
+    PluginCommand(
+        "drill",
+        PROVE,
+        "make a real fault, and see whether the recovery is as expected",
+        "  kubectl understudy drill telemonitoring beats --recovery 3s\n",
+        drilling.add,
+        _drill,
+    ),
+    PluginCommand(
+        "switchover",
+        CHANGE,
+        "make the standby primary, with no loss",
+        "  kubectl understudy switchover telemonitoring beats\n",
+        lambda parser: moving.add(parser, to_node=False),
+        _switchover,
+    ),
+    PluginCommand(
+        "failover",
+        CHANGE,
+        "take the primary away now, so that the standby takes over",
+        "  kubectl understudy failover telemonitoring beats\n",
+        lambda parser: fencing.add(parser, pod=False),
+        _failover,
+    ),
+    PluginCommand(
+        "fence",
+        CHANGE,
+        "take an instance away for good, and wait until it can not write any more",
+        "  kubectl understudy fence telemonitoring beats telemonitoring-beats-0\n",
+        lambda parser: fencing.add(parser, pod=True),
+        _fence,
+    ),
+    PluginCommand(
+        "migrate",
+        CHANGE,
+        "move the primary to a node, with no loss",
+        "  kubectl understudy migrate telemonitoring beats --to node-3\n",
+        lambda parser: moving.add(parser, to_node=True),
+        _migrate,
+    ),
+    PluginCommand(
+        "versions",
+        HELP,
+        "what runs where, in which version, and what does not fit together",
+        versions.EXAMPLE,
+        versions.add,
+        versions.run,
+    ),
+    PluginCommand(
+        "support",
+        HELP,
+        "write objects, status pages, logs, incidents and versions into one file, without secrets",
+        support.EXAMPLE,
+        support.add,
+        support.run,
+    ),
+)
 
 
 if __name__ == "__main__":

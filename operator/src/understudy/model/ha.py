@@ -11,16 +11,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, StrictBool, StrictInt
 
 from .value import Duration, Name, Size, Value
-
-
-class Mode(StrEnum):
-    AMNESIA = "amnesia"
-    PASSIVE_STANDBY = "passiveStandby"
-    UPSTREAM_BACKUP = "upstreamBackup"
-    ACTIVE_STANDBY = "activeStandby"
-    REPLICA_BACKUP = "replicaBackup"
-    SAVEPOINT = "savepoint"
-    AUTO = "auto"
+from .words import Mode as Mode
 
 
 class Guarantee(StrEnum):

@@ -10,6 +10,9 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
 from .ha import Mode
 from .status import Moment, Role, Seconds, Short, Text, Tuples
 from .value import Duration, Name, Value
+from .words import DrillPhase as DrillPhase
+from .words import Fault as Fault
+from .words import MigrationPhase as MigrationPhase
 
 
 class FailureClass(StrEnum):
@@ -101,17 +104,6 @@ class IncidentStatus(Value):
     guarantee there are none; tuples that the receiver drops do not count."""
 
 
-class Fault(StrEnum):
-    """What a drill can do."""
-
-    POD_KILL = "podKill"
-    PROCESS_STOP = "processStop"
-    NODE_LOSS = "nodeLoss"
-    PARTITION = "partition"
-    OVERLOAD = "overload"
-    ENGINE_HANG = "engineHang"
-
-
 class Expectation(Value):
     """What must hold for the drill to pass."""
 
@@ -167,13 +159,6 @@ class FailoverDrillSpec(Value):
     force: StrictBool = False
     """Do it even if the job is not Protected, or the subjob has no standby. Default: false, and the drill
     refuses."""
-
-
-class DrillPhase(StrEnum):
-    PENDING = "Pending"
-    RUNNING = "Running"
-    PASSED = "Passed"
-    FAILED = "Failed"
 
 
 class Measured(Value):
@@ -240,13 +225,6 @@ class MigrationSpec(Value):
 
     to_node: Annotated[str, Field(min_length=1, max_length=253)]
     """The node to move it to."""
-
-
-class MigrationPhase(StrEnum):
-    PENDING = "Pending"
-    RUNNING = "Running"
-    COMPLETED = "Completed"
-    FAILED = "Failed"
 
 
 class MigrationStatus(Value):

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from understudy.protocol.lag import Lag as Lag
 from understudy.protocol.versioned import Format, NotUnderstood, Wire
 
 
@@ -42,18 +43,6 @@ class Activity(StrEnum):
     WORKING = "working"
     IDLE = "idle"
     STALLED = "stalled"
-
-
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """How far a consumer is behind the end of its stream."""
-
-    tuples: int
-    milliseconds: int
-    """How long the oldest of these tuples has been in the stream."""
-
-    def __str__(self) -> str:
-        return f"{self.tuples:,} tuples, {self.milliseconds / 1000:.1f} s" if self.tuples else "none"
 
 
 @dataclass(frozen=True, slots=True)
