@@ -32,12 +32,6 @@ class ArrivalWatch:
             self._tuples = tuples
             self.arrivals.append(Arrival(now_ms, tuples))
 
-    def learn(self, now_ms: int, tuples: int) -> None:
-        """What a sink without files says."""
-        if tuples > self._tuples:
-            self._tuples = tuples
-            self.arrivals.append(Arrival(now_ms, tuples))
-
     def _new_lines(self, path: Path) -> int:
         seen = self._read.get(path, 0)
         if path.stat().st_size <= seen:
